@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from restrict.certification import certify
     from restrict.corollary2.refute import refute
     from restrict.corollary2.verdict import Immune, NoRefutation
-    from restrict.depth_reduction.constants import theorem_bounds
-    from restrict.depth_reduction.ctransformer import CTransformer
-    from restrict.depth_reduction.lemma4 import reduce_layer
-    from restrict.depth_reduction.stage1 import stage1
-    from restrict.depth_reduction.stage2 import stage2
-    from restrict.depth_reduction.stage3 import stage3
+    from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+    from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
+    from restrict.depth_reduction.lemma.lemma4 import reduce_layer
+    from restrict.depth_reduction.lemma.stage1 import stage1
+    from restrict.depth_reduction.lemma.stage2 import stage2
+    from restrict.depth_reduction.lemma.stage3 import stage3
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.elaboration.check import check
     from restrict.elaboration.make import Elaborated, elaborate
@@ -71,7 +71,7 @@ _HOME = {
     "verify": "restrict.all_lengths.verify",
     "WrongLengths": "restrict.all_lengths.wrong",
     "wrong_lengths": "restrict.all_lengths.wrong",
-    "CTransformer": "restrict.depth_reduction.ctransformer",
+    "CTransformer": "restrict.depth_reduction.c_transformer.ctransformer",
     "Certificate": "restrict.certificate.certificate",
     "Claim": "restrict.certificate.certificate",
     "certificate_of": "restrict.certificate.certificate",
@@ -81,13 +81,13 @@ _HOME = {
     "Bounds": "restrict.optimum.lower_bound",
     "LowerBound": "restrict.certificate.lower_bound",
     "lower_bound": "restrict.optimum.lower_bound",
-    "reduce_layer": "restrict.depth_reduction.lemma4",
-    "stage1": "restrict.depth_reduction.stage1",
-    "stage2": "restrict.depth_reduction.stage2",
-    "stage3": "restrict.depth_reduction.stage3",
+    "reduce_layer": "restrict.depth_reduction.lemma.lemma4",
+    "stage1": "restrict.depth_reduction.lemma.stage1",
+    "stage2": "restrict.depth_reduction.lemma.stage2",
+    "stage3": "restrict.depth_reduction.lemma.stage3",
     "certify_all": "restrict.depth_reduction.theorem1",
     "explain": "restrict.optimum.explain",
-    "theorem_bounds": "restrict.depth_reduction.constants",
+    "theorem_bounds": "restrict.depth_reduction.constants.theorem_bounds",
     "tighten": "restrict.optimum.tighten",
     "sensitivity": "restrict.optimum.sensitivity",
     "pareto": "restrict.tradeoff",

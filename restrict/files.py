@@ -172,6 +172,21 @@ def will_write(path: Path) -> None:
     _commands[-1].write(Path(path))
 
 
+def will_read(path: Path) -> None:
+    """Note a regular file that another reader reads, so that the command does not replace it.
+
+    Args:
+        path: the file; one that cannot be opened is left to its reader.
+
+    Raises:
+        UsageError: the command writes it.
+    """
+    with suppress(OSError, ValueError):
+        if is_regular(path):
+            with open(path, "rb") as file:
+                _commands[-1].read(file.fileno(), str(path))
+
+
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
     """While a file's content is read: every :class:`ModelError` about it begins with the file's name.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from restrict.checker import read
 from restrict.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.program import Instance, Model
 from restrict.strictjson import Node
@@ -42,12 +43,13 @@ def runs(positions: Iterable[int]) -> list[list[int]]:
     return out
 
 
-def read_spans(node: Node, n: int) -> tuple[Span, ...]:
-    """The ``[start, count]`` runs of docs/format.md; none is expanded.
+def read_spans(node: Node, n: int, width: int = 2) -> tuple[Span, ...]:
+    """The ``[start, count, ...]`` runs of docs/format.md, by the trusted checker's reader; none is expanded.
 
     Args:
-        node: a JSON list of pairs.
+        node: a JSON list of lists.
         n: the length; every position must be below it.
+        width: the length of each list.
 
     Returns:
         The runs, in order and disjoint. Linear in the number of runs, however long they are.
@@ -55,7 +57,8 @@ def read_spans(node: Node, n: int) -> tuple[Span, ...]:
     Raises:
         ModelError: they are not of this form, with the place.
     """
-    return tuple((start, count) for start, count in _runs(node, n, "[start, count]"))
+    bounds = node.read(lambda value, place: read.read_runs(value, place, n, width))
+    return tuple((start, stop - start) for start, stop in read.runs_of(bounds))
 
 
 def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
@@ -71,29 +74,11 @@ def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
     Raises:
         ModelError: they are not of this form, with the place.
     """
-    return tuple((start, count, symbol) for start, count, symbol in _runs(node, n, "[start, count, symbol]"))
-
-
-def _runs(node: Node, n: int, form: str) -> Iterator[Any]:
-    """Runs of this form. The check of each is short, as there may be millions; :func:`_refuse` explains a wrong one."""
-    size, end = form.count(",") + 1, 0
-    for index, run in enumerate(node.expect(list, "a list")):
-        integers = type(run) is list and len(run) == size and type(run[0]) is int and type(run[1]) is int
-        if not (integers and end <= run[0] < run[0] + run[1] <= n and (size == 2 or type(run[2]) is str)):
-            _refuse(Node(run, f"{node.place}[{index}]"), n, form, size)
-        end = run[0] + run[1]
-        yield run
-
-
-def _refuse(item: Node, n: int, form: str, size: int) -> NoReturn:
-    """Say what is wrong with a run: its form, a part of it, or its place."""
-    parts = item.items()
-    if len(parts) != size:
-        item.fail(f"expected {form}")
-    start, count = parts[0].integer(0, n - 1), parts[1].integer(1, n)
-    for symbol in parts[2:]:
-        symbol.text()
-    item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
+    spans = read_spans(node, n, 3)
+    symbols = [run[2] for run in node.value]
+    for at, symbol in enumerate(symbols if set(map(type, symbols)) - {str} else ()):
+        Node(symbol, f"{node.place}[{at}][2]").text()
+    return tuple((*span, symbol) for span, symbol in zip(spans, symbols, strict=True))
 
 
 def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any, NoReturn, Self, TypeVar
 from restrict.arrays import MAX64, MIN64
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
-from restrict.checker.read import read_json
-from restrict.errors import ModelError, ResourceLimit, quote
+from restrict.checker.read import read_json, shaped
+from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.files import naming, read_bytes, write_bytes
 from restrict.htmltable import facts_table
 
@@ -37,11 +38,30 @@ def parse(content: bytes, source: str) -> Any:
             ``source``.
         ResourceLimit: it would take more than 1.5 GiB (the checker's own reader and limits; linear time).
     """
+    with uncollected(), translated(source):
+        return read_json(content, Place(source), Meter(READING))
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """The trusted checker's rejections as the package's errors.
+
+    Args:
+        name: what the line about too little memory calls the file.
+
+    Raises:
+        UsageError: a file cannot be read.
+        NotEstablished: the claim does not follow.
+        ModelError: a file is malformed.
+        ResourceLimit: more steps, memory or stack than there are.
+    """
     try:
-        with uncollected():
-            return read_json(content, Place(source), Meter(READING))
+        yield
+    except (MemoryError, RecursionError):
+        raise ResourceLimit(f"{name}: out of memory or stack") from None
     except Reject as reject:
-        raise (ResourceLimit if reject.code == 5 else ModelError)(str(reject)) from None
+        kinds = {2: UsageError, 3: NotEstablished, 4: ModelError, 5: ResourceLimit}
+        raise kinds[reject.code](str(reject)) from None
 
 
 @dataclass(frozen=True)
@@ -78,6 +98,25 @@ class Node:
         if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):
             self.fail(f"expected {what}, not {quote(self.value)}")
         return self.value
+
+    def read(self, shape: Any) -> Any:
+        """The value by a shape of the trusted checker's tables (:mod:`restrict.checker.read`).
+
+        Args:
+            shape: a table of fields, the texts allowed, or a reader of a value and a place.
+
+        Returns:
+            What the checker reads there.
+
+        Raises:
+            ModelError: malformed, with the place.
+        """
+        if isinstance(shape, dict) and "format" in shape and isinstance(self.value, dict) and "format" in self.value:
+            dict(self.members())["format"].read(shape["format"])  # before the keys, which another format has not
+        try:
+            return shaped(self.value, shape, Place("", "" if self.place == "top level" else self.place))
+        except Reject as reject:
+            raise ModelError(str(reject).removeprefix(": ")) from None
 
     def text(self) -> str:
         """The value as a string.

@@ -29,7 +29,7 @@ MODELS = (
     ("random:layers=3,heads=2,states=4,seed=1", 60),
     ("random:layers=1,heads=8,states=4,seed=1", 40),
     ("tagger", 40),
-    ("alternating-tree", 160),
+    ("alternating-tree", 128),
 )
 """Flat, long, deep, wide, and two that are given."""
 SEEDS, QUICK = 2, 3

@@ -212,7 +212,7 @@ def seen(letters: int) -> dict[str, Any]:
 
 def large(share: float) -> list[dict[str, Any]]:
     """Proofs with many states: two families and random transformers, checked by the trusted checker."""
-    from restrict.all_lengths.evidence import spelled
+    from restrict.all_lengths.compare import spelled
     from restrict.all_lengths.proof import document, to_bytes
     from restrict.checker.main import verify as check
     from restrict.languages.regular import Regular
@@ -339,7 +339,7 @@ def mona(share: float) -> list[dict[str, Any]]:
 
 def wrong(share: float) -> list[dict[str, Any]]:
     """The set of lengths at which a random automaton is wrong about a language: equations, terms, seconds."""
-    from restrict.all_lengths.evidence import spelled
+    from restrict.all_lengths.compare import spelled
     from restrict.all_lengths.moore import Moore
     from restrict.all_lengths.verify import named
     from restrict.all_lengths.wrong import equations_of, settled_pair

@@ -17,7 +17,7 @@ from typing import Any
 from harness import arguments, table, written
 
 import restrict
-from restrict.depth_reduction.constants import theorem_bounds
+from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
 

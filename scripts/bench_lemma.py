@@ -26,12 +26,12 @@ import restrict
 from restrict.cover.lower_bound import lower_bound
 from restrict.cover.solve import solve
 from restrict.depth_reduction import theorem1
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.lemma4 import reduce_layer
-from restrict.depth_reduction.random_ctransformer import random_ctransformer
-from restrict.depth_reduction.selection import selection
-from restrict.depth_reduction.stage1 import stage1
-from restrict.depth_reduction.stage3 import cover_problem, stage3
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
+from restrict.depth_reduction.lemma.lemma4 import reduce_layer
+from restrict.depth_reduction.lemma.selection import selection
+from restrict.depth_reduction.lemma.stage1 import stage1
+from restrict.depth_reduction.lemma.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.elaboration.check import check
 from restrict.errors import NotEstablished

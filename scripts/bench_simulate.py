@@ -32,9 +32,9 @@ from restrict.simulate.srasp.programs import dyck
 from restrict.simulate.srasp.source import BUILT_IN
 from restrict.simulate.srasp.syntax import Program
 from restrict.simulate.theorem26 import Sharpness, by_softmax, temperature
-from restrict.soft.evaluate import logits
-from restrict.soft.model import SoftModel
-from restrict.soft.prefixes import Decoder, Prefixes
+from restrict.soft.models.evaluate import logits
+from restrict.soft.models.model import SoftModel
+from restrict.soft.models.prefixes import Decoder, Prefixes
 
 EPSILON = Fraction(1, 5)
 CHUNK = 256

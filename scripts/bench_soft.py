@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.soft import evaluate
-from restrict.soft.claim import SoftCertificate
-from restrict.soft.cross_entropy import cross_entropy
-from restrict.soft.exchange import run_exchange
-from restrict.soft.influence import Influence, fit_decay, influence
-from restrict.soft.known import parity, random
-from restrict.soft.model import SoftModel
-from restrict.soft.parts import prepare
-from restrict.soft.restriction import certify_soft
-from restrict.soft.source import load
-from restrict.soft.sources import BRACKETS, Dyck2
-from restrict.soft.values import allowed_tokens
+from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.parts import prepare
+from restrict.soft.bounds.values import allowed_tokens
+from restrict.soft.influence.cross_entropy import cross_entropy
+from restrict.soft.influence.influence import Influence, fit_decay, influence
+from restrict.soft.influence.sources import BRACKETS, Dyck2
+from restrict.soft.models import evaluate
+from restrict.soft.models.known import parity, random
+from restrict.soft.models.model import SoftModel
+from restrict.soft.models.source import load
+from restrict.soft.restriction.claim import SoftCertificate
+from restrict.soft.restriction.restriction import certify_soft
 
 SIZES = ((1, 16, 2), (2, 16, 2), (3, 16, 2), (1, 64, 4), (2, 64, 4), (3, 64, 4))
 """Layers, width, heads."""

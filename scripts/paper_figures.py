@@ -18,9 +18,9 @@ import restrict
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import read_outline
-from restrict.depth_reduction.activations import Truth, possible_values
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.selection import selection
+from restrict.depth_reduction.c_transformer.activations import Truth, possible_values
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.selection import selection
 from restrict.model.program import Instance
 from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.report.picture import Picture, draw_nodes

@@ -108,6 +108,8 @@ KNOWN = (
     Entry("every-length", "bench_every_length", ("tests/corpus/trained",), "tests/corpus/trained --only contains"),
     Entry("soft-peers", "bench_soft_peers", ("tests/corpus/trained",), "tests/corpus/trained -n 8 --only tomita2"),
     Entry("verdicts", "bench_verdicts", ("tests/corpus/trained",), "tests/corpus/trained -n 5 --only tomita2"),
+    Entry("forced", "bench_forced", ("tests/corpus/trained",), "tests/corpus/trained -n 9 --only tomita2"),
+    Entry("pairs", "bench_pairs", ("tests/corpus/trained",), "tests/corpus/trained -n 9 --only tomita2"),
     Entry("verdict-sweep", "verdict_sweep", ("--supports 10000 --points 1000000 --seed 1",),
           "--supports 100 --points 5000"),
     Entry("simulate", "bench_simulate", ("dyck", "long", "sharp", "growth"), "dyck --length 4 --count 2"),

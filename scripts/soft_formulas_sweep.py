@@ -34,8 +34,8 @@ from restrict.simulate.floating import UNITS
 from restrict.simulate.formulas.compiler import Compiled, compile_soft
 from restrict.simulate.formulas.patterns import How
 from restrict.simulate.formulas.verify import DTYPES, measure
-from restrict.soft import evaluate
-from restrict.soft.terms import Term
+from restrict.soft.models import evaluate
+from restrict.soft.models.terms import Term
 
 WAYS: tuple[tuple[How, bool], ...] = (
     ("temperature", False),

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from restrict.soft import evaluate
-from restrict.soft.cross_entropy import cross_entropy
 from restrict.soft.importers import from_torch
-from restrict.soft.model import SoftModel
+from restrict.soft.influence.cross_entropy import cross_entropy
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import SoftModel
 
 WIDTH, HEADS, HIDDEN, LAYERS = 16, 2, 64, 2
 

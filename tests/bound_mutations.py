@@ -18,7 +18,9 @@ from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim
 from tests import generator, mutations, naive
-from tests.mutations import Document, Pair, encode, pick, sealed
+from tests.fuzzing.at_one_length import least_costs
+from tests.fuzzing.operators import listed_in, pick
+from tests.mutations import Document, Pair, encode, sealed
 from tests.trusted import Reject, verify
 
 MOST_RESTRICTIONS = 3_000
@@ -48,10 +50,8 @@ def original(rng: Generator) -> Pair:
 # ---------------------------------------------------------------- operators on the bound
 
 
-def operator(function: Operator) -> Operator:
-    """List an operator under its name. It returns None where it does not apply."""
-    OPERATORS[function.__name__.replace("_", " ")] = function
-    return function
+operator = listed_in(OPERATORS)
+"""Lists an operator under its name. It returns None where it does not apply."""
 
 
 @operator
@@ -176,22 +176,12 @@ def true_claim(pair: Pair) -> bool:
 def least_forcing(content: bytes, n: int, position: int) -> dict[str, int]:
     """For each label that occurs, the fewest fixed positions that force it: every restriction by its labels."""
     document = json.loads(content)
-    symbols, index = range(len(document["alphabet"])), {a: t for t, a in enumerate(document["alphabet"])}
-    sets = {
-        tuple(a if isinstance(a, int) else index[a] for a in word): {str(label)}
+    index = {a: t for t, a in enumerate(document["alphabet"])}
+    table = {
+        tuple(a if isinstance(a, int) else index[a] for a in word): str(label)
         for word, label in naive.truth_table(document, n, position).items()
     }
-    letters = len(next(iter(sets)))
-    for axis in range(letters):
-        for cell in [cell for cell in sets if cell[axis] == 0]:
-            parts = [sets[(*cell[:axis], a, *cell[axis + 1 :])] for a in symbols]
-            sets[(*cell[:axis], -1, *cell[axis + 1 :])] = set().union(*parts)
-    found: dict[str, int] = {}
-    for cell, labels in sets.items():
-        if len(labels) == 1:
-            (label,) = labels
-            found[label] = min(found.get(label, letters), sum(a >= 0 for a in cell))
-    return found
+    return least_costs(table, len(index), len(next(iter(table))))
 
 
 def defined(pair: Pair) -> bool:

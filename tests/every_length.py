@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from restrict.all_lengths.program import UNDEFINED, Program
+from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.proof import document, to_bytes
 from restrict.all_lengths.recognise import NotOrderOnly
 from restrict.checker.account import Reject
@@ -98,7 +98,7 @@ def reason(error: RestrictError) -> str:
 # ---------------------------------------------------------------- words
 
 
-def run(rng: Generator, model: Document, program: Program, counts: Counter[str]) -> Table:
+def run(rng: Generator, model: Document, program: OrderOnly, counts: Counter[str]) -> Table:
     """The labels of words of many lengths."""
     symbols, least = len(model["alphabet"]), generator.shortest(model)
     table: Table = {}
@@ -114,7 +114,7 @@ def run(rng: Generator, model: Document, program: Program, counts: Counter[str])
     return table
 
 
-def later(rng: Generator, program: Program) -> list[int]:
+def later(rng: Generator, program: OrderOnly) -> list[int]:
     """Lengths around the threshold and the period, and one more; each is above ``LONGEST`` and at most ``LONG``."""
     first, period = program.threshold, program.period
     near = {first + a + b * period for a in (-1, 0, 1, 2) for b in (0, 1, 2)} | {2 * first + 1, 2 * first + 2}

@@ -10,7 +10,7 @@ import copy
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from numpy.random import Generator
@@ -21,7 +21,9 @@ from restrict.checker.main import verify
 from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
 from tests.fuzzing.at_all_lengths import judge
+from tests.fuzzing.changes import nudged, places
 from tests.fuzzing.kinds import Trial
+from tests.fuzzing.operators import listed_in, pick
 from tests.length_claims import Document, Subject, random_model, true_claim, truth
 
 Operator = Callable[[Generator, Document, Document], bool]
@@ -30,43 +32,7 @@ OPERATORS: dict[str, Operator] = {}
 STEPS = 30_000_000
 
 
-def operator(function: Operator) -> Operator:
-    """List an operator under its name."""
-    OPERATORS[function.__name__.replace("_", " ")] = function
-    return function
-
-
-def pick(rng: Generator, choices: Any) -> Any:
-    """One of the choices."""
-    listed = list(choices)
-    return listed[int(rng.integers(len(listed)))]
-
-
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every list entry and every integer: its container and its key."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        if isinstance(inner, int | list):
-            yield value, key
-        yield from places(inner)
-
-
-def nudge(rng: Generator, holder: Any, key: Any) -> None:
-    """Change an integer, or shorten, lengthen or permute a list."""
-    value = holder[key]
-    if isinstance(value, int):
-        holder[key] = value + int(rng.choice([-1, 1, 2])) if rng.random() < 0.7 else int(rng.integers(4))
-    elif isinstance(value, dict):
-        value["early"], value["cycle"] = value["cycle"], value["early"]
-    elif value:
-        i, j = (int(v) for v in rng.integers(len(value), size=2))
-        how = int(rng.integers(3))
-        if how == 0:
-            value.pop(i)
-        elif how == 1:
-            value.insert(i, copy.deepcopy(value[j]))
-        else:
-            value[i], value[j] = value[j], value[i]
+operator = listed_in(OPERATORS)
 
 
 # ---------------------------------------------------------------- the claim
@@ -82,7 +48,7 @@ def in_claim(name: str, *kinds: str) -> None:
         if name not in holder or (kinds and claim["kind"] not in kinds):
             return False
         spots = [(holder, name), *places(holder[name])]
-        nudge(rng, *pick(rng, spots[:1] if rng.random() < 0.3 else spots))
+        nudged(rng, *pick(rng, spots[:1] if rng.random() < 0.3 else spots))
         return True
 
     OPERATORS[f"change {name} of the claim"] = change
@@ -253,7 +219,7 @@ def in_layers(name: str, where: Callable[[Document], list[Any]]) -> None:
         if not holders:
             return False
         holder = pick(rng, holders)
-        nudge(rng, *pick(rng, list(places(holder))))
+        nudged(rng, *pick(rng, places(holder)))
         return True
 
     OPERATORS[f"change {name}"] = change
@@ -370,17 +336,8 @@ def change_the_ties(rng: Generator, model: Document) -> bool:
 def change_the_score(rng: Generator, model: Document) -> bool:
     head = one_head(rng, model)
     scores = [
-        "0",
-        "k",
-        "-k",
-        "j",
-        "-j",
-        "2 * j + (k > 0)",
-        "j if k else -1",
-        "j == i - 1",
-        "k + (j == 0)",
-        "n % 2 == k",
-    ]
+        "0", "k", "-k", "j", "-j", "2 * j + (k > 0)", "j if k else -1", "j == i - 1", "k + (j == 0)", "n % 2 == k",
+    ]  # fmt: skip
     head["score"] = pick(rng, scores)
     return "key" in head
 
@@ -446,7 +403,7 @@ def one_mutant(rng: Generator, subject: Subject, good: Document, name: str, coun
     if not OPERATORS[name](rng, model, proof) or (model, proof) == (subject.document, good):
         return False
     if rng.random() < 0.15:
-        nudge(rng, *pick(rng, list(places(proof["claim"])) or [(proof, "n")]))
+        nudged(rng, *pick(rng, places(proof["claim"]) or [(proof, "n")]))
     content = dumps(model)
     proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
     data = json.dumps(proof).encode()

@@ -28,6 +28,7 @@ from restrict.strictjson import Node, parse
 from restrict.task import Target
 from tests import generator, naive
 from tests import trusted as check
+from tests.fuzzing.operators import listed_in, pick
 
 Document = dict[str, Any]
 MOST_INPUTS = 20_000
@@ -177,16 +178,8 @@ WEIGHTS = {
 """How often in a round an operator is used, where not once: claims of its mutants are often still true."""
 
 
-def operator(function: Operator) -> Operator:
-    """List an operator under its name. It returns None where it does not apply."""
-    OPERATORS[function.__name__.replace("_", " ")] = function
-    return function
-
-
-def pick(rng: Generator, choices: Any) -> Any:
-    """One of the choices."""
-    listed = list(choices)
-    return listed[int(rng.integers(len(listed)))]
+operator = listed_in(OPERATORS)
+"""Lists an operator under its name. It returns None where it does not apply."""
 
 
 def singles(certificate: Document) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""One block of GPT-2 on one word, from the definition: nested lists, one number at a time; shares nothing with the
+"""Blocks of GPT-2 on one word, from the definition: nested lists, one number at a time; shares nothing with the
 package. Reads a safetensors file by hand."""
 
 from __future__ import annotations
@@ -42,16 +42,27 @@ class Naive:
             return max(x, 0.0)
         return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
-    def attention(self, word: tuple[int, ...]) -> tuple[list[float], list[list[float]]]:
-        """The residual stream at the last position before attention, and what each head adds."""
+    @property
+    def layers(self) -> int:
+        return sum(name.endswith(".ln_1.weight") for name in self.tensors)
+
+    def streams(self, word: tuple[int, ...], layer: int) -> Rows:
+        """The residual stream at every position in front of a layer."""
         tokens = [self.config["bos_token_id"], *word]
+        if layer:
+            return [self.behind(*self.attention(word[:j], layer - 1), layer - 1) for j in range(len(tokens))]
         xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
         if "wpe.weight" in self.tensors:
             rows = self.tensors["wpe.weight"][self.config.get("offset", 0) :]
             xs = [[a + b for a, b in zip(x, row, strict=True)] for x, row in zip(xs, rows, strict=False)]
-        mixed = [self.linear(self.normed(x, "h.0.ln_1"), "h.0.attn.c_attn") for x in xs]
+        return xs
+
+    def attention(self, word: tuple[int, ...], layer: int = 0) -> tuple[list[float], list[list[float]]]:
+        """The residual stream at the last position before attention, and what each head adds."""
+        xs, name = self.streams(word, layer), f"h.{layer}."
+        mixed = [self.linear(self.normed(x, name + "ln_1"), name + "attn.c_attn") for x in xs]
         d, dk, out = self.d, self.d // self.config["n_head"], []
-        weight = self.tensors["h.0.attn.c_proj.weight"]
+        weight = self.tensors[name + "attn.c_proj.weight"]
         for h in range(self.config["n_head"]):
             part = range(h * dk, h * dk + dk)
             scores = [sum(mixed[-1][t] * row[d + t] for t in part) / math.sqrt(dk) for row in mixed]
@@ -60,18 +71,30 @@ class Naive:
             out.append([sum(read[t] * weight[t][o] for t in part) for o in range(d)])
         return xs[-1], out
 
-    def rest(self, y: list[float]) -> list[float]:
-        """The logits from the residual stream behind attention."""
-        inner = [self.act(v) for v in self.linear(self.normed(y, "h.0.ln_2"), "h.0.mlp.c_fc")]
-        z = [a + b for a, b in zip(y, self.linear(inner, "h.0.mlp.c_proj"), strict=True)]
+    def behind(self, x: list[float], out: list[list[float]], layer: int) -> list[float]:
+        """The residual stream behind a layer's network."""
+        bias = self.tensors[f"h.{layer}.attn.c_proj.bias"]
+        return self.network([sum(v) for v in zip(x, bias, *out, strict=True)], layer)
+
+    def network(self, y: list[float], layer: int) -> list[float]:
+        """The same from the stream behind attention."""
+        name = f"h.{layer}."
+        inner = [self.act(v) for v in self.linear(self.normed(y, name + "ln_2"), name + "mlp.c_fc")]
+        return [a + b for a, b in zip(y, self.linear(inner, name + "mlp.c_proj"), strict=True)]
+
+    def unembedded(self, z: list[float]) -> list[float]:
+        """The logits from the residual stream behind the last network."""
         final = self.normed(z, "ln_f")
         rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
         return [sum(a * b for a, b in zip(final, row, strict=True)) for row in rows]
 
+    def rest(self, y: list[float]) -> list[float]:
+        """The logits from the residual stream behind the last attention."""
+        return self.unembedded(self.network(y, self.layers - 1))
+
     def logits(self, word: tuple[int, ...]) -> list[float]:
         """The logits behind a word of symbols (rows of the embedding)."""
-        x, out = self.attention(word)
-        return self.rest([sum(v) for v in zip(x, self.tensors["h.0.attn.c_proj.bias"], *out, strict=True)])
+        return self.unembedded(self.behind(*self.attention(word, self.layers - 1), self.layers - 1))
 
 
 Automaton = tuple[list[list[int]], list[int]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from restrict.soft.model import LayerNorm, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.model import LayerNorm, SoftHead, SoftLayer, SoftModel
 
 Vector = list[float]
 

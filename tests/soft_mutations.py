@@ -28,6 +28,7 @@ from restrict.checker.soft_model import Model
 from restrict.checker.soft_run import Run
 from restrict.checker.soft_sets import ONE
 from tests import naive_soft_file
+from tests.fuzzing.operators import listed_in, pick
 
 Document = dict[str, Any]
 STEPS = 3_000_000
@@ -102,12 +103,6 @@ def opened(content: bytes) -> Soft:
 
 
 # ---------------------------------------------------------------- random models
-
-
-def pick(rng: Generator, choices: Any) -> Any:
-    """One of the choices."""
-    listed = list(choices)
-    return listed[int(rng.integers(len(listed)))]
 
 
 def chance(rng: Generator, share: float) -> bool:
@@ -274,10 +269,7 @@ Operator = Callable[[Generator, Soft, Document], bool]
 OPERATORS: dict[str, Operator] = {}
 
 
-def operator(function: Operator) -> Operator:
-    """List an operator under its name."""
-    OPERATORS[function.__name__.replace("_", " ")] = function
-    return function
+operator = listed_in(OPERATORS)
 
 
 @operator

@@ -435,10 +435,19 @@ def many_boxes_of_a_bound() -> Trial:
     return bound(20_001, boxes, accept=3)
 
 
+def one_box(n: int) -> Trial:
+    """A box of all positions."""
+    return bound(n, [{"only": [[0, n, ["a"]]], "cone": {"h": [[n - 1, 1]]}}], accept=1)
+
+
 @shape
 def a_box_of_many_positions() -> Trial:
-    boxes = [{"only": [[0, 400_000, ["a"]]], "cone": {"h": [[399_999, 1]]}}]
-    return bound(400_000, boxes, accept=1)
+    return one_box(40_000)
+
+
+@shape
+def a_box_of_hundreds_of_thousands_of_positions() -> Trial:
+    return one_box(400_000)
 
 
 @shape
@@ -449,8 +458,12 @@ def boxes_that_examine_much() -> Trial:
 
 # ---------------------------------------------------------------- the account
 
+HEAVY = {"a box of hundreds of thousands of positions"}
+"""Writing their proofs takes many seconds."""
+NAMES = [pytest.param(name, marks=[pytest.mark.heavy] if name in HEAVY else []) for name in SHAPES]
 
-@pytest.mark.parametrize("name", SHAPES)
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_step_takes_no_longer_than_the_contract_says(name: str) -> None:
     found = spent(SHAPES[name](), LIMIT)
     assert found.code in (0, 3, 4, 5), found
@@ -458,7 +471,7 @@ def test_a_step_takes_no_longer_than_the_contract_says(name: str) -> None:
     assert found.taken < (256 << 20) + 1.5 * found.held, found
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_small_limit_ends_it(name: str) -> None:
     """Exit 5 (or an answer) with a limit of a few steps, at the price of reading the file."""
     trial = SHAPES[name]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import itertools
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -60,11 +61,23 @@ def test_no_file_of_these_rooms_imports_itself_in_a_circle_even_for_types() -> N
     assert len(graph.edges) > 1000
     found = {architecture.room_of(module) for circle in architecture.circles(graph) for module in circle}
     rooms = {"rows", "kernels", "abstract", "force", "cover", "sat", "optimum", "depth_reduction", "trial"}
+    rooms |= {"all_lengths", "languages", "logic", "importers", "checker"}
     assert found & rooms == set()
 
 
 def test_every_arrow_points_down(graph: Any) -> None:
     assert architecture.arrows_up(graph) == []
+
+
+def test_the_rooms_of_soft_attention_do_not_depend_on_each_other_in_a_circle(graph: Any) -> None:
+    """Weights and files below, then sets, then what is said about influence and restrictions."""
+    rooms: nx.DiGraph[str] = nx.DiGraph()
+    pairs = [(a.split("."), b.split(".")) for a, b in graph.edges]
+    inner = [(a[2], b[2]) for a, b in pairs if len(a) > 3 and len(b) > 3 and a[1] == b[1] == "soft"]
+    rooms.add_edges_from((a, b) for a, b in inner if a != b)
+    assert {"models", "bounds", "influence", "restriction"} <= set(rooms)
+    assert nx.is_directed_acyclic_graph(rooms)
+    assert set(rooms.successors("models")) == set()
 
 
 def test_no_command_imports_another_command(graph: Any) -> None:
@@ -165,3 +178,14 @@ def test_the_walk_sees_imports_inside_functions_and_not_those_for_types(tmp_path
 def test_an_arrow_up_is_found(arrow: tuple[str, str], wrong: bool) -> None:
     graph = architecture.nx.DiGraph([(f"restrict.{arrow[0]}.a", f"restrict.{arrow[1]}.b")])
     assert bool(architecture.arrows_up(graph)) is wrong
+
+
+def test_certify_goes_through_each_room_once_and_the_drawing_of_its_way_is_current(tmp_path: Path) -> None:
+    """In a process of its own, since what other tests have cached would shorten the way."""
+    drawn = tmp_path / "walks.svg"
+    run = [sys.executable, str(ROOT / "scripts" / "walks.py"), "--draw", str(drawn)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert drawn.read_text() == (ROOT / "docs" / "walks.svg").read_text(), (
+        "python scripts/walks.py --draw docs/walks.svg"
+    )

@@ -13,9 +13,9 @@ import pytest
 
 import restrict
 from restrict.cli import main as cli
-from restrict.depth_reduction.constants import theorem_bounds
-from restrict.depth_reduction.inequalities import LayerBounds, TheoremBounds, verify
-from restrict.depth_reduction.tower import Tower, exp2, log2, of
+from restrict.depth_reduction.constants.inequalities import LayerBounds, TheoremBounds, verify
+from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
+from restrict.depth_reduction.constants.tower import Tower, exp2, log2, of
 from restrict.errors import UsageError
 
 GRID = [
@@ -219,11 +219,11 @@ def test_k_is_the_least_for_its_parameters() -> None:
 
 def test_the_search_is_near_the_best_parameters() -> None:
     """Against a grid of 200 other choices of eta2 and delta."""
-    from restrict.depth_reduction.constants import _shares, _step, _Task
+    from restrict.depth_reduction.constants.theorem_bounds import _LayerTask, _shares, _step
 
     for heads, share, s in ((2, "0.9", 2), (1, "0.5", 3), (4, "0.99", 2)):
         shares = _shares(Fraction(share), [1.0])
-        task = _Task(1, of(1), shares[0], shares[1], heads, s, "best")
+        task = _LayerTask(1, of(1), shares[0], shares[1], heads, s, "best")
         choices = [(task.loss / 2**a, Fraction(1, 2**d)) for a in range(2, 12) for d in range(1, 13)]
         best = min(_step(task, Fraction(0), eta, delta).k for eta, delta in choices)
         assert theorem_bounds(1, heads, share, alphabet=s).k.top <= best.top * Fraction(101, 100)
@@ -231,7 +231,7 @@ def test_the_search_is_near_the_best_parameters() -> None:
 
 def test_the_split_is_near_the_best() -> None:
     """Against other shares of the second layer: the exponent of c is within a percent of the best."""
-    from restrict.depth_reduction.constants import _shares, _steps
+    from restrict.depth_reduction.constants.theorem_bounds import _shares, _steps
 
     for heads, share, s in ((2, "0.9", 2), (1, "0.5", 3)):
         found = log2(theorem_bounds(2, heads, share, alphabet=s).c)

@@ -317,14 +317,6 @@ def test_a_claim_that_does_not_follow_is_exit_code_3(shell: Shell) -> None:
         assert "seen" in shell.bad(3, "check", *words)
 
 
-def test_nothing_found_is_exit_code_3(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(*_: object, **__: object) -> None:
-        raise NotEstablished("no restriction found")
-
-    monkeypatch.setattr("restrict.certification.certify", work)
-    assert shell.bad(3, "certify", "contains-one", "-n", "5") == "restrict: no restriction found\n"
-
-
 def test_a_malformed_file_is_exit_code_4(shell: Shell) -> None:
     Path("m.json").write_text("{")
     for words in (
@@ -352,37 +344,31 @@ def test_a_certificate_of_another_model_is_exit_code_4(shell: Shell) -> None:
         assert "sha256" in shell.bad(4, *words)
 
 
-def test_a_resource_limit_is_exit_code_5(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    shell.good("certify", "contains-one", "-n", 50, "-o", "c.json")
-    assert shell.bad(5, "check", "contains-one", "c.json", "--limit", "3")
-
-    def work(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("restrict.certification.certify", work)
-    assert (
-        shell.bad(5, "certify", "contains-one", "-n", "5")
-        == "restrict: out of resources (MemoryError); try a smaller n or model\n"
-    )
-
-
 NOTHING_YET = "restrict: interrupted before there was a result\n"
 
 
-def test_an_interrupt_is_exit_code_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("stop", "code", "line"),
+    [
+        (NotEstablished("no restriction found"), 3, "restrict: no restriction found\n"),
+        (MemoryError(), 5, "restrict: out of resources (MemoryError); try a smaller n or model\n"),
+        (KeyboardInterrupt(), 130, NOTHING_YET),
+        (click.Abort(), 130, NOTHING_YET),
+    ],
+)
+def test_what_stops_the_work_has_its_exit_code(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int, line: str
+) -> None:
     def work(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        raise stop
 
     monkeypatch.setattr("restrict.certification.certify", work)
-    assert shell.bad(130, "certify", "contains-one", "-n", "5") == NOTHING_YET
+    assert shell.bad(code, "certify", "contains-one", "-n", "5") == line
 
 
-def test_an_abort_is_exit_code_130(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(*_: object) -> None:
-        raise click.Abort
-
-    monkeypatch.setattr("restrict.model.source.load", load)
-    assert shell.bad(130, "run", "contains-one", "01") == NOTHING_YET
+def test_a_resource_limit_of_the_check_is_exit_code_5(shell: Shell) -> None:
+    shell.good("certify", "contains-one", "-n", 50, "-o", "c.json")
+    assert shell.bad(5, "check", "contains-one", "c.json", "--limit", "3")
 
 
 def test_a_closed_pipe_is_not_exit_code_1(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

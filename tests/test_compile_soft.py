@@ -21,10 +21,10 @@ from restrict.simulate.formulas import Compiled, compile_soft
 from restrict.simulate.formulas.bounds import Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
-from restrict.soft import evaluate
-from restrict.soft.format import loads
-from restrict.soft.terms import Term
-from restrict.soft.writer import dumps
+from restrict.soft.models import evaluate
+from restrict.soft.models.format import loads
+from restrict.soft.models.terms import Term
+from restrict.soft.models.writer import dumps
 from tests.page_examples import run_examples
 from tests.test_cli import Shell
 

@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:restrict|tests|docs|scripts)/[\w./*]*)`", PAGE)))
 REGISTRIES = [
     ("SOLVERS", "restrict/cover/solve.py"),
-    ("Method", "restrict/depth_reduction/stage3.py"),
+    ("Method", "restrict/depth_reduction/lemma/stage3.py"),
     ("solution_of", "restrict/cover/solution.py"),
     ("KINDS", "restrict/cli/import_.py"),
     ("LAYOUTS", "restrict/soft/importers/read.py"),

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.certificate.hitting_tree import Uncovered, named
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.proof import check
-from restrict.elaboration.conflicts import BOX_WORDS, Tree, least_tree, named, renumbered
+from restrict.elaboration.conflicts import BOX_WORDS, least_tree, renumbered, small_tree
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.elaboration.tokens import Tokens
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError
@@ -230,13 +231,13 @@ def test_a_bound_of_half_a_hundred_boxes_stays_small() -> None:
 def test_trees_are_closed_as_far_as_they_can_be() -> None:
     """Three boxes that share no position: two positions do not conflict with all, three may."""
     boxes = [{0: 1, 1: 1}, {2: 1}, {4: 2, 5: 1}]
-    assert Tree(boxes, 2, 2, Meter(10**6)).words() == [3, 1, 0, 2]
-    with pytest.raises(NotEstablished):
-        Tree(boxes, 2, 3, Meter(10**6)).words()
+    assert small_tree(boxes, 2, 2, Meter(10**6)).run() == [3, 1, 0, 2]
+    with pytest.raises(Uncovered):
+        small_tree(boxes, 2, 3, Meter(10**6)).run()
     with pytest.raises(NotEstablished, match="every box has the label"):
-        Tree([], 2, 0, Meter(10)).words()
+        least_tree([], 2, 0, Meter(10))
     with pytest.raises(Reject):
-        Tree(boxes, 2, 2, Meter(10)).words()
+        small_tree(boxes, 2, 2, Meter(10)).run()
 
 
 def test_boxes_that_a_tree_does_not_need_are_left_out() -> None:
@@ -251,7 +252,7 @@ def test_boxes_are_left_out_as_long_as_the_proof_gets_smaller() -> None:
     rng = np.random.default_rng(5)
     for _ in range(6):
         boxes = [{int(at): 1 << int(rng.integers(2)) for at in rng.permutation(7)[:4]} for _ in range(40)]
-        plain = Tree(boxes, 2, 2, Meter(10**8), tried=1).words()
+        plain = small_tree(boxes, 2, 2, Meter(10**8), tried=1).run()
         part, words = least_tree(boxes, 2, 2, Meter(10**8))
         taken = len({*named(plain)})
         assert len(part) < taken

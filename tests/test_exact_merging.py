@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths import bimachine as machines
+from restrict.all_lengths import stages
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
@@ -39,7 +40,7 @@ def test_vectors_of_labels_are_compared_and_not_only_hashed(monkeypatch: pytest.
     """The kernel with a hash of one bit gives the same numbers."""
     asked: list[Any] = []
     real = kernels.behaviours
-    monkeypatch.setattr(kernels, "behaviours", lambda *args: asked.append(args) or real(*args))
+    monkeypatch.setattr(stages, "behaviours", lambda *args: asked.append(args) or real(*args))
     small(1)
     monkeypatch.undo()
     right = [real(*args) for args in asked]  # before the hash is weak: a kernel may run as plain Python

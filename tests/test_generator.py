@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restrict.all_lengths.program import Program
+from restrict.all_lengths.program import OrderOnly
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.errors import ResourceLimit
 from restrict.model.fileformat import loads
@@ -20,15 +20,18 @@ from tests.generator import coverage
 from tests.generator.expressions import OPERATORS
 from tests.marks import heavy_after
 
-ANY, ORDER = 12_000, 8000
-"""Programs of the sample: a quarter of the first are for one length."""
+FULL = 4
+PARTS = [1, pytest.param(FULL, marks=pytest.mark.heavy)]
+"""How much is sampled, in quarters; each takes seconds, and only the whole has every cell of the table."""
+ANY, ORDER = 3000, 2000
+"""Programs of a quarter of the sample: a quarter of the first are for one length."""
 
 
 @cache
-def sample() -> list[dict[str, Any]]:
+def sample(part: int = 1) -> list[dict[str, Any]]:
     """Programs of every feature."""
     out = []
-    for seed in range(ANY):
+    for seed in range(ANY * part):
         rng = np.random.default_rng([seed, 1])
         out.append(
             generator.random_program(rng, int(rng.integers(1, generator.LONGEST + 1)) if seed % 4 == 0 else None)
@@ -37,20 +40,21 @@ def sample() -> list[dict[str, Any]]:
 
 
 @cache
-def order_sample() -> list[dict[str, Any]]:
+def order_sample(part: int = 1) -> list[dict[str, Any]]:
     """Programs that are likely to be order-only."""
-    return [generator.random_order_only(np.random.default_rng([seed, 2]), labels=True) for seed in range(ORDER)]
+    return [generator.random_order_only(np.random.default_rng([s, 2]), labels=True) for s in range(ORDER * part)]
 
 
 # ---------------------------------------------------------------- the table is full
 
 
-def test_every_operator_meets_every_pair_of_operands_in_every_place() -> None:
-    """Operator x operand x operand x [map, score, when, domain], each at least once."""
-    count = coverage.covered([*sample(), *order_sample()])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_operator_meets_every_pair_of_operands_in_every_place(part: int) -> None:
+    """Operator x operand x operand x [map, score, when, domain], each at least once; nine in ten in a quarter."""
+    count = coverage.covered([*sample(part), *order_sample(part)])
     table = coverage.cells()
     assert len(table) > 1200
-    assert [cell for cell in table if not count[cell]] == []
+    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else len(table) // 10)
 
 
 def test_the_table_has_every_operator_of_the_grammar() -> None:
@@ -60,14 +64,16 @@ def test_the_table_has_every_operator_of_the_grammar() -> None:
     assert rows >= {"min", "max", "abs", "hash", "isqrt", "and", "or", "not", "if", "+", "-", "*", "//", "%", "neg"}
 
 
-def test_every_feature_occurs_often() -> None:
-    count = Counter(feature for model in sample() for feature in coverage.features(model))
-    assert {feature: count[feature] for feature in coverage.FEATURES if count[feature] < 60} == {}
+@pytest.mark.parametrize("part", PARTS)
+def test_every_feature_occurs_often(part: int) -> None:
+    count = Counter(feature for model in sample(part) for feature in coverage.features(model))
+    assert {feature: count[feature] for feature in coverage.FEATURES if count[feature] < 15 * part} == {}
 
 
-def test_every_feature_meets_every_other_that_it_can_meet() -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_every_feature_meets_every_other_that_it_can_meet(part: int) -> None:
     """Each mask with each tie rule, and these with default and each kind of score."""
-    heads = [v for model in sample() for v in model["variables"] if v["kind"] == "head"]
+    heads = [v for model in sample(part) for v in model["variables"] if v["kind"] == "head"]
     seen = Counter(
         (
             head.get("mask", "none"),
@@ -78,7 +84,7 @@ def test_every_feature_meets_every_other_that_it_can_meet() -> None:
         for head in heads
     )
     wanted = itertools.product(generator.MASKS, ("left", "right"), (False, True), ("expression", "table", "dot"))
-    assert [cell for cell in wanted if seen[cell] < 10] == []
+    assert [cell for cell in wanted if seen[cell] < 2.5 * part] == []
 
 
 def test_a_cell_is_filled_by_a_direct_operand_only() -> None:
@@ -138,13 +144,13 @@ def check_variable(instance: naive.Instance, variable: dict[str, Any]) -> None:
 @pytest.mark.parametrize("block", heavy_after(range(6), 2))
 def test_the_package_reads_every_program_at_every_length(block: int) -> None:
     """Random programs for many lengths have some; at each the reader finds no overflow and nothing out of a domain."""
-    for model in sample()[block::60]:
+    for model in sample()[block::15]:
         loaded = loads(json.dumps(model).encode())
         lengths = generator.lengths(model)
         assert lengths
         for n in lengths:
             loaded.at(n)
-    for model in order_sample()[block::60]:
+    for model in order_sample()[block::15]:
         loaded = loads(json.dumps(model).encode())
         for n in [n for n in (1, 2, 3, 5, 8, 13, 100, 1000) if n >= generator.shortest(model)]:
             if naive.defined(model, n) and '"position"' not in json.dumps(model) and '"i"' not in json.dumps(model):
@@ -165,7 +171,7 @@ def test_the_interval_of_a_phrase_holds_its_values() -> None:
 # ---------------------------------------------------------------- the order-only region
 
 
-def recognised(model: dict[str, Any]) -> Program | None:
+def recognised(model: dict[str, Any]) -> OrderOnly | None:
     """The program of a model that the construction for all lengths takes."""
     try:
         return recognise(loads(json.dumps(model).encode()))
@@ -173,7 +179,7 @@ def recognised(model: dict[str, Any]) -> Program | None:
         return None
 
 
-def traits(model: dict[str, Any], program: Program) -> set[str]:
+def traits(model: dict[str, Any], program: OrderOnly) -> set[str]:
     """What an accepted program shows, apart from its features."""
     out = {f"{name} over positions" for name in coverage.functions_of_positions(model)}
     out |= coverage.steps_show(model, program.steps)
@@ -196,20 +202,23 @@ def test_many_programs_are_accepted_at_all_lengths_and_they_show_every_feature()
     assert [f for f in coverage.FEATURES if features[f] < 3 and f not in never | few] == []
 
 
-def test_the_order_only_region_is_grown_from_the_whole_grammar_too() -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_the_order_only_region_is_grown_from_the_whole_grammar_too(part: int) -> None:
     """Every operator over every operand, and positions on both sides of what compares or chooses."""
-    count = coverage.covered(order_sample())
+    count = coverage.covered(order_sample(part))
     single: Counter[tuple[str, ...]] = Counter()
     for (place, operator, *operands), number in count.items():
         for operand in operands:
             single[place, operator, operand] += number
     rows = [cell for cell in coverage.cells() if cell[0] in ("map", "score") and "guarded" not in cell[1]]
     wanted = {(cell[0], cell[1], operand) for cell in rows for operand in cell[2:] if operand != "position"}
-    assert len([cell for cell in wanted if not single[cell]]) <= 0.01 * len(wanted)
-    assert [cell for cell in wanted if cell[0] == "score" and not single[cell]] == []
+    assert len([cell for cell in wanted if not single[cell]]) <= (0.01 if part == FULL else 0.08) * len(wanted)
+    missing = [cell for cell in wanted if cell[0] == "score" and not single[cell]]
+    assert len(missing) <= (0 if part == FULL else 0.04 * len(wanted))
     chosen = itertools.product(("min", "max"), ("ij", "ji", "jn", "nj"))
     compared = itertools.product(("-", "==", "!=", "<", "<=", ">", ">="), ("ij", "ji"))
-    assert [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]] == []
+    absent = [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]]
+    assert len(absent) <= (0 if part == FULL else 3)
 
 
 def test_nothing_wild_is_mostly_accepted() -> None:

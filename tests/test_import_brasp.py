@@ -87,11 +87,7 @@ def ab_star(word: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "longest"),
-    [
-        ("brasp-ab-star", ab_star, 10),
-        ("brasp-dyck1-depth2", lambda w: is_dyck(w, 2), 10),
-    ],
+    ("name", "right", "longest"), [("brasp-ab-star", ab_star, 10), ("brasp-dyck1-depth2", lambda w: is_dyck(w, 2), 10)]
 )
 def test_examples_recognise_their_languages(name: str, right: object, longest: int) -> None:
     assert callable(right)
@@ -227,15 +223,11 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "P(i) = # [j < i] Q_a(j)",
-        "P(i) = #[j < i] Q_a(j)",
-        "P(i) = Q_a(i) & # [j < i] Q_a(j)",
-        "P(i) = Q_a(i) and count(j)",
-        "P(i) = leftmost_j [1, # Q_a(j)] 1 : 0",
-        "P(i) = leftmost_j [1, 1] # Q_a(j) : 0",
+        "P(i) = # [j < i] Q_a(j)", "P(i) = #[j < i] Q_a(j)", "P(i) = Q_a(i) & # [j < i] Q_a(j)",
+        "P(i) = Q_a(i) and count(j)", "P(i) = leftmost_j [1, # Q_a(j)] 1 : 0", "P(i) = leftmost_j [1, 1] # Q_a(j) : 0",
         "P(i) := # [ ] Q_a",
     ],
-)
+)  # fmt: skip
 def test_a_counting_term_is_declined_as_such(tmp_path: Path, line: str) -> None:
     path = tmp_path / "p.txt"
     path.write_text(f"alphabet: a b\n{line}\n")

@@ -203,15 +203,6 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), TABLES)
-def test_bad_tables_of_embeddings_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
-    path, table = embedded(tmp_path)
-    assert old in table.read_text()
-    table.write_text(table.read_text().replace(old, new))
-    with pytest.raises(ModelError, match=re.escape(message)):
-        import_transformer_program(path)
-
-
 LINES = [
     ("    embed_df = pd", "    other = pd", "is not part of a generated Transformer Program"),
     ("    embeddings = embed_df.loc[tokens]\n", "", "the embeddings of the tokens are not looked up before this line"),
@@ -228,13 +219,17 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), LINES)
-def test_other_ways_to_embed_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
-    path, _ = embedded(tmp_path)
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+@pytest.mark.parametrize(("file", "old", "new", "message"), [*((1, *t) for t in TABLES), *((0, *t) for t in LINES)])
+def test_other_ways_to_embed_and_bad_tables_are_refused(
+    file: int, old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    """In the program (0) and in its table (1)."""
+    files = embedded(tmp_path)
+    text = files[file].read_text()
+    assert old in text
+    files[file].write_text(text.replace(old, new))
     with pytest.raises(ModelError, match=re.escape(message)):
-        import_transformer_program(path)
+        import_transformer_program(files[0])
 
 
 # ---------------------------------------------------------------- the example
@@ -301,102 +296,50 @@ COUNT = """
     num_attn_0_0_outputs = aggregate_sum(num_attn_0_0_pattern, ones)
 """
 BAD = [
-    (
-        "def run(tokens):",
-        "def walk(tokens):",
-        "walk",
-        "the function walk is not one that a generated Transformer Program has",
-    ),
+    ("def run(tokens):", "def walk(tokens):", "walk",
+     "the function walk is not one that a generated Transformer Program has"),
     ("def run(tokens):", "def run(tokens, x=1):", "def run", "run must take one argument, tokens"),
     ("abs(i - j))", "abs(i - j) + 1)", "def select_closest", "the function select_closest is not one that"),
     ("import numpy as np", "import os", "import os", "'import os' is not part of a generated Transformer Program"),
-    (
-        "if q_position in {0}:",
-        "if q_position < 1:",
-        "q_position < 1",
-        "expected `q_position in {...}`, not 'q_position < 1'",
-    ),
+    ("if q_position in {0}:", "if q_position < 1:", "q_position < 1",
+     "expected `q_position in {...}`, not 'q_position < 1'"),
     ("return k_position == 0", "return k_position != 0", "!= 0", "a branch must return `k_position == constant`"),
     ("return k_position == 0", "return k_position == n", "== n", "expected a string or an integer, not 'n'"),
     ("return k_position == 0", "return k_position == True", "== True", "expected a string or an integer, not 'True'"),
     ("return k_position == 0", "return k_position == 0.5", "0.5", "expected a string or an integer, not '0.5'"),
     ("    # mlp_0_0 ####", COUNT + "    # mlp_0_0 ####", "select(tokens", "num_attn_0_0_pattern counts (a numerical"),
-    (
-        "    # mlp_0_0 ####",
-        "    tokens = positions\n    # mlp_0_0 ####",
-        "tokens = pos",
-        "'tokens = positions' is not part of",
-    ),
-    (
-        "mlp_0_0_outputs = [mlp",
-        "attn_0_0_outputs = [mlp",
-        "attn_0_0_outputs = [",
-        "'attn_0_0_outputs' already has a meaning",
-    ),
-    (
-        "[mlp_0_0(k0, k1) for k0, k1 in",
-        "[k0(k0, k1) for k0, k1 in",
-        "[k0(k0, k1)",
-        "is not part of a generated Transformer Program",
-    ),
+    ("    # mlp_0_0 ####", "    tokens = positions\n    # mlp_0_0 ####", "tokens = pos",
+     "'tokens = positions' is not part of"),
+    ("mlp_0_0_outputs = [mlp", "attn_0_0_outputs = [mlp", "attn_0_0_outputs = [",
+     "'attn_0_0_outputs' already has a meaning"),
+    ("[mlp_0_0(k0, k1) for k0, k1 in", "[k0(k0, k1) for k0, k1 in", "[k0(k0, k1)",
+     "is not part of a generated Transformer Program"),
     ("mlp_0_0_outputs = [mlp", "zip = [mlp", "zip = [mlp", "'zip' already has a meaning"),
-    (
-        "zip(tokens, attn_0_0_outputs)",
-        "zip(tokens, other)",
-        "zip(tokens, other)",
-        "'other' is not a categorical variable",
-    ),
-    (
-        "aggregate(attn_0_0_pattern, tokens)",
-        "aggregate(attn_0_0_pattern, ones)",
-        "pattern, ones",
-        "'ones' is not a categorical",
-    ),
-    (
-        "aggregate(attn_0_0_pattern, tokens)",
-        "aggregate(pattern, tokens)",
-        "aggregate(pattern, t",
-        "'pattern' is not the result of a",
-    ),
-    (
-        "positions, predicate_0_0)",
-        "positions, other)",
-        "attn_0_0_outputs = agg",
-        "the predicate 'other' is not defined before",
-    ),
-    (
-        '("attn_0_0_outputs", str(v))',
-        '("tokens", str(v))',
-        "attn_0_0_output_scores = c",
-        "the weights of 'tokens' are applied to attn",
-    ),
+    ("zip(tokens, attn_0_0_outputs)", "zip(tokens, other)", "zip(tokens, other)",
+     "'other' is not a categorical variable"),
+    ("aggregate(attn_0_0_pattern, tokens)", "aggregate(attn_0_0_pattern, ones)", "pattern, ones",
+     "'ones' is not a categorical"),
+    ("aggregate(attn_0_0_pattern, tokens)", "aggregate(pattern, tokens)", "aggregate(pattern, t",
+     "'pattern' is not the result of a"),
+    ("positions, predicate_0_0)", "positions, other)", "attn_0_0_outputs = agg",
+     "the predicate 'other' is not defined before"),
+    ('("attn_0_0_outputs", str(v))', '("tokens", str(v))', "attn_0_0_output_scores = c",
+     "the weights of 'tokens' are applied to attn"),
     ("        return 0\n", "        return x\n", "return x", "expected a string or an integer, not 'x'"),
-    (
-        "key = (token, attn_0_0_output)",
-        "key = (attn_0_0_output, token)",
-        "def mlp_0_0",
-        "mlp_0_0 is not `key = (token, attn_0",
-    ),
+    ("key = (token, attn_0_0_output)", "key = (attn_0_0_output, token)", "def mlp_0_0",
+     "mlp_0_0 is not `key = (token, attn_0"),
     ("if key in {", "if key not in {", "if key not in", "expected `if key in {...}: return constant`"),
     ('("a", "a")', '("a", "a", "a")', "return 1", "a case has 3 values for 2 arguments"),
     ("logits.argmax(-1)", "logits.argmin(-1)", "argmin", "expected `'predictions = classes[logits.argmax(-1)]'` here"),
     ('predictions[0] = "<s>"', 'predictions[0] = "x"', 'if tokens[0] == "<s>"', "expected `"),
-    (
-        "                mlp_0_0_output_scores,\n",
-        "                scores,\n",
-        "                scores,",
-        "'scores' is not the scores of",
-    ),
-    (
-        "return predictions.tolist()",
-        "return predictions",
-        "return predictions",
-        "expected `'return predictions.tolist()'` here",
-    ),
+    ("                mlp_0_0_output_scores,\n", "                scores,\n", "                scores,",
+     "'scores' is not the scores of"),
+    ("return predictions.tolist()", "return predictions", "return predictions",
+     "expected `'return predictions.tolist()'` here"),
     ('["<pad>", "same", "same", "other"]', '["<pad>", "same"]', "examples = [", "examples is not a list of pairs"),
     ("y_hat = run(x)", "y_hat = eval(x)", "for x, y in", "is not part of a generated Transformer Program"),
     ("index_col=[0, 1]", "index_col=[0]", "classifier_weights = pd", "is not part of a generated Transformer Program"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new", "piece", "message"), BAD)

@@ -155,7 +155,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"denominators": {"unembed": 0}}, "denominators.unembed: 0 is not in 1 .."),
     ({}, {"denominators": {"nothing": 2}}, "denominators: there is no tensor 'nothing'"),
     ({}, {"denominators": {"unembed": 0.5}}, "only integers are allowed: 0.5"),
-    ({}, {"output": {"position": "first"}}, "output.position: 'first' is neither 'last' nor 'every'"),
+    ({}, {"output": {"position": "first"}}, 'output.position: expected last or every, not "first"'),
     ({}, {"output": {"position": "last", "labels": ["x"]}}, "output.labels: 1 labels for 2 rows of 'unembed'"),
     ({}, {"output": {"position": "last", "accept": [2]}}, "output.accept[0]: 2 is not in 0 .. 1"),
     ({"embed": None}, {}, "there is no tensor 'embed'"),

@@ -6,14 +6,16 @@ import itertools
 import json
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from restrict.errors import ResourceLimit
 from restrict.languages.consequences import consequences, linear_residue
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.facts import Unknown, facts, growth, sensitivity
-from restrict.languages.growth import regular_growth
+from restrict.languages.growth import regular_growth, simplest
 from restrict.languages.monoid import Aperiodicity, _by_library, quasi_aperiodic, star_free
 from restrict.languages.pre import read_pre
 from restrict.languages.predicate import Predicate
@@ -147,6 +149,26 @@ def test_the_exact_cost_of_regular_languages_at_every_length() -> None:
             for n in (0, 1, 2, 3, 7, 50, 301):
                 cost = found.forcing_cost(n, member)
                 assert grown.exact(n) == (-1 if cost is None else cost.cost)
+
+
+def test_what_the_theorem_says_is_what_the_settled_costs_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cycles of the subset graph are for graphs whose costs settle late; here on graphs where both are known."""
+    rng, known, met = random.Random(7), [], set[str]()
+    for _ in range(40):
+        dfa = some_dfa(rng, rng.randint(1, 5))
+        known += [(dfa, member, regular_growth(dfa, member).cases) for member in (True, False)]
+    monkeypatch.setattr("restrict.languages.growth.least_costs", refused)
+    for dfa, member, cases in known:
+        found = regular_growth(dfa, member)
+        assert found.exact is None
+        assert found.cases == simplest([replace(case, rate=None) for case in cases], "").cases
+        met |= {case.kind for case in cases}
+    assert met == {"none", "constant", "linear"}
+
+
+def refused(*_: object) -> None:
+    """As if the costs settled too late."""
+    raise ResourceLimit("too late")
 
 
 def test_closed_forms_are_what_happens() -> None:

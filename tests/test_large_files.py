@@ -117,9 +117,9 @@ def test_of_many_values_of_a_claim_the_first_are_shown(
     for values, reason in (
         ([0, 1, 1], "claim.values: expected a non-empty increasing list"),
         ([], "claim.values: expected a non-empty increasing list"),
-        ([0, True], "claim.values[1]: expected an integer, not True"),
-        ([0, -1], "claim.values[1]: -1 is not in 0 .. "),
-        ([0, "1"], "claim.values[1]: expected an integer, not '1'"),
+        ([0, True], "claim.values[1]: expected an integer in 0 .. 9223372036854775807, not true"),
+        ([0, -1], "claim.values[1]: expected an integer in 0 .. 9223372036854775807, not -1"),
+        ([0, "1"], 'claim.values[1]: expected an integer in 0 .. 9223372036854775807, not "1"'),
     ):
         path.write_bytes(bench_files.proof(model, claim={**bench_files.CLAIM, "values": values}))
         assert reason in shell.bad(4, "show", path)

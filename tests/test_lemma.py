@@ -15,18 +15,18 @@ import pytest
 
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.cover.moser_tardos import moser_tardos
-from restrict.depth_reduction import streamed
-from restrict.depth_reduction.activations import Truth
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.forcing import forcing_cubes, minimal_cubes
-from restrict.depth_reduction.layers import collapsed, layer_traces
-from restrict.depth_reduction.lemma4 import reduce_layer
-from restrict.depth_reduction.neighbours import neighbour_graph, neighbours
-from restrict.depth_reduction.random_ctransformer import random_ctransformer
-from restrict.depth_reduction.selection import Selection, selection
-from restrict.depth_reduction.stage1 import stage1
-from restrict.depth_reduction.stage2 import stage2
-from restrict.depth_reduction.stage3 import stage3
+from restrict.depth_reduction.c_transformer import streamed
+from restrict.depth_reduction.c_transformer.activations import Truth
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, minimal_cubes
+from restrict.depth_reduction.c_transformer.layers import collapsed, layer_traces
+from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
+from restrict.depth_reduction.lemma.lemma4 import reduce_layer
+from restrict.depth_reduction.lemma.neighbours import neighbour_graph, neighbours
+from restrict.depth_reduction.lemma.selection import Selection, selection
+from restrict.depth_reduction.lemma.stage1 import stage1
+from restrict.depth_reduction.lemma.stage2 import stage2
+from restrict.depth_reduction.lemma.stage3 import stage3
 from restrict.errors import NotEstablished, UsageError
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads

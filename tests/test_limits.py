@@ -190,26 +190,12 @@ def small(tmp_path: Path) -> Path:
 
 
 OVERWRITING = [
-    "certify M -n 6 -o M",
-    "certify M --all-lengths -o M",
-    "lower-bound M -n 4 -o M",
-    "explain M --input 0101 -o M",
-    "refute M -L parity -n 4 -o M",
-    "refute M -L cfg:G -n 4 -o G",
-    "verify M --language parity -o M",
-    "verify M --equals M -o M",
-    "automaton M -o M",
-    "automaton M --dot M",
-    "automaton M --figure M",
-    "compile M --to ltl -o M",
-    "report C -o C",
-    "report C --model M -o M",
-    "simulate M -n 4 -o M",
-    "import b-rasp M -o M",
-    "sweep T -o L",
-    "soft write S -o S",
-    "soft import S --heads 1 --alphabet 01 -o S",
-]
+    "certify M -n 6 -o M", "certify M --all-lengths -o M", "lower-bound M -n 4 -o M", "explain M --input 0101 -o M",
+    "refute M -L parity -n 4 -o M", "refute M -L cfg:G -n 4 -o G", "verify M --language parity -o M",
+    "verify M --equals M -o M", "automaton M -o M", "automaton M --dot M", "automaton M --figure M",
+    "compile M --to ltl -o M", "report C -o C", "report C --model M -o M", "simulate M -n 4 -o M",
+    "import b-rasp M -o M", "sweep T -o L", "soft write S -o S", "soft import S --heads 1 --alphabet 01 -o S",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", OVERWRITING)

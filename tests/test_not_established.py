@@ -27,10 +27,10 @@ EVEN = {"name": "o", "kind": "map", "args": ["token"], "domain": 2, "map": "toke
 AT_EVEN = {**model(), "variables": [EVEN], "output": {"variable": "o", "position": "last", "accept": [1]}}
 CASES: dict[str, Trial] = {
     "a table over positions is not covered": with_score({"table": {"axes": ["j"], "values": [0, 1, 2, 3]}}),
-    "an order by j is mixed with other functions": with_score("j if k else j % 1"),
-    "the order by j depends on the keys": with_score("j if k else 2 * j"),
-    "compared at positions that matter": with_score("i + j if k else 0"),
-    "above a constant at some positions and below it": with_score("j if k else 3"),
+    "mixes an order by j with other functions": with_score("j if k else j % 1"),
+    "weighs j against the key": with_score("j if k else 2 * j"),
+    "with a constant in one branch and with i or n in another": with_score("i + j if k else 0"),
+    "at some positions above and at others below a constant": with_score("j if k else 3"),
     "no claim is about lengths below 1": claimed(model(), cost([1], [0], 0)),
     "a set that is reached at one length is not a turn later": claimed(AT_EVEN, cost([-1, -1, 1], [0], 2)),
     "it has no state for the word": claimed(EVERY, deviates({**COPIES, "left": [[-1, -1]]}, "ab", 1)),

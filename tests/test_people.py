@@ -19,7 +19,7 @@ from restrict.cli.spoken import for_the_shell
 from restrict.errors import ModelError, UsageError
 from restrict.languages.source import READERS
 from restrict.model.source import GENERATORS
-from restrict.soft.source import GENERATORS as SOFT
+from restrict.soft.models.source import GENERATORS as SOFT
 from restrict.wording import DISTRIBUTION, install
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -27,11 +27,11 @@ def test_a_pattern_repeats_between_its_ends() -> None:
 @pytest.mark.parametrize("c", heavy_after([0, 4, 1, 9], 2))
 def test_since_needs_one_symbol_in_c_plus_one(c: int) -> None:
     """Under `a since b` a position depends on the free ones since the last fixed `x` or `b`: c lie between two."""
-    task = Task.of(since(), 400, target="all")
+    task = Task.of(since(), n := 200, target="all")
     found = periodic(task, c=c)
     worst = int(found.dependencies.max())
     assert worst == claim_of(abstract_run(task.instance, found.restriction, "all"), "all").c <= c
-    assert len(found.restriction.fixed) <= 400 / (c + 1) + 2
+    assert len(found.restriction.fixed) <= n / (c + 1) + 2
 
 
 def test_a_free_share_gives_a_bound_that_does_not_grow() -> None:

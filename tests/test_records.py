@@ -9,7 +9,7 @@ import pytest
 
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.errors import ModelError
-from restrict.soft.claim import SoftCertificate
+from restrict.soft.restriction.claim import SoftCertificate
 from restrict.strictjson import Record
 
 DIGEST = "0" * 64
@@ -32,10 +32,10 @@ def test_a_record_is_saved_loaded_and_shown(record: Record, tmp_path: Path) -> N
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
     SOFT.save(tmp_path / "soft.json")
-    with pytest.raises(ModelError, match=r"soft\.json: top level: the key 'target' is missing"):
+    with pytest.raises(ModelError, match=r"soft\.json: format: expected restrict-lower-bound/1, not"):
         LowerBound.load(tmp_path / "soft.json")
     (tmp_path / "b.json").write_bytes(BOUND.to_bytes().replace(b"lower-bound/1", b"lower-bound/2"))
-    with pytest.raises(ModelError, match=r"b\.json: format: this is 'restrict-lower-bound/2', not"):
+    with pytest.raises(ModelError, match=r"b\.json: format: expected restrict-lower-bound/1, not"):
         LowerBound.load(tmp_path / "b.json")
 
 

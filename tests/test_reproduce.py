@@ -19,6 +19,7 @@ def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None
         "readme_commands",
         "reproduce",
         "architecture",
+        "walks",
         "train_parity",
         "train_soft",
         "train_languages",

@@ -169,15 +169,15 @@ def test_the_json_form_grows_with_the_changes_of_symbol_not_with_n() -> None:
     ("form", "reason"),
     [
         (5, "fixed: expected a list, not 5"),
-        ([5], "fixed[0]: expected a list, not 5"),
-        ([[0, 1]], "fixed[0]: expected [start, count, symbol]"),
-        ([[0, 0, "1"]], "fixed[0][1]: 0 is not in 1 .. 5"),
-        ([[5, 1, "1"]], "fixed[0][0]: 5 is not in 0 .. 4"),
-        ([[-1, 1, "1"]], "fixed[0][0]: -1 is not in 0 .. 4"),
-        ([[3, 3, "1"]], "fixed[0]: the run 3, 3 leaves 0..4 or is not after the one before it"),
-        ([[2, 2, "1"], [3, 1, "0"]], "fixed[1]: the run 3, 1 leaves 0..4 or is not after the one before it"),
+        ([5], "fixed[0]: expected a list of 3, not 5"),
+        ([[0, 1]], "fixed[0]: expected a list of 3, not a list of 2"),
+        ([[0, 0, "1"]], "fixed[0]: expected a count in 1 .. 5, not 0"),
+        ([[5, 1, "1"]], "fixed[0]: expected a start in 0 .. 4, as runs are increasing, not 5"),
+        ([[-1, 1, "1"]], "fixed[0]: expected a start in 0 .. 4, as runs are increasing, not -1"),
+        ([[3, 3, "1"]], "fixed[0]: expected a count in 1 .. 2, not 3"),
+        ([[2, 2, "1"], [3, 1, "0"]], "fixed[1]: expected a start in 4 .. 4, as runs are increasing, not 3"),
         ([[0, 1, 1]], "fixed[0][2]: expected a string, not 1"),
-        ([[True, 1, "1"]], "fixed[0][0]: expected an integer, not True"),
+        ([[True, 1, "1"]], "fixed[0]: expected a start in 0 .. 4, as runs are increasing, not true"),
     ],
 )
 def test_a_json_form_that_is_no_restriction_is_refused_with_its_place(form: Any, reason: str) -> None:

@@ -23,9 +23,9 @@ from restrict.simulate.atoms import reach, term_text
 from restrict.simulate.hard import Compiled, compile_program
 from restrict.simulate.lemmas_6_to_9 import tied_error, tied_rate
 from restrict.simulate.measure import affordable, measure, smallest_factor, words_of
-from restrict.soft.evaluate import activations
-from restrict.soft.format import loads as loads_soft
-from restrict.soft.terms import Term
+from restrict.soft.models.evaluate import activations
+from restrict.soft.models.format import loads as loads_soft
+from restrict.soft.models.terms import Term
 from tests.generator import random_length, random_order_only, random_program
 from tests.random_brasp import random_brasp
 from tests.test_simulate_laws import off_winner
@@ -150,7 +150,7 @@ def test_smaller_errors_and_the_file() -> None:
 
 
 def dump(compiled: Compiled) -> bytes:
-    from restrict.soft.writer import dumps
+    from restrict.soft.models.writer import dumps
 
     return dumps(compiled.soft)
 

@@ -11,10 +11,10 @@ import pytest
 
 from restrict.errors import ModelError, UsageError
 from restrict.simulate import laws, lemmas_6_to_9
-from restrict.soft.evaluate import activations, fed_forward
-from restrict.soft.known import first, parity, random
-from restrict.soft.model import MASKS, Positions, SoftHead, SoftLayer, SoftModel, visible
-from restrict.soft.terms import Term
+from restrict.soft.models.evaluate import activations, fed_forward
+from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import MASKS, Positions, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.terms import Term
 
 RNG = np.random.default_rng(14)
 

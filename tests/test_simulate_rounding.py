@@ -15,8 +15,8 @@ from restrict.simulate.floating import average_error, blown, deviation, share
 from restrict.simulate.hard import compile_program
 from restrict.simulate.measure import measure, words_of
 from restrict.simulate.rounding import UNITS, head_error, logit_error, program_error, safe_length
-from restrict.soft.evaluate import activations, logits
-from restrict.soft.known import first, parity, random
+from restrict.soft.models.evaluate import activations, logits
+from restrict.soft.models.known import first, parity, random
 
 KINDS = {"float64": np.float64, "float32": np.float32}
 

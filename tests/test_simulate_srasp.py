@@ -32,8 +32,8 @@ from restrict.simulate.theorem26 import (
     softmax_error,
     temperature,
 )
-from restrict.soft.evaluate import logits
-from restrict.soft.model import SoftModel
+from restrict.soft.models.evaluate import logits
+from restrict.soft.models.model import SoftModel
 
 QUARTER = Fraction(1, 4)
 
@@ -276,7 +276,7 @@ def test_the_temperature_grows_as_n() -> None:
 
 
 def test_a_tie_is_found() -> None:
-    from restrict.soft.known import first
+    from restrict.soft.models.known import first
 
     with pytest.raises(NotEstablished, match="tie"):
         gap_function(first(), 4)

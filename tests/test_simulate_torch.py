@@ -20,9 +20,9 @@ from restrict.simulate.srasp.compiler import compile_with_budget
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck
 from restrict.simulate.torch_export import load_module, save, state_of, structure_of, to_module
-from restrict.soft.evaluate import logits
-from restrict.soft.known import first, parity, random
-from restrict.soft.model import SoftModel
+from restrict.soft.models.evaluate import logits
+from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import SoftModel
 
 
 def models(n: int) -> list[SoftModel]:

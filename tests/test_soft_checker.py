@@ -18,8 +18,8 @@ from restrict.checker.soft_sets import FAR, ONE, Set, exp_down, exp_up, hull, ti
 from restrict.checker.soft_terms import Evaluation, Range, parse
 from restrict.cli.main import cli
 from restrict.errors import ModelError, RestrictError
-from restrict.soft.format import loads
-from restrict.soft.terms import Term
+from restrict.soft.models.format import loads
+from restrict.soft.models.terms import Term
 from tests import naive_soft, naive_soft_file, soft_mutations
 from tests.marks import heavy_after
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 import restrict
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.soft import evaluate
 from restrict.soft.importers import from_gpt2, from_torch, read_arrays
-from restrict.soft.known import first
-from restrict.soft.source import load
+from restrict.soft.models import evaluate
+from restrict.soft.models.known import first
+from restrict.soft.models.source import load
 
 
 def run(*arguments: object) -> Result:
@@ -108,7 +108,7 @@ def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
 def test_bad_weights_are_one_line_in_every_command(name: str, value: Any, message: str, tmp_path: Path) -> None:
     from safetensors.numpy import save
 
-    from restrict.soft.format import document_of, tensors_of
+    from restrict.soft.models.format import document_of, tensors_of
 
     model = load("random:layers=1,width=4,hidden=3,heads=2")
     document = document_of(model) | {"position": {"kind": "table"}}

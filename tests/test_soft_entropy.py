@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from restrict.errors import UsageError
-from restrict.soft.cross_entropy import binary_floor, cross_entropy
-from restrict.soft.known import parity, random
-from restrict.soft.model import SoftModel
-from restrict.soft.source import load
-from restrict.soft.sources import BRACKETS, Dyck2, Parity, entropy, source
+from restrict.soft.influence.cross_entropy import binary_floor, cross_entropy
+from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity, entropy, source
+from restrict.soft.models.known import parity, random
+from restrict.soft.models.model import SoftModel
+from restrict.soft.models.source import load
 
 PS = (Fraction(1, 10), Fraction(1, 3), Fraction(9, 20))
 
@@ -87,7 +87,7 @@ def test_p0_tends_to_its_limit_and_doubles_agree_with_fractions() -> None:
             far = float(made.p0(2000 + (not even)))
             limit = float(made.p0_limit(even))
             assert abs(far - limit) < abs(near - limit) / 5 < 0.02
-    from restrict.soft import sources
+    from restrict.soft.influence import sources
 
     exact = sources._exact_heights(Fraction(1, 3), 40)
     doubles = sources._double_heights(1 / 3, 40)

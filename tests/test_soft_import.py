@@ -14,11 +14,11 @@ from safetensors.numpy import save_file
 
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.soft import evaluate
-from restrict.soft.format import load
 from restrict.soft.importers import Options, compare, import_weights, read_record
-from restrict.soft.model import SoftModel
-from restrict.soft.restriction import certify_soft
+from restrict.soft.models import evaluate
+from restrict.soft.models.format import load
+from restrict.soft.models.model import SoftModel
+from restrict.soft.restriction.restriction import certify_soft
 from tests.naive_soft import run as naive
 from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
 

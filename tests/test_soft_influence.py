@@ -11,17 +11,17 @@ import numpy.typing as npt
 import pytest
 
 from restrict.errors import ModelError, UsageError
-from restrict.soft import evaluate
-from restrict.soft.enclosure import Enclosure, Linear, linear, spectral
-from restrict.soft.exchange import run_exchange
-from restrict.soft.influence import exchangeable, fit_decay, influence, influence_matrix
-from restrict.soft.known import parity
-from restrict.soft.lemma5 import closed_form, recursion, weight_bound
-from restrict.soft.model import Mask, SoftModel, visible
-from restrict.soft.parts import prepare
-from restrict.soft.scores import weight_range
-from restrict.soft.source import load
-from restrict.soft.values import allowed_tokens, run_values
+from restrict.soft.bounds.enclosure import Enclosure, Linear, linear, spectral
+from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.lemma5 import closed_form, recursion, weight_bound
+from restrict.soft.bounds.parts import prepare
+from restrict.soft.bounds.scores import weight_range
+from restrict.soft.bounds.values import allowed_tokens, run_values
+from restrict.soft.influence.influence import exchangeable, fit_decay, influence, influence_matrix
+from restrict.soft.models import evaluate
+from restrict.soft.models.known import parity
+from restrict.soft.models.model import Mask, SoftModel, visible
+from restrict.soft.models.source import load
 from tests.marks import heavy_after
 
 Words = npt.NDArray[np.int64]

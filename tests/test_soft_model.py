@@ -18,13 +18,13 @@ from click.testing import CliRunner
 import restrict
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.soft import evaluate
-from restrict.soft.format import document_of, dumps, loads, tensors_of
-from restrict.soft.known import parity, random
-from restrict.soft.model import Positions, SoftModel
-from restrict.soft.prefixes import Decoder
-from restrict.soft.source import load
-from restrict.soft.terms import Term
+from restrict.soft.models import evaluate
+from restrict.soft.models.format import document_of, dumps, loads, tensors_of
+from restrict.soft.models.known import parity, random
+from restrict.soft.models.model import Positions, SoftModel
+from restrict.soft.models.prefixes import Decoder
+from restrict.soft.models.source import load
+from restrict.soft.models.terms import Term
 from tests.naive_soft import run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -20,16 +20,17 @@ from restrict.checker.main import DEFAULT_LIMIT, verify
 from restrict.checker.soft_sets import ONE, checked_norm, linear, units
 from restrict.checker.soft_terms import Evaluation, Range, parse
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
-from restrict.soft import evaluate, restriction
-from restrict.soft.claim import SoftCertificate
-from restrict.soft.enclosure import Enclosure
-from restrict.soft.format import dumps
-from restrict.soft.known import first, parity, random
-from restrict.soft.model import Positions, SoftHead, SoftLayer, SoftModel, SoftOutput, zeros
-from restrict.soft.movement import certified_movement, movement
-from restrict.soft.parts import prepare
-from restrict.soft.restriction import certify_soft
-from restrict.soft.terms import Term
+from restrict.soft.bounds.enclosure import Enclosure
+from restrict.soft.bounds.parts import prepare
+from restrict.soft.models import evaluate
+from restrict.soft.models.format import dumps
+from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import Positions, SoftHead, SoftLayer, SoftModel, SoftOutput, zeros
+from restrict.soft.models.terms import Term
+from restrict.soft.restriction import restriction
+from restrict.soft.restriction.claim import SoftCertificate
+from restrict.soft.restriction.movement import certified_movement, movement
+from restrict.soft.restriction.restriction import certify_soft
 from tests.marks import heavy_after
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -295,8 +296,8 @@ def test_a_model_that_the_recheck_does_not_know_is_exit_5() -> None:
 def test_the_digest_is_the_files(tmp_path: Path) -> None:
     from safetensors.numpy import save
 
-    from restrict.soft.format import document_of, tensors_of
-    from restrict.soft.source import load
+    from restrict.soft.models.format import document_of, tensors_of
+    from restrict.soft.models.source import load
 
     model = first(log=1)
     arrays = {k: np.ascontiguousarray(v, dtype=np.float32) for k, v in tensors_of(model).items()}

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from restrict.errors import ResourceLimit, UsageError
-from restrict.soft import evaluate
+from restrict.soft.bounds.rounding import Pass, U, as_executed
 from restrict.soft.importers import Options, import_weights
-from restrict.soft.known import first, parity, random
-from restrict.soft.model import SoftModel
-from restrict.soft.rounding import Pass, U, as_executed
+from restrict.soft.models import evaluate
+from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import SoftModel
 from tests.naive_soft import run as naive
 from tests.test_soft_import import encoder_arrays
 from tests.test_soft_trained import FOLDER, NAMES
@@ -170,7 +170,7 @@ def test_an_almost_constant_vector_has_no_bound() -> None:
     """Centred entries of the size of a rounding, and no epsilon: the variance that is computed may be 0."""
     import dataclasses
 
-    from restrict.soft.terms import Term
+    from restrict.soft.models.terms import Term
 
     model = models()["encoder-relu-True"]
     norm = dataclasses.replace(model.layers[0].norm1, eps=Term("0"))  # type: ignore[type-var]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from restrict.languages.source import language
-from restrict.soft import evaluate
-from restrict.soft.format import loads
 from restrict.soft.importers import compare, import_weights, read_record
+from restrict.soft.models import evaluate
+from restrict.soft.models.format import loads
+from restrict.soft.models.writer import dumps
 from restrict.soft.trained.model import forward
 from restrict.soft.trained.model import load as load_checkpoint
-from restrict.soft.writer import dumps
 from tests.naive_soft import run as naive
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,9 +9,10 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
+from restrict.certificate.cases import Leaf, Question
 from restrict.certificate.certificate import Certificate, certificate_of, load_certificate
 from restrict.errors import ModelError, NotEstablished
-from restrict.force.cases import confirm_by_cases
+from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance, Model
 from restrict.model.trace import run_batch
@@ -44,7 +45,7 @@ def test_a_split_is_what_the_checker_says_in_every_branch() -> None:
         assert sorted(values) == pair.certificate["claim"]["values"]
 
 
-def test_a_tautology_needs_a_split() -> None:
+def test_a_tautology_needs_cases() -> None:
     """`x or not x` through two variables: sets of values cannot see it, two cases can."""
     model = restrict.Model(
         "tautology",
@@ -58,9 +59,12 @@ def test_a_tautology_needs_a_split() -> None:
     )
     at = model.at(5)
     assert certificate_of(at, Restriction.of(at), "all").c == 1
-    found = confirm_by_cases(Task(at), {})
+    found = confirm_by_tree(Task(at), {})
     assert found is not None
-    assert (found.split, found.c, found.claim.values) == ((4,), 0, (1,))
+    assert (found.c, found.claim.values) == (0, (1,))
+    assert isinstance(found.cases, Question)
+    assert found.cases.position == 4
+    assert all(isinstance(child, Leaf) for child in found.cases.children)
     assert restrict.check(model, found).startswith("s VERIFIED n=5 target=last free=5 c=0 values=1 ")
 
 

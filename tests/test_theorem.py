@@ -15,11 +15,11 @@ from click.testing import CliRunner
 import restrict
 from restrict.certificate.certificate import Certificate
 from restrict.cli.main import cli
-from restrict.depth_reduction.capture import LayerObjective, capture
-from restrict.depth_reduction.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.stage1 import stage1
+from restrict.depth_reduction.lemma.stage3 import stage3
+from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential
-from restrict.depth_reduction.stage1 import stage1
-from restrict.depth_reduction.stage3 import stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.examples.hard import HARD

@@ -14,12 +14,12 @@ from click.testing import CliRunner
 import restrict
 from restrict.cli.main import cli
 from restrict.depth_reduction import theorem1
-from restrict.depth_reduction.by_lemma import by_lemma, remove_layer
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.layers import collapsed
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.layers import collapsed
+from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
+from restrict.depth_reduction.lemma.by_lemma import by_lemma, remove_layer
+from restrict.depth_reduction.lemma.selection import selection
 from restrict.depth_reduction.ours.repair import freed, holds, repaired
-from restrict.depth_reduction.random_ctransformer import random_ctransformer
-from restrict.depth_reduction.selection import selection
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import NotEstablished, UsageError
 from restrict.model.program import Head, Map, Model, Output

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from restrict.depth_reduction import tower
-from restrict.depth_reduction.tower import Tower, exp2, ln, log2, log2_up, of, power, short
+from restrict.depth_reduction.constants import tower
+from restrict.depth_reduction.constants.tower import Tower, exp2, ln, log2, log2_up, of, power, short
 
 
 def exact_log2(x: Fraction) -> Fraction:

@@ -23,6 +23,7 @@ from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.cli.main import cli
 from restrict.errors import ModelError, NotEstablished, UsageError
+from restrict.kernels.verdict import greatest
 from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
@@ -107,6 +108,21 @@ def test_supports_equal_the_greatest_value_over_all_words(name: str) -> None:
         assert np.allclose(points.min(0), low, atol=1e-9)
         seen += 2 * len(high)
     assert seen > 20
+
+
+def test_a_light_word_that_goes_farther_is_found() -> None:
+    """Words of `a` or of `b`: those of `a` weigh 2^52 times as much, so at its average its length is noise."""
+    graph = Graph(((1, 2, -1), (1, -1, 3), (-1, 2, 3), (-1, -1, -1)), frozenset({3}), (0,), (frozenset(),) * 4)
+    steps = np.arange(24)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        e = rng.uniform(0.5, 1, (24, 3)) * [1, 2.0**-52, 2.0**-52]
+        v = rng.normal(size=(24, 3)) * 0.1 + [2.7, 2.701, 2.7]
+        e[0] = 1e-30
+        ends = [np.array([0, *[s] * 22, 2]) for s in (0, 1)]
+        most = max(e[steps, word] @ v[steps, word] / e[steps, word].sum() for word in ends)
+        for begin in (-5.0, 0.0, 5.0):
+            assert greatest(e, v, *graph.edges, np.array((23, 2, 3)), begin) >= most - 1e-9
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(40), 6))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import lcm
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import restrict
-from restrict.all_lengths.compare import machine_of
-from restrict.all_lengths.evidence import spelled
+from restrict.all_lengths.compare import spelled
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.verify import named
@@ -27,7 +27,7 @@ from restrict.all_lengths.wrong import (
 )
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import Rule, System
-from restrict.checker.lengths import Walked, check_lengths, wrong_lengths
+from restrict.checker.lengths import Walked, check_lengths, errors_of
 from restrict.checker.refutation import Language as Checked
 from restrict.cli.main import _run
 from restrict.errors import ResourceLimit, UsageError
@@ -44,6 +44,60 @@ def random_automaton(rng: np.random.Generator, alphabet: tuple[str, ...]) -> Moo
     size = int(rng.integers(1, 6))
     delta = rng.integers(size, size=(size, len(alphabet))).astype(np.int32)
     return Moore(alphabet, delta, rng.choice(3, size=size, p=[0.45, 0.45, 0.1]), ("reject", "accept", UNDEFINED), True)
+
+
+class Counters(NamedTuple):
+    """A language by counters, a stack or the word, written once more: ``None`` is what nothing makes a member."""
+
+    start: Any
+    after: Callable[[Any, int], Any]
+    member: Callable[[Any], bool]
+    numbers: dict[str, int]
+
+    def step(self, configuration: Any, symbol: str) -> Any:
+        """The configuration after a symbol."""
+        return None if configuration is None else self.after(configuration, self.numbers[symbol])
+
+    def accepts(self, configuration: Any) -> bool:
+        """Whether the word is a member."""
+        return configuration is not None and self.member(configuration)
+
+
+def machine_of(language: Language) -> Counters:
+    """The language's own machine."""
+    index = {symbol: a for a, symbol in enumerate(language.alphabet)}
+    if isinstance(language, Regular):
+        delta = language.dfa.delta
+        return Counters(0, lambda q, a: delta[q][a], lambda q: q in language.dfa.accept, index)
+    known: dict[str, tuple[Any, Callable[[Any, int], Any], Callable[[Any], bool]]] = {
+        "majority": (0, lambda c, a: c + (1 if a else -1), lambda c: c > 0),
+        "anbn": ((0, 0), both, lambda c: c[0] == c[1]),
+        "dyck": ((), stack, lambda c: c == ()),
+        "shuffle-dyck": ((0,) * (len(index) // 2), heights, lambda c: not any(c)),
+        "palindromes": ((), lambda word, a: (*word, a), lambda word: word == word[::-1]),
+    }
+    return Counters(*known[language.spec.partition(":")[0]], index)
+
+
+def both(counts: tuple[int, int], a: int) -> tuple[int, int] | None:
+    """The numbers of zeros and ones, in this order in the word."""
+    zeros, ones = counts
+    if a == 0:
+        return (zeros + 1, 0) if ones == 0 else None
+    return (zeros, ones + 1) if ones < zeros else None
+
+
+def stack(opened: tuple[int, ...], a: int) -> tuple[int, ...] | None:
+    """The brackets that are open."""
+    if a % 2 == 0:
+        return (*opened, a)
+    return opened[:-1] if opened[-1:] == (a - 1,) else None
+
+
+def heights(open_: tuple[int, ...], a: int) -> tuple[int, ...] | None:
+    """How many brackets of each kind are open."""
+    now = open_[a // 2] + (-1 if a % 2 else 1)
+    return (*open_[: a // 2], now, *open_[a // 2 + 1 :]) if now >= 0 else None
 
 
 def near_automaton(rng: np.random.Generator, language: Language, depth: int) -> Moore:
@@ -89,7 +143,7 @@ def checked(claim: dict[str, Any], automaton: Moore, language: Language, markers
     known = Checked(spelled(language), Place("proof"), meter)
     order = [known.symbols[a] for a in automaton.alphabet]
     walked = Walked(automaton.delta.tolist(), automaton.label.tolist(), order)
-    return check_lengths(claim, Place("proof"), wrong_lengths(walked, known, meter), markers)
+    return check_lengths(claim, Place("proof"), errors_of(walked, known, meter), markers)
 
 
 def wrong_words(automaton: Moore, language: Language, claim: dict[str, Any], markers: int, least: Lengths) -> None:

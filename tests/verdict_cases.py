@@ -34,12 +34,13 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
     d, rows = config["n_embd"], config["vocab_size"]
     shapes: dict[str, tuple[int, ...]] = {"wte.weight": (rows, d)}
     maps = {"attn.c_attn": (d, 3 * d), "attn.c_proj": (d, d), "mlp.c_fc": (d, 4 * d), "mlp.c_proj": (4 * d, d)}
-    for name, shape in maps.items():
-        shapes |= {f"h.0.{name}.weight": shape, f"h.0.{name}.bias": shape[1:]}
+    for layer in range(config["n_layer"]):
+        for name, shape in maps.items():
+            shapes |= {f"h.{layer}.{name}.weight": shape, f"h.{layer}.{name}.bias": shape[1:]}
     if config["position_embeddings"] == "learned":
         shapes["wpe.weight"] = (config["n_positions"], d)
     found = {f"transformer.{key}": rng.normal(size=shape) * size for key, shape in shapes.items()}
-    for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
+    for name in (*(f"h.{layer}.ln_{k}" for layer in range(config["n_layer"]) for k in (1, 2)), "ln_f"):
         found[f"transformer.{name}.weight"] = 1 + 0.3 * rng.normal(size=d)
         found[f"transformer.{name}.bias"] = 0.5 * rng.normal(size=d)
     if not config["tie_word_embeddings"]:
@@ -47,13 +48,13 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
     return {key: value.astype(np.float32) for key, value in found.items()}
 
 
-def random_checkpoint(rng: np.random.Generator) -> tuple[Trained, Naive]:
+def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Trained, Naive]:
     """A random model: width 2 to 6, one or two heads, GELU or ReLU, with or without positions, tied or not."""
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     config = {
-        "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": 1,
+        "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": layers,
         "n_head": heads, "n_embd": heads * int(rng.integers(1, 4)) + heads, "n_positions": 12,
         "vocab_size": symbols + 2, "bos_token_id": symbols, "eos_token_id": symbols + 1,
         "tie_word_embeddings": bool(rng.random() < 0.3), "vocab": [*"abc"[:symbols], "<bos>", "<eos>"],

@@ -18,7 +18,8 @@ from restrict.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.shipped import Shipped
 from restrict.restriction import Restriction
-from restrict.rows.values import CONSTANT, Values
+from restrict.rows.rule4 import shown
+from restrict.rows.values import CONSTANT, Values, unrestricted
 from restrict.rows.winners import winners
 
 Cone = Literal["all"] | Mapping[str, Sequence[int]]
@@ -224,28 +225,11 @@ class AbstractRun:
         depends = self.depends(query, i) if query else 0
         for u in self.values(query, i) if query else (0,):
             positions, w = self._winners(head, i, u, keys)
-            found = self._found(head, i, u, positions, w)
+            found = shown(self.instance, head, i, u, positions, w, self.values)
             seen |= found
             if len(found) > 1:
                 depends |= self._union(head.value, positions) | (self._union(key, positions) if key else 0)
         return tuple(sorted(seen)), depends
-
-    def _found(self, head: Head, i: int, u: int, positions: I64, w: I64) -> set[int]:
-        """R(u): the values that the candidates, at these positions and with these key values, may give."""
-        if head.value == self.instance.key(head):
-            return {int(v) for v in w}
-        found: set[int] = set()
-        if head.value == self.instance.query(head) and i in positions:
-            found.add(u)
-            positions = positions[positions != i]
-        if head.value == "position":
-            return found | {int(p) for p in positions}
-        size = self.instance.domains[head.value]
-        for p in positions:
-            found.update(self.values(head.value, int(p)))
-            if len(found) == size:
-                break
-        return found
 
     def _union(self, name: str, positions: I64) -> int:
         """The union of D over positions."""
@@ -268,10 +252,8 @@ class AbstractRun:
             The values, kept until a node of the variable is examined.
         """
         if name not in self._keys:
-            if name == "token":
-                self._keys[name] = Values.make(len(self.alphabet), self.tokens)
-            elif name == "position":
-                self._keys[name] = Values.own(self.instance.n)
+            if name in ("token", "position"):
+                self._keys[name] = unrestricted(self.instance, name, self.tokens)
             else:
                 known = {i: fact[0] for i, fact in self.facts.get(name, {}).items()}
                 self._keys[name] = Values.make(self.instance.domains[name], known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import needs_accept
@@ -12,8 +12,8 @@ from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.recognise import recognise
-from restrict.all_lengths.stages import Built, Record, build
-from restrict.all_lengths.tried import agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
+from restrict.all_lengths.stages import Record, build
+from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.arguments import the_model
 from restrict.errors import UsageError
 from restrict.htmltable import facts_table, grid_table
@@ -24,19 +24,13 @@ from restrict.trial.run import Trial
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True, eq=False)
-class Automaton:
+class Automaton(Found):
     """What a model computes at every length.
 
     ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
     is the bimachine of all labels. ``account``: states on both sides after each stage. ``trial``: the runs of the model
     with which it was compared.
     """
-
-    model: Model
-    built: Built
-    moore: Moore
-    trial: Trial = field(repr=False)
 
     @property
     def account(self) -> tuple[Record, ...]:
@@ -53,11 +47,6 @@ class Automaton:
         dfa = self.acceptor().language()
         agree_with(self, members_of(self, lambda word: dfa.run(word) in dfa.accept), "the minimal automaton")
         return dfa
-
-    @property
-    def every(self) -> bool:
-        """Whether the output is at every position."""
-        return self.built.program.every
 
     def acceptor(self) -> Moore:
         """The automaton, of a model that recognises a language.

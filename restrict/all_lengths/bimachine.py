@@ -21,16 +21,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, class_of
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step
 from restrict.arrays import I32, I64
+from restrict.checker.all_lengths import class_counters
 from restrict.errors import NotEstablished, ResourceLimit
-from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement, triples
-from restrict.kernels.bimachine import Facing, Meeting, Parts
+from restrict.kernels.bimachine import Facing, Parts, canonical
 from restrict.kernels.triples import Side, Triples
 
-LEFT = ("none", "past", "strict_past")
-RIGHT = ("none", "future", "strict_future")
 DEFAULT_STATES = 200_000
 TRIPLES_PER_STATE = 200
 CELLS = 1 << 28
@@ -86,38 +84,23 @@ def too_large(what: str, machine: Bimachine, name: str, limit: int) -> TooLarge:
 # ---------------------------------------------------------------- the first bimachine: token and position classes
 
 
-def counters(program: Program) -> Bimachine:
-    """The bimachine of ``token``, ``@p`` and ``@s``. States: the class of the count, and "the whole word" behind a
-    marker."""
-    size, x_start, x_end = program.threshold + program.period, None, None
-    letters = program.letters
+def counters(program: OrderOnly) -> Bimachine:
+    """The bimachine of ``token``, ``@p`` and ``@s`` that the checker begins with, without what no word reaches."""
+    size, letters = program.threshold + program.period, program.letters
     if size * size * letters > FIRST_CELLS:
         raise TooLarge(
             f"too large: {size} classes of positions on both sides and {letters} letters; the limit of their product "
             f"is {FIRST_CELLS}"
         )
-    if program.start:
-        x_start = len(program.alphabet)
-    if program.end:
-        x_end = letters - 1
-    after = [class_of(c + 1, program.threshold, program.period) for c in range(size)]
-    left = np.full((size + program.end, letters), -1, dtype=np.int32)
-    right = np.full((size + program.start, letters), -1, dtype=np.int32)
-    lab = np.full((len(left), letters, len(right)), -1, dtype=np.int32)
-    rows: list[tuple[int, int, int]] = []
-    for c in range(size):
-        for x in range(letters):
-            if (x == x_start) == (c == 0 and program.start):
-                left[c, x] = size if x == x_end else after[c]
-            if (x == x_end) == (c == 0 and program.end):
-                right[c, x] = size if x == x_start else after[c]
-    for p in range(size):
-        for x in range(letters):
-            for s in range(size):
-                if left[p, x] >= 0 and right[s, x] >= 0:
-                    lab[p, x, s] = len(rows)
-                    rows.append((x, p, s))
-    return Bimachine(left, right, lab, (TOKEN, BEFORE, AFTER), np.array(rows, dtype=np.int64))
+    found = class_counters(program.threshold, program.period, letters, program.start, program.end)
+    left, right = (
+        np.array(rows, dtype=np.int32)
+        for rows in (found.left[: size + program.end], found.right[: size + program.start])
+    )
+    lab = np.array(found.table, dtype=np.int32)[: len(left), :, : len(right)]
+    return Bimachine(
+        left, right, np.ascontiguousarray(lab), (TOKEN, BEFORE, AFTER), np.array(found.values, dtype=np.int64)
+    )
 
 
 # ---------------------------------------------------------------- maps, and forgetting
@@ -303,7 +286,7 @@ def observations(
     flat = machine.lab.reshape(-1)
     query = np.where(flat >= 0, table.query[flat], -1).astype(np.int32)
     f = Facing(cells[0], left.triples.seen, cell_r, right.triples.seen, query, table.rank, table.value, table.later)
-    return kernels.canonical(f, len(flat))
+    return canonical(f, len(flat))
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,6 +365,3 @@ def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
         np.concatenate([*succs, empty]).astype(np.int32),
         np.concatenate([*outs, empty]).astype(np.int32),
     )
-
-
-__all__ = ["Bimachine", "Classes", "Entries", "Limits", "Meeting", "TooLarge", "classify", "combine", "counters"]

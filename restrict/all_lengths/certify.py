@@ -45,11 +45,7 @@ def certify_all_lengths(
 
 
 def certify_costs(
-    model: Model,
-    label: str,
-    *,
-    states: int = DEFAULT_STATES,
-    progress: Progress | None = None,
+    model: Model, label: str, *, states: int = DEFAULT_STATES, progress: Progress | None = None
 ) -> tuple[Costs, Proved]:
     """The exact cost of forcing a label of the last position at every length, with its proof.
 

@@ -8,23 +8,21 @@ word itself); a model of this kind has a regular language, so a disagreement exi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
-from restrict.checker.machines import both, count, heights, stack
+from restrict.all_lengths.walk import Steps, letters_to
+from restrict.checker import refutation
+from restrict.checker.account import Meter, Place
+from restrict.checker.machines import Configuration, Other, machine_of
 from restrict.errors import ResourceLimit, UsageError
-from restrict.languages.builtin import AnBn, Majority
-from restrict.languages.dyck import Dyck
 from restrict.languages.protocol import Language, check_alphabet
 from restrict.languages.regular import Regular
-from restrict.languages.shuffle import ShuffleDyck
 
 MAX_PAIRS = 2_000_000
-Configuration = Any
-"""What the language's machine knows of a word; ``None`` where no continuation is a member."""
 
 
 @dataclass(frozen=True)
@@ -42,32 +40,25 @@ class Difference:
     position: int | None = None
 
 
-@dataclass(frozen=True)
-class Machine:
-    """A deterministic machine of a language, on configurations that can be hashed."""
-
-    start: Configuration
-    step: Callable[[Configuration, str], Configuration]
-    accepts: Callable[[Configuration], bool]
-
-
-def machine_of(language: Language) -> Machine:
-    """The language's own machine: an automaton, counters, a stack, or (for any other) the word so far."""
+def spelled(language: Language) -> dict[str, Any]:
+    """A language as the checker reads it."""
     if isinstance(language, Regular):
         dfa = language.dfa
-        return Machine(0, lambda q, a: dfa.delta[q][dfa.index[a]], lambda q: q in dfa.accept)
-    zeros = (0,) * (len(language.alphabet) // 2)
-    known: dict[type, tuple[Configuration, Callable[[Any, int], Configuration], Callable[[Any], bool]]] = {
-        Majority: (0, count, lambda c: c > 0),
-        AnBn: ((0, 0), both, lambda c: c[0] == c[1]),
-        Dyck: ((), stack, lambda c: not c),
-        ShuffleDyck: (zeros, heights, lambda c: not any(c)),
-    }
-    if type(language) not in known:
-        return Machine((), lambda w, a: (*w, a), language.contains)
-    start, step, accepts = known[type(language)]
-    index = {symbol: a for a, symbol in enumerate(language.alphabet)}
-    return Machine(start, lambda c, a: None if c is None else step(c, index[a]), lambda c: c is not None and accepts(c))
+        content = {"format": "restrict-dfa/1", "name": language.spec, "alphabet": list(dfa.alphabet), "start": 0}
+        return content | {"accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
+    name = language.spec.partition(":")[0]
+    if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
+        return {"name": name, "alphabet": list(language.alphabet)}
+    return {"unchecked": language.spec}
+
+
+def own_machine(language: Language, alphabet: Sequence[str]) -> Other:
+    """The language's machine, as the checker has it; of one that it does not have, the word so far."""
+    document = spelled(language)
+    if "unchecked" in document:
+        return Other((), lambda w, x: (*w, alphabet[x]), lambda w: +language.contains(w), "language")
+    checked = refutation.Language(document, Place("language"), Meter(1 << 60))
+    return machine_of(checked, [checked.symbols[a] for a in alphabet])
 
 
 def difference(automaton: Moore, language: Language, markers: int, first: int = 0) -> Difference | None:
@@ -79,28 +70,44 @@ def difference(automaton: Moore, language: Language, markers: int, first: int = 
     """
     check_alphabet(language, automaton.alphabet, "the model")
     needs_accept(automaton)
-    own, low = machine_of(language), max(first, 1)
-    start = (0, own.start)
-    level: list[tuple[int, Configuration]] = [start]
-    parent: dict[Any, Any] = {(start, min(markers, low)): None}
-    n = markers
+    own = own_machine(language, automaton.alphabet)
+    found = first_difference(
+        automaton, own, lambda said, c: (said == "accept") != own.label(c), max(first, 1) - markers, MAX_PAIRS
+    )
+    if found is None:
+        return None
+    word, said, configuration = found
+    return Difference(word, len(word) + markers, said, bool(own.label(configuration)))
+
+
+def first_difference(
+    automaton: Moore, own: Other, differ: Callable[[str, Configuration], bool], low: int, limit: int | None = None
+) -> tuple[tuple[str, ...], str, Configuration] | None:
+    """A shortest word of at least ``low`` symbols after which an automaton's label and a machine's configuration
+    differ: the word, the label and the configuration. The label ``UNDEFINED`` differs from nothing."""
+    letters, rows = range(len(automaton.alphabet)), automaton.delta.tolist()
+    names = [automaton.labels[int(v)] for v in automaton.label]
+    level: list[Any] = [(0, own.start, min(0, low))]
+    parent: Steps[Any] = {level[0]: None}
+    t = 0
     while level:
-        for pair in level:
-            said = automaton.labels[int(automaton.label[pair[0]])]
-            member = own.accepts(pair[1])
-            if n >= low and said != UNDEFINED and (said == "accept") != member:
-                return Difference(_word(parent, (pair, min(n, low))), n, said, member)
-        after = []
-        for pair in level:
-            for x, symbol in enumerate(automaton.alphabet):
-                to = (int(automaton.delta[pair[0], x]), own.step(pair[1], symbol))
-                key = (to, min(n + 1, low))
-                if key not in parent:
-                    parent[key] = ((pair, min(n, low)), symbol)
+        for here in level:
+            q, configuration, _ = here
+            if t >= low and names[q] != UNDEFINED and differ(names[q], configuration):
+                word = tuple(automaton.alphabet[x] for x in letters_to(parent, here))
+                return word, names[q], configuration
+        after, t = [], t + 1
+        for here in level:
+            for x in letters:
+                to = (rows[here[0]][x], own.step(here[1], x), min(t, low))
+                if to not in parent:
+                    parent[to] = (here, x)
                     after.append(to)
-        if len(parent) > MAX_PAIRS:
-            raise ResourceLimit(f"no difference up to length {n}, after {len(parent)} configurations; nothing is known")
-        level, n = after, n + 1
+        if limit is not None and len(parent) > limit:
+            raise ResourceLimit(
+                f"nothing is known: no difference after {len(parent)} configurations, words of up to {t} symbols"
+            )
+        level = after
     return None
 
 
@@ -108,11 +115,3 @@ def needs_accept(automaton: Moore) -> None:
     """Refuse a model whose labels do not say what it accepts."""
     if not automaton.accepts:
         raise UsageError("the model has no 'accept' in its output, so it recognises no language; add it to the model")
-
-
-def _word(parent: dict[Any, Any], at: Any) -> tuple[str, ...]:
-    out: list[str] = []
-    while parent[at] is not None:
-        at, symbol = parent[at]
-        out.append(symbol)
-    return tuple(reversed(out))

@@ -12,7 +12,6 @@ alone, so the pairs of states along one letter repeat.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,14 @@ import numpy as np
 from restrict.all_lengths import labels
 from restrict.all_lengths.automaton import Automaton, Progress, automaton
 from restrict.all_lengths.bimachine import merged
-from restrict.all_lengths.compare import Difference
-from restrict.all_lengths.evidence import Counterexample, Proved, proved, spelled
+from restrict.all_lengths.compare import Difference, spelled
+from restrict.all_lengths.evidence import Counterexample, Proved, proved
 from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_difference, try_equal
-from restrict.errors import ResourceLimit, UsageError
+from restrict.all_lengths.walk import breadth_first
+from restrict.errors import UsageError
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
 
@@ -90,19 +90,10 @@ def common(one: Moore, two: Moore) -> Moore:
     """The automaton that says what the second one says, and where that is undefined what the first one says."""
     order = [two.alphabet.index(a) for a in one.alphabet]
     left, right = one.delta.tolist(), two.delta[:, order].tolist()
-    number, queue, delta, said = {(0, 0): 0}, deque([(0, 0)]), list[list[int]](), list[str]()
-    while queue:
-        a, b = queue.popleft()
-        said.append(two.labels[int(two.label[b])] or one.labels[int(one.label[a])])
-        row = []
-        for to in zip(left[a], right[b], strict=True):
-            if to not in number:
-                number[to] = len(number)
-                queue.append(to)
-            row.append(number[to])
-        delta.append(row)
-        if len(number) > MAX_PAIRS:
-            raise ResourceLimit(f"two automata have more than {MAX_PAIRS} pairs of states")
+    pairs = breadth_first((0, 0), lambda pair: zip(left[pair[0]], right[pair[1]], strict=True), MAX_PAIRS)
+    number = {pair: at for at, pair in enumerate(pairs)}
+    delta = [[number[to] for to in zip(left[a], right[b], strict=True)] for a, b in pairs]
+    said = [two.labels[int(two.label[b])] or one.labels[int(one.label[a])] for a, b in pairs]
     names = tuple(dict.fromkeys((*two.labels, *one.labels, UNDEFINED)))
     label = np.array([names.index(name) for name in said], dtype=np.int64)
     _, small, reps = merged(np.array(delta, dtype=np.int32), label)

@@ -9,10 +9,8 @@ from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
-from restrict.checker.main import verify as check_proof
+from restrict.checker import main
 from restrict.errors import NotEstablished, ResourceLimit
-from restrict.languages.protocol import Language
-from restrict.languages.regular import Regular
 from restrict.model.program import Model
 
 
@@ -83,18 +81,6 @@ class Counterexample(Evidenced):
         return False
 
 
-def spelled(language: Language) -> dict[str, Any]:
-    """A language as the checker reads it."""
-    if isinstance(language, Regular):
-        dfa = language.dfa
-        content = {"format": "restrict-dfa/1", "name": language.spec, "alphabet": list(dfa.alphabet), "start": 0}
-        return content | {"accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
-    name = language.spec.partition(":")[0]
-    if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
-        return {"name": name, "alphabet": list(language.alphabet)}
-    return {"unchecked": language.spec}
-
-
 def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
     """A proof of a claim, and the trusted checker's line; or neither, and why.
 
@@ -124,7 +110,7 @@ def run_checker(model: Model, content: bytes) -> str | None:
     assert model.content is not None
     folder = model.source.parent if model.source is not None else "."
     try:
-        return check_proof(model.content, content, folder=folder, model_name=model.name, certificate_name="the proof")
+        return main.verify(model.content, content, folder=folder, model_name=model.name, certificate_name="the proof")
     except Reject as reject:
         if reject.code == 5:
             return None

@@ -9,26 +9,26 @@ shortest suffix.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from restrict.all_lengths.bimachine import Bimachine
-from restrict.all_lengths.compare import Difference
+from restrict.all_lengths.compare import Difference, first_difference
 from restrict.all_lengths.moore import Moore
-from restrict.all_lengths.program import UNDEFINED, Program
+from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.stages import Built
+from restrict.all_lengths.walk import Steps, breadth_first, letters_to
 from restrict.arrays import I32
+from restrict.checker.machines import Other
 from restrict.errors import ResourceLimit, UsageError
 
 MAX_CELLS = 5_000_000
 """Entries of the table of a common bimachine."""
 Pair = tuple[int, int]
-Reached = dict[Pair, tuple[Pair, int] | None]
 
 
-def comparable(one: Program, two: Program) -> None:
+def comparable(one: OrderOnly, two: OrderOnly) -> None:
     """Refuse two models whose labels are at different positions or of different words."""
     if set(one.alphabet) != set(two.alphabet):
         raise UsageError("the two models have different alphabets")
@@ -90,7 +90,7 @@ def bimachine_document(built: Built) -> dict[str, Any]:
     return out | {"table": label[machine.lab].tolist()}
 
 
-def letter_order(one: Program, two: Program) -> list[int]:
+def letter_order(one: OrderOnly, two: OrderOnly) -> list[int]:
     """The second program's number of each letter of the first, markers included."""
     order = [two.alphabet.index(a) for a in one.alphabet]
     return order + list(range(len(order), one.letters))
@@ -101,27 +101,15 @@ def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], firs
 
     Words have at least ``first`` positions in both models, the markers of each counted; the empty run is not a word.
     """
-    order = [two.alphabet.index(a) for a in one.alphabet]
-    low = max(first - min(markers), 0)
-    back: dict[tuple[int, int, int], tuple[tuple[int, int, int], str] | None] = {(0, 0, 0): None}
-    todo = deque([(0, 0, 0)])
-    while todo:
-        a, b, t = todo.popleft()
-        here = (a, b, min(t, low))
-        said, other = one.labels[int(one.label[a])], two.labels[int(two.label[b])]
-        if t >= low and UNDEFINED not in (said, other) and said != other:
-            word: list[str] = []
-            while (step := back[here]) is not None:
-                here, symbol = step
-                word.append(symbol)
-            return Difference(tuple(reversed(word)), t + markers[0], said, other=other)
-        for x, y in enumerate(order):
-            to = (int(one.delta[a, x]), int(two.delta[b, y]), t + 1)
-            key = (*to[:2], min(t + 1, low))
-            if key not in back:
-                back[key] = (here, one.alphabet[x])
-                todo.append(to)
-    return None
+    rows, says = two.delta[:, [two.alphabet.index(a) for a in one.alphabet]].tolist(), two.labels
+    other = Other(0, lambda q, x: rows[q][x], lambda q: int(two.label[q]), "model")
+    found = first_difference(
+        one, other, lambda said, q: says[other.label(q)] not in (UNDEFINED, said), max(first - min(markers), 0)
+    )
+    if found is None:
+        return None
+    word, said, q = found
+    return Difference(word, len(word) + markers[0], said, other=says[other.label(q)])
 
 
 def difference_anywhere(one: Built, two: Built) -> Difference | None:
@@ -129,11 +117,11 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
     order = letter_order(one.program, two.program)
     ours, theirs = one.machine, two.machine
     lefts, rights = _reached(ours.left, theirs.left[:, order]), _reached(ours.right, theirs.right[:, order])
-    behind = [(pair, len(_letters(rights, pair))) for pair in rights]
+    behind = [(pair, len(letters_to(rights, pair))) for pair in rights]
     names = [_names(one.program, ours), _names(two.program, theirs)]
     best: tuple[int, Pair, int, Pair] | None = None
     for pair in lefts:
-        before = len(_letters(lefts, pair))
+        before = len(letters_to(lefts, pair))
         for x, y in enumerate(order):
             for other, after in behind:
                 if best is not None and before + 1 + after >= best[0]:
@@ -147,8 +135,8 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
     if best is None:
         return None
     n, pair, x, other = best
-    run = [*_letters(lefts, pair), x, *reversed(_letters(rights, other))]
-    at = len(_letters(lefts, pair))
+    run = [*letters_to(lefts, pair), x, *reversed(letters_to(rights, other))]
+    at = len(letters_to(lefts, pair))
     said = names[0][ours.lab[pair[0], x, other[0]]]
     said_there = names[1][theirs.lab[pair[1], order[x], other[1]]]
     symbols = one.program.alphabet
@@ -156,29 +144,14 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
     return Difference(word, n, said, other=said_there, position=at)
 
 
-def _names(program: Program, machine: Bimachine) -> list[str]:
+def _names(program: OrderOnly, machine: Bimachine) -> list[str]:
     """The label's name for each row of a bimachine's values."""
     return [program.labels[v] for v in machine.column("@label")]
 
 
-def _reached(ours: I32, theirs: I32) -> Reached:
-    """The pairs of states that words reach, breadth first: from which pair, by which letter."""
-    found: Reached = {(0, 0): None}
-    todo = deque([(0, 0)])
-    while todo:
-        pair = todo.popleft()
-        for x in range(ours.shape[1]):
-            to = (int(ours[pair[0], x]), int(theirs[pair[1], x]))
-            if to[0] >= 0 and to not in found:
-                found[to] = (pair, x)
-                todo.append(to)
-    return found
-
-
-def _letters(found: Reached, pair: Pair) -> list[int]:
-    """The letters that lead to a pair."""
-    out: list[int] = []
-    while (step := found[pair]) is not None:
-        pair, x = step
-        out.append(x)
-    return out[::-1]
+def _reached(ours: I32, theirs: I32) -> Steps[Pair]:
+    """The pairs of states that words reach."""
+    one, two = ours.tolist(), theirs.tolist()
+    return breadth_first(
+        (0, 0), lambda pair: [to if to[0] >= 0 else None for to in zip(one[pair[0]], two[pair[1]], strict=True)]
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 from restrict.all_lengths.bimachine import merged
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.stages import Built
+from restrict.all_lengths.walk import breadth_first, letters_to
 from restrict.arrays import I32, I64
 from restrict.languages.dfa import Dfa, minimal
 from restrict.wording import counted
@@ -51,18 +51,11 @@ class Moore:
 
     def shortest(self) -> dict[str, tuple[str, ...]]:
         """A shortest word (first in the order of the alphabet) of each label that occurs."""
-        out: dict[str, tuple[str, ...]] = {}
-        words: dict[int, tuple[str, ...]] = {0: ()}
-        queue = deque([0])
-        while queue:
-            state = queue.popleft()
-            out.setdefault(self.labels[int(self.label[state])], words[state])
-            for x, symbol in enumerate(self.alphabet):
-                to = int(self.delta[state, x])
-                if to not in words:
-                    words[to] = (*words[state], symbol)
-                    queue.append(to)
-        return out
+        rows = self.delta.tolist()
+        reached = breadth_first(0, lambda state: rows[state])
+        first = {self.labels[int(self.label[state])]: state for state in reversed(reached)}
+        order = dict.fromkeys(self.labels[int(self.label[state])] for state in reached)
+        return {name: tuple(self.alphabet[x] for x in letters_to(reached, first[name])) for name in order}
 
     def __repr__(self) -> str:
         return f"Moore({counted(self.states, 'state')}, {counted(len(self.alphabet), 'symbol')})"

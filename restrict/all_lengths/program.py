@@ -52,7 +52,7 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class OrderOnly:
     """``output`` at the last position, or at every one. ``classes`` (threshold, period) of ``@p`` and ``@s``.
 
     ``label_of``: from an output value to a number in ``labels``. ``defined``: the variable (0 or 1) that says whether
@@ -94,8 +94,3 @@ def needed(steps: tuple[Step | Look, ...], goals: tuple[str, ...]) -> tuple[Step
             kept.append(step)
             wanted.update(reads(step))
     return tuple(reversed(kept))
-
-
-def class_of(count: int, threshold: int, period: int) -> int:
-    """The class of a number of positions."""
-    return count if count < threshold else threshold + (count - threshold) % period

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from restrict.all_lengths.bimachine import Classes, Entries
-from restrict.all_lengths.program import UNDEFINED, Look, Program
-from restrict.all_lengths.stages import Built, Layer
+from restrict.all_lengths.program import UNDEFINED, Look, OrderOnly
+from restrict.all_lengths.stages import Built, Stage
 from restrict.arrays import I32, I64
 from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.lengths import SEARCHED, least_length, why_not
@@ -70,7 +70,7 @@ def to_bytes(content: dict[str, Any]) -> bytes:
     return (one_line_lists(content, 4) + "\n").encode()
 
 
-def layer_document(layer: Layer, program: Program) -> dict[str, Any]:
+def layer_document(layer: Stage, program: OrderOnly) -> dict[str, Any]:
     """One layer."""
     after = layer.after
     out: dict[str, Any] = {"heads": _heads(layer)}
@@ -89,7 +89,7 @@ def layer_document(layer: Layer, program: Program) -> dict[str, Any]:
     return out | {"labels": values, "table": after.lab.tolist()}
 
 
-def label_numbers(program: Program) -> list[int]:
+def label_numbers(program: OrderOnly) -> list[int]:
     """The checker's number of each label: 0 and 1 for reject and accept, else in order of the output's values."""
     names = [name for name in program.labels if name != UNDEFINED]
     if set(names) <= {"accept", "reject"} and program.accepts:
@@ -97,7 +97,7 @@ def label_numbers(program: Program) -> list[int]:
     return [names.index(name) if name in names else len(names) for name in program.labels]
 
 
-def _heads(layer: Layer) -> list[dict[str, Any]]:
+def _heads(layer: Stage) -> list[dict[str, Any]]:
     width = (layer.before.lab.shape[2], layer.before.lab.shape[0])
     shift, column, room = [0, 0], [0, 0], MOST_BYTES
     out = []
@@ -138,7 +138,7 @@ def _numbers(vectors: I32, shift: int, number: list[int]) -> list[list[int]]:
 class _Entries:
     """From the construction's entries to pairs: for each query value and entry, a pair that makes it (-1: nothing)."""
 
-    def __init__(self, layer: Layer, look: Look, table: Entries, queries: I64, pairs: I64) -> None:
+    def __init__(self, layer: Stage, look: Look, table: Entries, queries: I64, pairs: I64) -> None:
         self.row = np.empty(len(queries), dtype=np.int64)
         column = np.empty(len(pairs), dtype=np.int64)
         self.row[np.searchsorted(queries, layer.before.column(look.query))] = table.query

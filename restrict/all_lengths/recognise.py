@@ -10,15 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import lcm, prod
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from restrict.all_lengths.forms import Declined, Linear, Wave, analyse, grid, points, show, truth, wave
-from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, Program, Step, needed
+from restrict.all_lengths.forms import (
+    DIFFERENCE,
+    P2,
+    S2,
+    Declined,
+    P,
+    S,
+    analyse,
+    grid,
+    points,
+    show,
+    tree_of,
+    truth,
+    values_at,
+)
+from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.all_lengths.within import within
 from restrict.arrays import I32, I64
+from restrict.checker.positions import Form, number
+from restrict.checker.program import BEYOND, by_position
 from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.program import Head, Map, Model, Size, references, rule_of
@@ -57,20 +74,20 @@ class _Reader:
     steps: list[Step | Look] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
 
-    def widen(self, waves: Iterable[Wave]) -> None:
-        """Take the classes of these waves into the common ones."""
-        for w in waves:
-            self.threshold, self.period = max(self.threshold, w.threshold), lcm(self.period, w.period)
+    def widen(self, forms: Iterable[Form]) -> None:
+        """Take the classes of these forms into the common ones."""
+        for form in forms:
+            self.threshold, self.period = max(self.threshold, form.threshold), lcm(self.period, form.period)
         if self.threshold + self.period > MAX_ROWS:
             raise Declined(f"positions would have to be told apart up to {self.threshold} and modulo {self.period}")
 
 
-def recognise(model: Model) -> Program:
+def recognise(model: Model) -> OrderOnly:
     """The program of an order-only model."""
     wanted = _ancestors(model)
     reader = _Reader(model)
     reader.sizes[TOKEN] = len(model.alphabet) + len(model.markers)
-    forms: dict[str, dict[Expr, Linear | Wave]] = {}
+    forms: dict[str, dict[Expr, Form]] = {}
     for variable in model.variables:
         if variable.name in wanted:
             forms[variable.name] = _guard(variable.name, _scan, reader, variable)
@@ -130,7 +147,7 @@ def _constant(reader: _Reader, size: Size | None, what: str) -> int:
 # ---------------------------------------------------------------- first pass: which classes are needed
 
 
-def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Linear | Wave]:
+def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
     """Check a variable, note its domain and classes; the form of its rule for each combination of finite values."""
     rule = rule_of(variable)
     assert isinstance(rule, Rule)
@@ -166,37 +183,36 @@ def _finite_names(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[str
     return {r: reader.sizes[v] for r, v in roles.items() if r in expr.names and v is not None}
 
 
-def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Linear | Wave]:
+def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Form]:
     names = _finite_names(reader, variable, expr)
     if prod(names.values()) > MAX_COMBINATIONS:
         raise Declined(f"its rule mixes positions with {prod(names.values())} combinations of values, over the limit")
-    out: dict[Expr, Linear | Wave] = {}
+    out: dict[Expr, Form] = {}
     for values in grid(*names.values()):
         bound = bind(expr, **dict(zip(names, values, strict=True)))
         if bound not in out:
             out[bound] = analyse(within(bound))
-    waves = [wave(f) for f in out.values()]
-    for w, (bound, form) in zip(waves, out.items(), strict=True):
-        if not w.finite and (isinstance(variable, Map) or not isinstance(form, Linear) or not form.j):
-            raise Declined(f"the sub-expression {show(bound)!r} grows with the position or with n")
-    reader.widen(w for w in waves if w.finite)
+    for bound, form in out.items():
+        if any(form.slope) and (isinstance(variable, Map) or not form.line or not form.line.j):
+            raise Declined(f"the sub-expression {show(tree_of(bound))!r} grows with the position or with n")
+    reader.widen(form for form in out.values() if not any(form.slope))
     return out
 
 
-def _when(reader: _Reader) -> Wave | None:
+def _when(reader: _Reader) -> Form | None:
     when = reader.model.when
     if when is None:
         return None
     assert isinstance(when, Formula)
-    found = truth(when.expr, analyse(within(when.expr)))
+    found = truth(within(when.expr))
     reader.widen([found])
     return found
 
 
-def _defined_somewhere(model: Model, reader: _Reader, when: Wave | None) -> None:
+def _defined_somewhere(model: Model, reader: _Reader, when: Form | None) -> None:
     """Make the model's first instance: a value outside a domain is then an error here, not a wrong answer later."""
     for n in range(max(1, len(model.markers)), 2 * (reader.threshold + reader.period) + 3):
-        if when is None or when.at(points(("p", np.array([0])), ("s", np.array([n - 1]))))[0]:
+        if when is None or values_at(when, points({S: np.array([n - 1])}))[0]:
             model.at(n)
             return
     raise ModelError("when: the model is not defined at any length")
@@ -233,7 +249,7 @@ def _step(reader: _Reader, target: str, args: tuple[str, ...], rule, origin: str
     reader.steps.append(Step(target, args, rule, size, origin))
 
 
-def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> None:
+def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> None:
     scores = _scores(reader, head, forms)
     classes = reader.threshold + reader.period
     query = [(head.query, reader.sizes[head.query])] if scores.q and head.query else []
@@ -286,7 +302,7 @@ def _packed(reader: _Reader, target: str, parts: list[tuple[str, int]], origin: 
     reader.steps.append(Step(target, tuple(v for v, _ in parts), rule, prod(sizes), origin))
 
 
-def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _Scores:
+def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     """Ranks of the head's score for every query row and key column."""
     rule = head.score
     assert isinstance(rule, Formula | Table | Dot)
@@ -302,13 +318,13 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Linear | Wave]) -> _S
     }
     expr = _folded(expression(rule), roles)
     table = [[forms[bind(expr, **{"q": a, "k": b})] for b in range(nk)] for a in range(nq)]
-    uses = frozenset().union(*(wave(f).uses for f in forms.values()))
-    i, j = bool(uses & {"p", "s"}), bool(uses & {"p2", "s2"})
-    reach = max((f.reach for f in forms.values() if isinstance(f, Wave)), default=0)
-    if all(isinstance(f, Wave) or f.known for f in forms.values()) and all(wave(f).finite for f in forms.values()):
+    uses = frozenset[int]().union(*(f.uses for f in forms.values()))
+    i, j = bool(uses & {P, S}), bool(uses & {P2, S2})
+    reach = max(f.reach for f in forms.values())
+    if not any(any(f.slope) for f in forms.values()):
         value = _tabulate(reader, head.name, table, i, j, reach)
         return _Scores(q, i, k, j, reach, _dense(value), np.zeros_like(value))
-    return _by_position(reader, table, q, k)
+    return _by_position(table, q, k)
 
 
 def _plain(rule: Formula | Table | Dot, q: bool, k: bool, nq: int, nk: int) -> I64:
@@ -330,7 +346,7 @@ def _dense(value: I64) -> I64:
     return out
 
 
-def _tabulate(reader: _Reader, head: str, table: list[list[Linear | Wave]], i: bool, j: bool, reach: int) -> I64:
+def _tabulate(reader: _Reader, head: str, table: list[list[Form]], i: bool, j: bool, reach: int) -> I64:
     """The scores at all classes: (U, K), or (2*reach+1, U, K) by cut-off difference."""
     classes = reader.threshold + reader.period
     nq, nk = len(table), len(table[0])
@@ -346,72 +362,47 @@ def _tabulate(reader: _Reader, head: str, table: list[list[Linear | Wave]], i: b
     out = np.empty((len(offsets), nq, len(at_i), nk, len(at_j)), dtype=np.int64)
     mesh = np.meshgrid(offsets, np.arange(len(at_i)), np.arange(len(at_j)), indexing="ij")
     d, a, b = (m.reshape(-1) for m in mesh)
-    env = points(("p", at_i[a, 0]), ("s", at_i[a, 1]), ("p2", at_j[b, 0]), ("s2", at_j[b, 1]), ("d", d))
+    where = points({P: at_i[a, 0], S: at_i[a, 1], P2: at_j[b, 0], S2: at_j[b, 1], DIFFERENCE: d})
     kept: dict[int, I64] = {}
     for u, row in enumerate(table):
         for v, form in enumerate(row):
             if id(form) not in kept:
-                kept[id(form)] = wave(form).at(env).reshape(mesh[0].shape)
+                kept[id(form)] = values_at(form, where).reshape(mesh[0].shape)
             out[:, u, :, v, :] = kept[id(form)]
     shaped = out.reshape(len(offsets), nq * len(at_i), nk * len(at_j))
     return shaped if reach else shaped[0]
 
 
-def _by_position(reader: _Reader, table: list[list[Linear | Wave]], q: bool, k: bool) -> _Scores:
-    """Scores that order by ``j`` itself: for each query, the pairs that grow (or fall) with ``j`` form one rank.
-
-    They must be above (below) every other score of the row, and differ among each other by less than one step.
-    """
+def _by_position(table: list[list[Form]], q: bool, k: bool) -> _Scores:
+    """Scores that order by ``j`` itself, ranked as the checker does: for each query, the pairs that grow (or fall) with
+    ``j`` form one rank, above (below) every other score of the row."""
+    forms: dict[tuple[int, ...], Form] = {(u, v): form for u, row in enumerate(table) for v, form in enumerate(row)}
+    ranked = by_position(_declined, forms, 0)
     rank, tie = np.zeros((len(table), len(table[0])), np.int64), np.zeros((len(table), len(table[0])), np.int64)
     for u, row in enumerate(table):
-        moving = [f for f in row if isinstance(f, Linear) and f.j]
-        fixed = [f.constant if isinstance(f, Linear) else None for f in row if f not in moving]
-        if None in fixed or any(isinstance(f, Linear) and not f.j and not f.known for f in row):
-            raise Declined("its score mixes an order by j with other functions of positions")
-        if not moving:
-            rank[u] = np.unique(np.array([c or 0 for c in fixed]), return_inverse=True)[1]
-            continue
-        first = moving[0]
-        step, gaps = first.j, [f.constant for f in moving]
-        if any((f.i, f.j, f.n) != (first.i, first.j, first.n) for f in moving) or max(gaps) - min(gaps) >= abs(step):
-            raise Declined("its score weighs j against the key, which no finite automaton can")
-        top = _end_of_range(first, gaps, [c for c in fixed if c is not None])
-        values = sorted({c for c in fixed if c is not None})
-        for v, f in enumerate(row):
-            if isinstance(f, Linear) and f.j:
-                rank[u, v], tie[u, v] = (len(values) if top else 0), (1 if step > 0 else -1)
-            else:
-                rank[u, v] = values.index(f.constant) + (not top)  # type: ignore[union-attr]
+        values = [number(ranked[u, v]) or 0 for v in range(len(row))]
+        order = {value: at for at, value in enumerate(sorted(set(values)))}
+        rank[u] = [order[value] for value in values]
+        tie[u] = [0 if abs(value) < BEYOND else 1 if value % 2 else -1 for value in values]
     return _Scores(q, False, k, False, 0, rank, tie)
 
 
-def _end_of_range(first: Linear, gaps: list[int], fixed: list[int]) -> bool:
-    """Whether the moving scores lie above all fixed ones (true) or below (false)."""
-    if not fixed:
-        return True
-    if first.i or first.n not in (0, -first.j):
-        raise Declined("its score compares j with a constant in one branch and with i or n in another")
-    grows = (first.j > 0) if first.n == 0 else (first.n > 0)
-    base = 0 if first.n == 0 else first.n  # n - j is at least 1
-    if grows and min(gaps) + base > max(fixed):
-        return True
-    if not grows and max(gaps) + base < min(fixed):
-        return False
-    raise Declined(
-        "its score is at some positions above and at others below a constant; write the order by j as a tie rule"
-    )
+def _declined(why: str) -> NoReturn:
+    raise Declined(why)
 
 
 # ---------------------------------------------------------------- the whole
 
 
-def _finish(reader: _Reader, when: Wave | None) -> Program:
+def _finish(reader: _Reader, when: Form | None) -> OrderOnly:
     model = reader.model
     output = model.output.variable
     defined = None
     if when is not None:
         defined = WHEN
-        reader.steps.insert(0, Step(WHEN, (BEFORE, AFTER), lambda p, s: when.at(points(("p", p), ("s", s))), 2, "when"))
+        reader.steps.insert(
+            0, Step(WHEN, (BEFORE, AFTER), lambda p, s: values_at(when, points({P: p, S: s})), 2, "when")
+        )
     size = reader.sizes[output]
     for value in model.output.accept or ():
         if value >= size:
@@ -419,7 +410,7 @@ def _finish(reader: _Reader, when: Wave | None) -> Program:
     names = [model.output.label(v) for v in range(size)]
     labels = tuple(dict.fromkeys(names))
     steps = needed(tuple(reader.steps), (output,) if defined is None else (output, defined))
-    return Program(
+    return OrderOnly(
         model.alphabet,
         model.start_marker is not None,
         model.end_marker is not None,

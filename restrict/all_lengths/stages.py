@@ -14,19 +14,28 @@ from time import perf_counter
 
 import numpy as np
 
-from restrict.all_lengths import bimachine as machines
-from restrict.all_lengths.bimachine import LEFT, RIGHT, Bimachine, Classes, Entries, Limits, too_large
-from restrict.all_lengths.program import UNDEFINED, WHEN, Look, Program, Step, needed, reads
+from restrict.all_lengths import bimachine
+from restrict.all_lengths.bimachine import Bimachine, Classes, Entries, Limits, too_large
+from restrict.all_lengths.program import UNDEFINED, WHEN, Look, OrderOnly, Step, needed, reads
 from restrict.arrays import I32, I64
-from restrict.kernels import bimachine as kernels
-from restrict.kernels.bimachine import Meeting, Parts
+from restrict.checker.window import FUTURE, PAST
+from restrict.kernels.bimachine import (
+    Meeting,
+    Parts,
+    behaviours,
+    determinise,
+    equal_rows,
+    labels_of,
+    meetings,
+    outcomes,
+)
 from restrict.kernels.triples import edge_cells
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class Stage:
     """One stage as it was built, before merging: what a certificate records.
 
     ``heads``; ``tables`` of their entries; ``left`` and ``right``: the classes for each head (``None``: not seen from
@@ -62,9 +71,9 @@ class Record:
 class Built:
     """The bimachine of the output, with the layers that led to it and the account."""
 
-    program: Program
+    program: OrderOnly
     machine: Bimachine
-    layers: tuple[Layer, ...]
+    layers: tuple[Stage, ...]
     account: tuple[Record, ...]
 
 
@@ -82,7 +91,7 @@ class Plan:
     after: list[Step]
 
 
-def levels(program: Program) -> Plan:
+def levels(program: OrderOnly) -> Plan:
     """The order of work."""
     everywhere = _everywhere(program)
     depth: dict[str, int] = {}
@@ -104,7 +113,7 @@ def levels(program: Program) -> Plan:
     return Plan([stages[d] for d in sorted(stages)], before, last_heads, after)
 
 
-def _everywhere(program: Program) -> set[str]:
+def _everywhere(program: OrderOnly) -> set[str]:
     """The variables that are needed at every position; the others at the last one only.
 
     A head at the last position whose query is another such head is computed everywhere, so that one stage is enough.
@@ -136,7 +145,7 @@ def _everywhere(program: Program) -> set[str]:
 
 
 def build(
-    program: Program, limits: Limits | None = None, progress: Progress | None = None, keep: bool = False
+    program: OrderOnly, limits: Limits | None = None, progress: Progress | None = None, keep: bool = False
 ) -> Built:
     """The bimachine of the output's label (a column ``@label``); at the last position only ``lab[:, :, 0]`` counts.
 
@@ -146,8 +155,8 @@ def build(
     say = progress or (lambda _: None)
     program = _with_label(program)
     plan = levels(program)
-    machine = machines.counters(program)
-    layers: list[Layer] = []
+    machine = bimachine.counters(program)
+    layers: list[Stage] = []
     account: list[Record] = []
     for at, (heads, steps) in enumerate(plan.stages):
         later: list[Step | Look] = []
@@ -172,11 +181,11 @@ def build(
 
 def replace_columns(machine: Bimachine, steps: list[Step]) -> Bimachine:
     """The same bimachine with the columns of more maps."""
-    names, values = machines.with_steps(machine.names, machine.values, steps)
+    names, values = bimachine.with_steps(machine.names, machine.values, steps)
     return replace(machine, names=names, values=values)
 
 
-def _with_label(program: Program) -> Program:
+def _with_label(program: OrderOnly) -> OrderOnly:
     """The output replaced by its label's number; one more label where the model is not defined."""
     of = np.array(program.label_of, dtype=np.int64)
     undefined = len(program.labels)
@@ -190,7 +199,7 @@ def _with_label(program: Program) -> Program:
     return replace(program, steps=(*program.steps, step), output="@label", labels=labels)
 
 
-def _live(program: Program, later: Iterable[Step | Look]) -> list[str]:
+def _live(program: OrderOnly, later: Iterable[Step | Look]) -> list[str]:
     made: set[str] = set()
     wanted: list[str] = []
     for step in later:
@@ -201,7 +210,7 @@ def _live(program: Program, later: Iterable[Step | Look]) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _record(layer: Layer, start: float) -> Record:
+def _record(layer: Stage, start: float) -> Record:
     grown = (len(layer.sides[0][0]), len(layer.sides[1][0]))
     states = (len(layer.after.left), len(layer.after.right))
     names = tuple(dict.fromkeys(h.model_variable for h in layer.heads))
@@ -213,7 +222,7 @@ def _record(layer: Layer, start: float) -> Record:
 
 def extend(
     machine: Bimachine, heads: list[Look], steps: list[Step], keep: list[str], limits: Limits, last: bool
-) -> Layer:
+) -> Stage:
     """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``.
 
     ``last``: only the last position counts, so heads are seen from the left only.
@@ -225,16 +234,16 @@ def extend(
         lefts.append(seen[1])
         rights.append(seen[2])
         outs.append(look)
-    left = machines.combine(machine, [c for c in lefts if c is not None], False)
-    right = machines.combine(machine, [c for c in rights if c is not None], True)
+    left = bimachine.combine(machine, [c for c in lefts if c is not None], False)
+    right = bimachine.combine(machine, [c for c in rights if c is not None], True)
     side_l = _deterministic(left, machine, heads, limits)
     side_r = _deterministic(right, machine, heads, limits)
-    at_l, rows_l = kernels.outcomes(left, side_l[0], side_l[2], 0 if last else -1)
-    at_r, rows_r = kernels.outcomes(right, side_r[0], side_r[2], -1)
+    at_l, rows_l = outcomes(left, side_l[0], side_l[2], 0 if last else -1)
+    at_r, rows_r = outcomes(right, side_r[0], side_r[2], -1)
     names = tuple(h.model_variable for h in heads)
     joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
     after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names)
-    return Layer(
+    return Stage(
         tuple(heads),
         tuple(steps),
         tuple(tables),
@@ -250,33 +259,33 @@ def extend(
 
 
 def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[Entries, Classes | None, Classes | None]:
-    table = machines.entries(machine, look)
+    table = bimachine.entries(machine, look)
     if last:
         if look.mask == "none":
             look = replace(look, mask="past")
         seen = (
-            machines.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits)
-            if look.mask in LEFT
+            bimachine.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits)
+            if look.mask in PAST
             else None
         )
         if seen is None:
             return table, None, None
-        out, _ = machines.observations(machine, look, table, seen, None)
+        out, _ = bimachine.observations(machine, look, table, seen, None)
         assert out is not None
         b2 = edge_cells(seen.side, seen.triples) % len(machine.right)
-        return table, machines.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
-    left = machines.explore(machine, look, table, False, limits) if look.mask in LEFT else None
-    right = machines.explore(machine, look, table, True, limits) if look.mask in RIGHT else None
-    out_l, out_r = machines.observations(machine, look, table, left, right)
+        return table, bimachine.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
+    left = bimachine.explore(machine, look, table, False, limits) if look.mask in PAST else None
+    right = bimachine.explore(machine, look, table, True, limits) if look.mask in FUTURE else None
+    out_l, out_r = bimachine.observations(machine, look, table, left, right)
     return (
         table,
-        machines.classify(left, out_l) if left is not None and out_l is not None else None,
-        machines.classify(right, out_r) if right is not None and out_r is not None else None,
+        bimachine.classify(left, out_l) if left is not None and out_l is not None else None,
+        bimachine.classify(right, out_r) if right is not None and out_r is not None else None,
     )
 
 
 def _deterministic(parts: Parts, machine: Bimachine, heads: list[Look], limits: Limits) -> tuple[I32, I32, I32]:
-    base, delta, vectors, status = kernels.determinise(parts, limits.states)
+    base, delta, vectors, status = determinise(parts, limits.states)
     if status:
         name = heads[-1].model_variable if heads else "the maps"
         raise too_large("states on one side", machine, name, limits.states)
@@ -334,27 +343,27 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last,
     machine = joint.machine
     if last:
         return _merge_last(joint, side_l, at_l, steps, keep)
-    of_l, off_l = machines.groups(side_l[0], len(machine.left))
-    of_r, off_r = machines.groups(side_r[0], len(machine.right))
+    of_l, off_l = bimachine.groups(side_l[0], len(machine.left))
+    of_r, off_r = bimachine.groups(side_r[0], len(machine.right))
     meeting = Meeting(at_l, at_r, side_l[0], side_r[0], of_l, off_l, of_r, off_r)
     rights = max(1, len(joint.rows_r))
     name = names[-1] if names else "the maps"
-    pairs, status = kernels.meetings(meeting, rights, 50_000_000)
+    pairs, status = meetings(meeting, rights, 50_000_000)
     if status:
         raise too_large("combinations of values", machine, name, 50_000_000)
     columns, values = joint.values(pairs, False)
-    columns, values = machines.with_steps(columns, values, steps)
-    rows, number = machines.forget(columns, values, keep)
+    columns, values = bimachine.with_steps(columns, values, steps)
+    rows, number = bimachine.forget(columns, values, keep)
     label = number.astype(np.int32)
-    alike_l = kernels.equal_rows(kernels.behaviours(meeting, rights, pairs, label, False))
-    alike_r = kernels.equal_rows(kernels.behaviours(meeting, rights, pairs, label, True))
-    merge_l, left, reps_l = machines.merged(side_l[1], alike_l)
-    merge_r, right, reps_r = machines.merged(side_r[1], alike_r)
-    if len(left) * left.shape[1] * len(right) > machines.CELLS:
+    alike_l = equal_rows(behaviours(meeting, rights, pairs, label, False))
+    alike_r = equal_rows(behaviours(meeting, rights, pairs, label, True))
+    merge_l, left, reps_l = bimachine.merged(side_l[1], alike_l)
+    merge_r, right, reps_r = bimachine.merged(side_r[1], alike_r)
+    if len(left) * left.shape[1] * len(right) > bimachine.CELLS:
         raise too_large(
-            f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, machines.CELLS
+            f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, bimachine.CELLS
         )
-    lab = kernels.labels_of(meeting, rights, pairs, label, reps_l, reps_r)
+    lab = labels_of(meeting, rights, pairs, label, reps_l, reps_r)
     return Bimachine(left, right, lab, tuple(keep), rows), merge_l, merge_r
 
 
@@ -362,12 +371,12 @@ def _merge_last(joint: _Joint, side_l, at_l, steps, keep):  # type: ignore[no-un
     """The same where only the empty suffix counts: the right automaton is dropped."""
     rows = np.arange(len(joint.rows_l), dtype=np.int64)
     columns, values = joint.values(rows, True)
-    columns, values = machines.with_steps(columns, values, steps)
-    labels, number = machines.forget(columns, values, keep)
+    columns, values = bimachine.with_steps(columns, values, steps)
+    labels, number = bimachine.forget(columns, values, keep)
     seen = at_l[:, :, 0]
     cells = np.where(seen >= 0, number[seen] if len(number) else -1, -1)
     first = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
-    merge, left, reps = machines.merged(side_l[1], first)
+    merge, left, reps = bimachine.merged(side_l[1], first)
     letters = left.shape[1]
     right = np.full((1, letters), -1, dtype=np.int32)
     lab = cells[reps].astype(np.int32)[:, :, None]

@@ -7,22 +7,25 @@ costs, words on which a language differs) is tried once more by itself.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restrict.all_lengths.program import UNDEFINED, Program
+from restrict.all_lengths.moore import Moore
+from restrict.all_lengths.program import UNDEFINED, OrderOnly
+from restrict.all_lengths.stages import Built
+from restrict.all_lengths.walk import breadth_first, letters_to
 from restrict.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER
+from restrict.languages.search import of_restrictions
 from restrict.model.program import Model
 from restrict.trial.disagreement import disagree
 from restrict.trial.run import LONG, Sample, Trial
 from restrict.trial.words import FEW, by_length, completions, random_words, spelled, words_of
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.automaton import Automaton
     from restrict.all_lengths.compare import Difference
     from restrict.all_lengths.forcing import Costs
     from restrict.all_lengths.patterns import Pattern
@@ -49,7 +52,26 @@ MEMBERS = 1_000
 # ---------------------------------------------------------------- automata
 
 
-def try_automaton(found: Automaton) -> Trial:
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a model computes at every length, as far as it is tried.
+
+    ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
+    is the bimachine of all labels. ``trial``: the runs of the model with which it was compared.
+    """
+
+    model: Model
+    built: Built
+    moore: Moore
+    trial: Trial = field(repr=False)
+
+    @property
+    def every(self) -> bool:
+        """Whether the output is at every position."""
+        return self.built.program.every
+
+
+def try_automaton(found: Found) -> Trial:
     """Compare an automaton, or a bimachine, with runs of the model.
 
     Result: the runs; lengths at which the model is not defined are left out and listed.
@@ -64,7 +86,7 @@ def try_automaton(found: Automaton) -> Trial:
     return trial
 
 
-def agree(found: Automaton, sample: Sample) -> None:
+def agree(found: Found, sample: Sample) -> None:
     """Compare the labels of an automaton with those of runs."""
     last = [[label] for label in end_labels(found, sample.words)]
     whole = [predicted(found, word, sample.positions) for word in sample.words] if found.every else last
@@ -76,7 +98,7 @@ def agree(found: Automaton, sample: Sample) -> None:
             disagree(found.model, claim, spelled(found.model.alphabet, word), repr(shown), _automaton_document(found))
 
 
-def end_labels(found: Automaton, words: Any) -> list[str]:
+def end_labels(found: Found, words: Any) -> list[str]:
     """The automaton's labels of the last position.
 
     ``words``: symbol indices in the model's alphabet, shape (count, symbols). Result: one label for each word;
@@ -89,7 +111,7 @@ def end_labels(found: Automaton, words: Any) -> list[str]:
     return [one.labels[int(v)] for v in one.label[state]]
 
 
-def predicted(found: Automaton, word: Sequence[int], positions: Sequence[int]) -> list[str]:
+def predicted(found: Found, word: Sequence[int], positions: Sequence[int]) -> list[str]:
     """The labels at some positions of a word, by the bimachine.
 
     ``found``: the automaton of a model with output at every position. ``positions``: where the labels are wanted,
@@ -111,20 +133,20 @@ def predicted(found: Automaton, word: Sequence[int], positions: Sequence[int]) -
     return out
 
 
-def _tokens(program: Program, word: Sequence[int]) -> list[int]:
+def _tokens(program: OrderOnly, word: Sequence[int]) -> list[int]:
     """The letters of a word with its markers."""
     start = [len(program.alphabet)] if program.start else []
     return [*start, *(int(a) for a in word), *([program.letters - 1] if program.end else [])]
 
 
-def _automaton_document(found: Automaton) -> dict[str, Any]:
+def _automaton_document(found: Found) -> dict[str, Any]:
     one = found.moore
     out: dict[str, Any] = {"alphabet": list(one.alphabet), "labels": list(one.labels)}
     out |= {"transitions": one.delta.tolist(), "output": one.label.tolist()}
     return out | ({"output_at": "every position: the bimachine is not listed"} if found.every else {})
 
 
-def _plan(found: Automaton) -> Iterator[Any]:
+def _plan(found: Found) -> Iterator[Any]:
     """The words, the most telling first."""
     program, symbols = found.built.program, len(found.model.alphabet)
     rng, markers = np.random.default_rng(0), len(found.model.markers)
@@ -137,32 +159,29 @@ def _plan(found: Automaton) -> Iterator[Any]:
     yield from (random_words(symbols, t, rng, EACH) for t in LONGER)
 
 
-def _around(program: Program) -> list[int]:
+def _around(program: OrderOnly) -> list[int]:
     """Lengths around the threshold and the first periods behind it."""
     t, p = program.threshold, program.period
     near = {n + d for n in (t, t + p, t + 2 * p) for d in (-1, 0, 1)}
     return sorted(n for n in near if FIRST < n <= FARTHEST)
 
 
-def found_shortest(found: Automaton) -> Iterator[list[int]]:
+def found_shortest(found: Found) -> Iterator[list[int]]:
     """The shortest word of each label, which commands print."""
     index = {a: x for x, a in enumerate(found.moore.alphabet)}
     return ([index[a] for a in word] for word in found.moore.shortest().values() if len(word) <= FARTHEST)
 
 
-def _edge_words(found: Automaton, rng: np.random.Generator) -> list[list[int]]:
+def _edge_words(found: Found, rng: np.random.Generator) -> list[list[int]]:
     """For each edge a shortest word that ends with it, and one that goes on at random; where the words are not short
     anyway."""
-    rows, symbols = found.moore.delta.tolist(), len(found.moore.alphabet)
-    reached: dict[int, list[int]] = {0: []}
-    queue, out = deque([0]), list[list[int]]()
-    while queue and len(out) < 2 * EDGES:
-        state = queue.popleft()
-        for x in range(symbols):
-            word = [*reached[state], x]
-            if rows[state][x] not in reached:
-                reached[rows[state][x]] = word
-                queue.append(rows[state][x])
+    rows, symbols, out = found.moore.delta.tolist(), len(found.moore.alphabet), list[list[int]]()
+    reached = breadth_first(0, lambda state: rows[state])
+    for state in reached:
+        if len(out) >= 2 * EDGES:
+            break
+        before = letters_to(reached, state)
+        for word in ([*before, x] for x in range(symbols)):
             if symbols ** len(word) > FEW and len(word) <= LONG:
                 out += [word, [*word, *rng.integers(0, symbols, 4).tolist()]]
     return out
@@ -211,7 +230,7 @@ def _try_cells(
             disagree(model, f"{claim} {label!r}", spelled(model.alphabet, word), repr(seen[0]), result)
 
 
-def try_costs(found: Automaton, costs: Costs) -> None:
+def try_costs(found: Found, costs: Costs) -> None:
     """Compare costs of forcing with those that all words of a length show, and run words of cheapest restrictions.
 
     ``found``: the automaton, with its trial.
@@ -238,21 +257,15 @@ def least_cost(has: Any, size: int, length: int) -> int:
     ``has``: whether each word has the label, in lexicographic order. Result: the number (exact), or ``NEVER``. Cost:
     one step for each of the ``(size + 1) ** length`` restrictions.
     """
-    cubes = np.asarray(has).reshape((size,) * length)
-    fixed = np.zeros((1,) * length, dtype=np.int64)
-    for axis in range(length):
-        cubes = np.concatenate([cubes, cubes.all(axis=axis, keepdims=True)], axis=axis)
-        price = np.ones(size + 1, dtype=np.int64)
-        price[-1] = 0
-        fixed = fixed + price.reshape([-1 if at == axis else 1 for at in range(length)])
-    return int(np.broadcast_to(fixed, cubes.shape)[cubes].min()) if cubes.any() else NEVER
+    forced, fixed = of_restrictions(np.asarray(has).reshape((size,) * length))
+    return int(fixed[forced].min()) if forced.any() else NEVER
 
 
 def _said(cost: int) -> str:
     return "impossible" if cost == NEVER else str(cost)
 
 
-def _try_restriction(trial: Trial, found: Automaton, costs: Costs, t: int, rng: np.random.Generator) -> None:
+def _try_restriction(trial: Trial, found: Found, costs: Costs, t: int, rng: np.random.Generator) -> None:
     """Run words of a cheapest restriction of ``t`` symbols, whose number of fixed symbols must be the cost."""
     from restrict.all_lengths.forcing import cheapest_restriction
 
@@ -312,7 +325,7 @@ Members = Callable[[Any], Sequence[bool]]
 """Which of some words of one length (symbol indices, one row each) are members of a language."""
 
 
-def members_of(found: Automaton, language: Callable[[tuple[str, ...]], bool]) -> Members:
+def members_of(found: Found, language: Callable[[tuple[str, ...]], bool]) -> Members:
     """A test of single words as one of many.
 
     ``language``: whether a word, without markers, is a member.
@@ -321,7 +334,7 @@ def members_of(found: Automaton, language: Callable[[tuple[str, ...]], bool]) ->
     return lambda words: [language(spelled(alphabet, word)) for word in words]
 
 
-def agree_with(found: Automaton, members: Members, what: str, samples: Iterable[Sample] | None = None) -> None:
+def agree_with(found: Found, members: Members, what: str, samples: Iterable[Sample] | None = None) -> None:
     """Compare a test of membership with runs of a model that recognises a language, on up to ``MEMBERS`` words.
 
     ``found``: the automaton, with its trial. ``samples``: the runs; by default those of the trial.
@@ -339,7 +352,7 @@ def agree_with(found: Automaton, members: Members, what: str, samples: Iterable[
             return
 
 
-def try_language(found: Automaton, language: Language, first: int, lengths: Container[int] | None = None) -> None:
+def try_language(found: Found, language: Language, first: int, lengths: Container[int] | None = None) -> None:
     """Test that the runs of a model agree with a language, for an answer that says so.
 
     ``found``: the automaton, with its trial. ``first``: lengths from here on are compared, markers counted.
@@ -354,7 +367,7 @@ def try_language(found: Automaton, language: Language, first: int, lengths: Cont
     agree_with(found, members_of(found, language.contains), language.name, compared)
 
 
-def try_equal(one: Automaton, two: Automaton, first: int) -> None:
+def try_equal(one: Found, two: Found, first: int) -> None:
     """Run the words of one model's trial on the other model, for an answer that says that they agree.
 
     ``one``: a model's automaton, with its trial. ``first``: lengths from here on are compared, the markers of either

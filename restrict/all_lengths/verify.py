@@ -6,15 +6,15 @@ from typing import Any
 
 from restrict.all_lengths.automaton import Progress, automaton
 from restrict.all_lengths.bimachine import DEFAULT_STATES
-from restrict.all_lengths.compare import difference
+from restrict.all_lengths.compare import difference, spelled
 from restrict.all_lengths.equality import equal
-from restrict.all_lengths.evidence import Counterexample, Proved, proved, spelled
+from restrict.all_lengths.evidence import Counterexample, Proved, proved
 from restrict.all_lengths.tried import try_difference, try_language, try_member
 from restrict.arguments import the_model
 from restrict.errors import UsageError
+from restrict.languages import source
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
-from restrict.languages.source import language as language_of
 from restrict.model.program import Model
 
 
@@ -86,7 +86,7 @@ def named(language: Language | str) -> Language:
         from restrict.model.source import load
 
         return language_of_model(load(language.removeprefix("model:")))
-    return language_of(language)
+    return source.language(language)
 
 
 def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:

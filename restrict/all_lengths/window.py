@@ -19,31 +19,20 @@ import numpy as np
 
 from restrict.all_lengths.program import Look, Step
 from restrict.arrays import I32, I64
+from restrict.checker.window import FUTURE, PAST, parts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-LEFT = ("none", "past", "strict_past")
-RIGHT = ("none", "future", "strict_future")
 
 
 def windowed(head: Look, reach: int) -> list[Step | Look]:
     """The steps that replace a head; ``head.rank`` is (2*reach+1, U, P), by ``d + reach``."""
     none = head.rank.shape[2]
     steps: list[Step | Look] = []
-    seen: list[tuple[int, str]] = []
-    if head.mask in LEFT:
-        steps += _shifts(head, reach, none, "left")
-        steps.append(_far(head, reach, none, "left"))
-        seen += [(-reach, f"{head.name}@far_left")]
-        seen += [(-d, f"{head.name}@left{d}") for d in range(reach - 1, 0, -1)]
-    if not head.mask.startswith("strict"):
-        seen.append((0, head.pair))
-    if head.mask in RIGHT:
-        steps += _shifts(head, reach, none, "right")
-        steps.append(_far(head, reach, none, "right"))
-        seen += [(d, f"{head.name}@right{d}") for d in range(1, reach)]
-        seen += [(reach, f"{head.name}@far_right")]
+    for side, masks in (("left", PAST), ("right", FUTURE)):
+        if head.mask in masks:
+            steps += [*_shifts(head, reach, none, side), _far(head, reach, none, side)]
+    seen = [(d, head.pair if part == "pair" else f"{head.name}@{part}") for d, part in parts(head.mask, reach)]
     args = (head.query, *(v for _, v in seen))
 
     def best(query: I64, *pairs: I64) -> I64:

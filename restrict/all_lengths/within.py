@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from restrict.all_lengths.forms import Declined, show
+from restrict.all_lengths.forms import Declined, show, tree_of
 from restrict.arrays import MIN64
 from restrict.checker.positions import MOST
 from restrict.errors import ModelError, quote
@@ -30,7 +30,7 @@ def within(expr: Expr) -> Expr:
         except ModelError as error:
             fits = "overflow" not in str(error)  # what may divide by 0 is refused where the model is read
         if not fits:
-            reason = f"{quote(show(part), 90)} leaves 64 bits at some n below {RANGES['n'][1]}"
+            reason = f"{quote(show(tree_of(part)), 90)} leaves 64 bits at some n below {RANGES['n'][1]}"
             raise Declined(f"the sub-expression {reason}")
     return expr
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from restrict.checker.equations import late
-from restrict.checker.lengths import DEAD, POP, STAY, Mirror, Pushdown, Wrong
+from restrict.checker.lengths import Mirror, Pushdown, Wrong
+from restrict.checker.machines import DEAD, POP, STAY
 
 Item = int | tuple[Hashable, int]
 """A letter, or a set of lengths and a number in it, for which letters are still to be found."""

@@ -18,19 +18,18 @@ import numpy as np
 
 from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.bimachine import DEFAULT_STATES
-from restrict.all_lengths.compare import needs_accept
-from restrict.all_lengths.evidence import Counterexample, Evidence, Evidenced, Proved, proved, spelled
+from restrict.all_lengths.compare import needs_accept, spelled
+from restrict.all_lengths.evidence import Counterexample, Evidence, Evidenced, Proved, proved
 from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_language, try_wrong_word
 from restrict.all_lengths.verify import named, verify
 from restrict.all_lengths.witness import wrong_word
+from restrict.checker import refutation
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import System
-from restrict.checker.lengths import Walked, Wrong
-from restrict.checker.lengths import wrong_lengths as equations
-from restrict.checker.refutation import Language as Checked
+from restrict.checker.lengths import Walked, Wrong, errors_of
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
@@ -217,10 +216,10 @@ def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
     names = [automaton.labels[int(v)] for v in automaton.label]
     said = [0 if name == "reject" else 1 if name == "accept" else 2 for name in names]
     meter = Meter(MAX_STEPS)
-    language = Checked(document, Place("language"), meter)
+    language = refutation.Language(document, Place("language"), meter)
     order = [language.symbols[a] for a in automaton.alphabet]
     try:
-        return equations(Walked(automaton.delta.tolist(), said, order), language, meter)
+        return errors_of(Walked(automaton.delta.tolist(), said, order), language, meter)
     except Reject:
         raise ResourceLimit(_too_large(automaton)) from None
 

@@ -20,18 +20,26 @@ in common. Else take a box with the fewest ways and go through them: in child ``
 which becomes chosen, and there is none at the ways before. These children are all the restrictions that conflict
 with the box, each in one child only, so the node is closed when all children are.
 
-Symbols are bits of an integer. The kernel checks a closed tree by its own code (``restrict/checker``).
+Symbols are bits of an integer. A closed tree is written down as *words* in preorder (docs/kernel.md, *unforced*): the
+number of boxes that close a node, and the boxes; or minus the number of children, and the box whose ways they are. The
+kernel checks it by its own code (``restrict/checker``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from restrict.errors import ResourceLimit
 
 Box = Mapping[int, int]
 """Positions with their allowed symbols as bits."""
+Unmet = tuple[int, list[int], int]
+"""A box without a certain conflict, its ways, and these as bits."""
+FEW, MOST_TRIES = 8, 4000
+"""Up to so many boxes without a common way are searched for exactly, in so many steps, where a small tree is wanted."""
+LAST_LEVELS = 2
+"""Where so few positions are left, several boxes may be tried as the next branch: the smallest tree is taken."""
 
 
 @dataclass(frozen=True)
@@ -46,22 +54,8 @@ class Uncovered(Exception):
     """The family does not close the tree; ``node`` is the node that stays open."""
 
     def __init__(self, node: Open) -> None:
-        super().__init__(f"{len(node.symbols)} positions conflict with every box")
+        super().__init__(f"{len(node.symbols)} positions conflict with every box without the label")
         self.node = node
-
-
-@dataclass(frozen=True)
-class _Ways:
-    """A box that is not met: its number, and its ways at chosen and at other positions."""
-
-    box: int
-    chosen: tuple[int, ...]
-    others: tuple[int, ...]
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Fewest ways first, then by number."""
-        return len(self.chosen) + len(self.others), self.box
 
 
 @dataclass(eq=False)
@@ -74,7 +68,9 @@ class HittingTree:
         most: the number ``k`` of positions.
         more: asked at a node that no box closes for a box that is not met there; ``None`` is no answer.
         limit: the most nodes to visit.
-        tick: called at every node; may raise to stop.
+        charge: called with the steps of a node, and of an exact search; may raise to stop.
+        tried: how many boxes are tried as a branch on the last levels; 0: the tree is not to be small, and boxes
+            without a common way are only chosen greedily. Else ways are gone through by position, as the kernel does.
 
     After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one.
     """
@@ -84,61 +80,86 @@ class HittingTree:
     most: int
     more: Callable[[Open], Box | None] | None = None
     limit: int = 10_000_000
-    tick: Callable[[], None] | None = None
+    charge: Callable[[int], None] = lambda steps: None
+    tried: int = 0
     nodes: int = 0
     used: set[int] = field(default_factory=set)
 
-    def run(self) -> None:
-        """Close the tree: no ``most`` positions conflict with every box.
+    def __post_init__(self) -> None:
+        self.bits: dict[int, int] = {}
+        if self.tried:
+            self.boxes = [dict(sorted(box.items())) for box in self.boxes]
+        self.cost = 40 + sum(map(len, self.boxes)) // 2
+
+    def run(self) -> list[int]:
+        """Close the tree, and give its words: no ``most`` positions conflict with every box.
 
         Cost: nodes times the boxes' positions; the nodes are exponential in ``most`` at worst.
         """
         try:
-            self._node(frozenset(), {}, range(len(self.boxes)))
+            words = self._node(frozenset(), {}, range(len(self.boxes)))
         except RecursionError:
             raise ResourceLimit(f"the tree over {len(self.boxes)} boxes is too deep") from None
+        self.used.update(named(words))
+        return words
 
-    def _node(self, chosen: frozenset[int], symbols: dict[int, int], candidates: Iterable[int]) -> None:
+    def _node(self, chosen: frozenset[int], symbols: dict[int, int], candidates: Iterable[int]) -> list[int]:
+        """The words of one node and all below it."""
         self.nodes += 1
         if self.nodes > self.limit:
             raise ResourceLimit(f"the tree needs more than {self.limit} nodes")
-        if self.tick is not None:
-            self.tick()
+        self.charge(self.cost)
         unmet = self._unmet(chosen, symbols, candidates)
         if not unmet:
             unmet = self._unmet(chosen, symbols, [self._ask(chosen, symbols)])
             if not unmet:
                 raise ValueError("the box supplied is met at the node that asked for it")
-        first = min(unmet, key=lambda w: w.order)
-        if self._closed(first, unmet, self.most - len(chosen)):
-            return
-        self.used.add(first.box)
-        rest, symbols, box = [w.box for w in unmet], dict(symbols), self.boxes[first.box]
-        for way in (*first.chosen, *first.others):
-            known, possible = len(self.boxes), symbols.get(way, self.alphabet)
-            self._node(chosen | {way}, {**symbols, way: possible & ~box[way]}, rest)
-            rest.extend(range(known, len(self.boxes)))
-            symbols[way] = possible & box[way]
-            if not symbols[way] and way in chosen:
-                return
+        number, ways, _ = unmet[0]
+        if not ways:
+            return [1, number]
+        room = self.most - len(chosen)
+        if (apart := self._apart(unmet, sum(self._bit(at) for at in chosen), room + 1)) is not None:
+            return [len(apart), *apart]
+        tried = unmet[: self.tried if self.tried and room <= LAST_LEVELS else 1]
+        rest = [box for box, _, _ in unmet]
+        found = [self._branch(entry, chosen, symbols, rest) for entry in tried if len(entry[1]) <= len(ways) + 2]
+        return min(found, key=len)
 
-    def _unmet(self, chosen: frozenset[int], symbols: dict[int, int], candidates: Iterable[int]) -> list[_Ways]:
-        found, room = [], len(chosen) < self.most
+    def _branch(self, entry: Unmet, chosen: frozenset[int], symbols: dict[int, int], rest: list[int]) -> list[int]:
+        """A branch on the ways of a box."""
+        number, ways, _ = entry
+        symbols, rest, words, count = dict(symbols), list(rest), list[int](), 0
+        for way in ways:
+            known, possible, allowed = len(self.boxes), symbols.get(way, self.alphabet), self.boxes[number][way]
+            words += self._node(chosen | {way}, {**symbols, way: possible & ~allowed}, rest)
+            rest.extend(range(known, len(self.boxes)))
+            count, symbols[way] = count + 1, possible & allowed
+            if way in chosen and not symbols[way]:
+                break
+        return [-count, number, *words]
+
+    def _unmet(self, chosen: frozenset[int], symbols: dict[int, int], candidates: Iterable[int]) -> list[Unmet]:
+        """The boxes without a certain conflict, with their ways, fewest first."""
+        found: list[Unmet] = []
+        room = len(chosen) < self.most
         for number in candidates:
-            held, others, met = [], [], False
+            ways, mask, met = list[int](), 0, False
             for position, allowed in self.boxes[number].items():
                 possible = symbols.get(position, self.alphabet)
-                if position in chosen:
-                    met = not possible & allowed
-                    if met:
-                        break
-                    if possible & ~allowed:
-                        held.append(position)
-                elif room and possible & ~allowed:
-                    others.append(position)
+                if possible & ~allowed and (room or position in chosen):
+                    ways.append(position)
+                    mask |= self._bit(position)
+                if position in chosen and not possible & allowed:
+                    met = True
+                    break
             if not met:
-                found.append(_Ways(number, tuple(held), tuple(others)))
-        return found
+                if not self.tried:
+                    ways.sort(key=lambda position: position not in chosen)
+                found.append((number, ways, mask))
+        return sorted(found, key=lambda entry: (len(entry[1]), entry[0]))
+
+    def _bit(self, position: int) -> int:
+        return self.bits.setdefault(position, 1 << len(self.bits))
 
     def _ask(self, chosen: frozenset[int], symbols: dict[int, int]) -> int:
         node = Open({p: symbols[p] for p in chosen})
@@ -148,21 +169,47 @@ class HittingTree:
         self.boxes.append(box)
         return len(self.boxes) - 1
 
-    def _closed(self, first: _Ways, unmet: list[_Ways], left: int) -> bool:
-        """Whether a box without a way, or more boxes without a common way than ``left``, close the node."""
-        if not (first.chosen or first.others):
-            self.used.add(first.box)
-            return True
-        apart: list[int] = []
-        taken: set[int] = set()
-        for ways in sorted((w for w in unmet if not w.chosen), key=lambda w: w.order):
-            if taken.isdisjoint(ways.others):
-                taken.update(ways.others)
-                apart.append(ways.box)
-                if len(apart) > left:
-                    self.used.update(apart)
-                    return True
-        return False
+    def _apart(self, unmet: Sequence[Unmet], taken: int, count: int) -> list[int] | None:
+        """So many boxes whose ways have nothing in common, nor with the positions taken."""
+        usable = [(box, mask) for box, _, mask in unmet if not mask & taken]
+        found, used = list[int](), taken
+        for box, mask in usable:
+            if len(found) < count and not mask & used:
+                found.append(box)
+                used |= mask
+        if len(found) == count:
+            return found
+        if not self.tried or count > FEW or len(usable) < count:
+            return None
+        tries = [MOST_TRIES]
+        exact = _disjoint(usable, 0, count, tries)
+        self.charge((MOST_TRIES - tries[0]) // 2)
+        return exact
+
+
+def _disjoint(usable: Sequence[tuple[int, int]], used: int, count: int, tries: list[int]) -> list[int] | None:
+    """So many of these with nothing in common, if they are found in time."""
+    if count == 0:
+        return []
+    for at in range(len(usable) - count + 1):
+        box, mask = usable[at]
+        tries[0] -= 1
+        if tries[0] < 0:
+            return None
+        if not mask & used:
+            later = [other for other in usable[at + 1 :] if not other[1] & mask]
+            if (more := _disjoint(later, used | mask, count - 1, tries)) is not None:
+                return [box, *more]
+    return None
+
+
+def named(words: Sequence[int]) -> Iterator[int]:
+    """The boxes that a tree names, as often as it does."""
+    at = 0
+    while at < len(words):
+        width = max(1, words[at])
+        yield from words[at + 1 : at + 1 + width]
+        at += 1 + width
 
 
 def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) -> tuple[list[int], int]:

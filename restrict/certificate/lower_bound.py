@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote as percent
 
+from restrict.certificate.outline import NAMED
+from restrict.checker.lower_bound import BOUND
+from restrict.checker.read import integer, strings
 from restrict.errors import quote
-from restrict.model.program import MAX_N, Model, Output
-from restrict.restriction import read_runs, runs
+from restrict.model.program import Model, Output
+from restrict.restriction import read_runs, read_spans, runs
 from restrict.strictjson import Node, Record, one_line_lists
 from restrict.task import Target
 
@@ -104,22 +107,17 @@ class LowerBound(Record):
     @classmethod
     def from_json(cls, root: Node) -> LowerBound:
         """A lower bound from its JSON form; see :class:`restrict.strictjson.Record`."""
-        fields = root.document(FORMAT, ("model", "n", "target", "boxes", "claim"), ("provenance",))
-        model = fields["model"].fields(("name", "sha256"))
-        n = fields["n"].integer(1, MAX_N)
-        target: Target = fields["target"].value
+        fields, nodes = root.read(BOUND | {"format": (FORMAT,), "model": NAMED}), dict(root.members())
+        n, target, claim = fields["n"], fields["target"], dict(nodes["claim"].members())
         if target != "last":
-            target = fields["target"].integer(0, n - 1)
-        claim = fields["claim"].fields(("labels",), ("others",))
-        named = claim["labels"].expect(dict, "an object")
-        labels = {name: node.integer(1, n + 1) for name, node in claim["labels"].fields(named).items()}
-        others = claim["others"].integer(1, n + 1) if "others" in claim else None
+            nodes["target"].read(integer(0, n - 1))
+        labels = {name: node.read(integer(1, n + 1)) for name, node in claim["labels"].members()}
+        others = claim["others"].read(integer(1, n + 1)) if "others" in claim else None
         if not labels and others is None:
-            fields["claim"].fail("nothing is claimed")
-        boxes = tuple(_box(node, n) for node in fields["boxes"].items())
-        provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
-        digest = None if model["sha256"].value is None else model["sha256"].text()
-        return LowerBound(model["name"].text(), digest, n, target, boxes, labels, others, provenance)
+            nodes["claim"].fail("nothing is claimed")
+        boxes = tuple(_box(node, n) for node in nodes["boxes"].items())
+        model, provenance = fields["model"], fields.get("provenance", {})
+        return LowerBound(model["name"], model["sha256"], n, target, boxes, labels, others, provenance)
 
     def facts(self) -> tuple[str, list[tuple[str, object]]]:
         """What a notebook shows."""
@@ -187,17 +185,9 @@ def _box(node: Node, n: int) -> Box:
 
 def _read_symbols(node: Node, n: int) -> dict[int, tuple[str, ...]]:
     found: dict[int, tuple[str, ...]] = {}
-    end = 0
-    for item in node.items():
-        parts = item.items()
-        if len(parts) != 3:
-            item.fail("expected [start, count, symbols]")
-        start, count = parts[0].integer(0, n - 1), parts[1].integer(1, n)
-        if start < end or start + count > n:
-            item.fail(f"the run {start}, {count} leaves 0..{n - 1} or is not after the one before it")
-        symbols = tuple(symbol.text() for symbol in parts[2].items())
-        end = start + count
-        found.update(dict.fromkeys(range(start, end), symbols))
+    for at, (start, count) in enumerate(read_spans(node, n, 3)):
+        symbols = tuple(Node(node.value[at][2], f"{node.place}[{at}][2]").read(strings))
+        found.update(dict.fromkeys(range(start, start + count), symbols))
     return found
 
 

@@ -10,13 +10,23 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from restrict.arrays import MAX64
-from restrict.model.program import MAX_N
+from restrict.checker.account import Place
+from restrict.checker.formats import CERTIFICATE, CLAIM, CLAIM_ALL
+from restrict.checker.read import digest, integer, integers, string
 from restrict.restriction import Span, read_spans, read_symbol_spans
 from restrict.strictjson import Node
 from restrict.task import Target
 
 FORMAT = "restrict-certificate/1"
+
+
+def digest_or_none(value: Any, place: Place) -> str | None:
+    """A SHA-256; ``None`` for a model without a file, which the trusted checker refuses."""
+    return None if value is None else str(digest(value, place))
+
+
+NAMED = {"name": string, "sha256": digest_or_none}
+"""How a proof names its model."""
 MAX_SPLIT = 12
 """The most positions that a certificate may be split over."""
 MOST_SHOWN = 64
@@ -70,64 +80,46 @@ class Outline:
 
 
 def read_outline(root: Node) -> Outline:
-    """A certificate from its JSON form.
+    """A certificate from its JSON form, by the trusted checker's table of fields.
 
     ``root``: the JSON value, with its place for messages. Result: the parts of the file, positions as runs. The tree of
     cases is not read.
     """
-    optional = ("split", "cases", "provenance")
-    fields = root.document(FORMAT, ("model", "n", "target", "fixed", "cone", "claim"), optional)
-    model = fields["model"].fields(("name", "sha256"))
-    n = fields["n"].integer(1, MAX_N)
-    target: Target = fields["target"].value
+    fields, nodes = root.read(CERTIFICATE | {"model": NAMED}), dict(root.members())
+    n, target = fields["n"], fields["target"]
     if target not in ("last", "all"):
-        target = fields["target"].integer(0, n - 1)
+        nodes["target"].read(integer(0, n - 1))
     cone: Literal["all"] | dict[str, tuple[Span, ...]] = "all"
-    if fields["cone"].value != "all":
-        fields["cone"].expect(dict, '"all" or an object')
-        cone = {name: read_spans(node, n) for name, node in fields["cone"].members()}
-    provenance = fields["provenance"].expect(dict, "an object") if "provenance" in fields else {}
-    digest = None if model["sha256"].value is None else model["sha256"].text()
-    fixed = read_symbol_spans(fields["fixed"], n)
-    claim = _claim(fields["claim"], n, target)
-    split = _split(fields["split"], n) if "split" in fields else ()
+    if fields["cone"] != "all":
+        nodes["cone"].expect(dict, '"all" or an object')
+        cone = {name: read_spans(node, n) for name, node in nodes["cone"].members()}
+    fixed, claim = read_symbol_spans(nodes["fixed"], n), _claim(nodes["claim"], n, target)
+    split = _split(nodes["split"], n) if "split" in fields else ()
     if split and "cases" in fields:
         root.fail("at most one of split and cases")
-    cases = fields.get("cases")
-    return Outline(model["name"].text(), digest, n, target, fixed, cone, claim, split, provenance, cases)
+    model, provenance = fields["model"], fields.get("provenance", {})
+    return Outline(model["name"], model["sha256"], n, target, fixed, cone, claim, split, provenance, nodes.get("cases"))
 
 
 def _split(node: Node, n: int) -> tuple[int, ...]:
     """The positions of a split."""
-    if len(node.expect(list, "a list")) > MAX_SPLIT:
+    positions = tuple(node.read(integers(0, n - 1)))
+    if len(positions) > MAX_SPLIT:
         node.fail(f"more than {MAX_SPLIT} positions")
-    positions = tuple(p.integer(0, n - 1) for p in node.items())
-    if list(positions) != sorted(set(positions)):
+    if any(a >= b for a, b in pairwise(positions)):
         node.fail("expected a strictly increasing list")
     return positions
 
 
 def _claim(node: Node, n: int, target: Target) -> OutlineClaim:
-    """What is claimed."""
+    """What is claimed. There may be millions of values."""
+    claim, nodes = node.read(CLAIM_ALL if target == "all" else CLAIM), dict(node.members())
     if target == "all":
-        fields = node.fields(("free", "c"))
-        return OutlineClaim(fields["free"].integer(0, n), fields["c"].integer(0, n), None, None)
-    fields = node.fields(("free", "c", "dependencies", "values"))
-    values = _values(fields["values"])
-    dependencies = read_spans(fields["dependencies"], n)
-    c = fields["c"].integer(0, n)
+        return OutlineClaim(claim["free"], claim["c"], None, None)
+    values, dependencies = tuple(claim["values"]), read_spans(nodes["dependencies"], n)
     count = sum(length for _, length in dependencies)
-    if c != count:
-        fields["c"].fail(f"c is {c}, but {count} dependencies are listed")
-    return OutlineClaim(fields["free"].integer(0, n), c, dependencies, values)
-
-
-def _values(node: Node) -> tuple[int, ...]:
-    """The values of a claim. There may be millions, so entries are looked at one by one only where one is wrong."""
-    values = tuple(node.expect(list, "a list"))
-    if set(map(type, values)) != {int} or min(values) < 0 or max(values) > MAX64:
-        for entry in node.items():
-            entry.integer(0)
+    if claim["c"] != count:
+        nodes["c"].fail(f"c is {claim['c']}, but {count} dependencies are listed")
     if not values or any(a >= b for a, b in pairwise(values)):
-        node.fail("expected a non-empty increasing list")
-    return values
+        nodes["values"].fail("expected a non-empty increasing list")
+    return OutlineClaim(claim["free"], claim["c"], dependencies, values)

@@ -28,7 +28,7 @@ from .positions import MOST
 from .program import BEYOND, LABEL, Program
 from .read import Maybe, anything, digest, integer, integers, listing, record, string, strings, thing
 from .rows import row, rows
-from .window import Windowed
+from .window import FUTURE, PAST, Windowed
 
 PROOF = {
     "format": Maybe(anything),
@@ -41,14 +41,7 @@ PROOF = {
     "provenance": Maybe(thing),
 }
 SIDE = {"base": listing, "delta": listing, "merge": listing, "next": listing}
-LAYER = {
-    "heads": listing,
-    "left": SIDE,
-    "right": Maybe(SIDE),
-    "keep": strings,
-    "labels": listing,
-    "table": listing,
-}
+LAYER = {"heads": listing, "left": SIDE, "right": Maybe(SIDE), "keep": strings, "labels": listing, "table": listing}
 HEAD = {
     "name": string,
     "queries": listing,
@@ -63,30 +56,34 @@ Entry = tuple[int, int] | None
 
 
 def first(program: Program) -> Machine:
-    """The bimachine of the token and the classes. States: the class of the count; last, the whole word."""
-    size, last = program.classes, program.letters - 1
-    opens, closes = program.symbols if program.start else -1, last if program.end else -1
-    letters, states = range(program.letters), range(size + 1)
-    program.meter.charge(4 * size * size * program.letters)
-    program.meter.hold(150 * size * size * program.letters)
-    left = [[step(program, x, q, opens, closes) for x in letters] for q in states]
-    right = [[step(program, x, q, closes, opens) for x in letters] for q in states]
+    """The bimachine of the token and the classes."""
+    size, letters = program.classes, program.letters
+    program.meter.charge(4 * size * size * letters)
+    program.meter.hold(150 * size * size * letters)
+    return class_counters(program.threshold, program.period, letters, program.start, program.end)
+
+
+def class_counters(threshold: int, period: int, letters: int, start: bool, end: bool) -> Machine:
+    """The bimachine of letter and classes; the last letters are the markers. States: the class of the count; last, the
+    whole word."""
+    size, last = threshold + period, letters - 1
+    opens, closes = last - end if start else -1, last if end else -1
+
+    def step(state: int, x: int, first: int, last: int) -> int:
+        """Reading from one end: ``first`` is the marker there, ``last`` the one at the other end (-1: none)."""
+        if state == size or (x == first) != (state == 0 and first >= 0):
+            return -1
+        return size if x == last else state + 1 if state + 1 < size else threshold
+
+    left = [[step(q, x, opens, closes) for x in range(letters)] for q in range(size + 1)]
+    right = [[step(q, x, closes, opens) for x in range(letters)] for q in range(size + 1)]
     values: Rows = []
-    table = [[[-1] * (size + 1) for _ in letters] for _ in states]
-    for p, x, s in product(range(size), letters, range(size)):
+    table = [[[-1] * (size + 1) for _ in range(letters)] for _ in left]
+    for p, x, s in product(range(size), range(letters), range(size)):
         if left[p][x] >= 0 and right[s][x] >= 0:
             table[p][x][s] = len(values)
             values.append([x, p, s])
     return Machine(left, right, table, ["token", "@p", "@s"], values)
-
-
-def step(program: Program, x: int, state: int, first: int, last: int) -> int:
-    """Reading from one end: ``first`` is the marker there, ``last`` the one at the other end (-1: none)."""
-    if state == program.classes or (x == first) != (state == 0 and first >= 0):
-        return -1
-    if x == last:
-        return program.classes
-    return state + 1 if state + 1 < program.classes else program.threshold
 
 
 class Box:
@@ -102,8 +99,8 @@ class Box:
         if head is None:
             malformed(place.key("name"), "not a head of the model", fields["name"])
         self.head, self.place, self.program, self.machine = head, place, program, machine
-        self.past = head.mask in ("none", "past", "strict_past")
-        self.future = head.mask in ("none", "future", "strict_future") and len(sizes) == 2
+        self.past = head.mask in PAST
+        self.future = head.mask in FUTURE and len(sizes) == 2
         self.own = not head.mask.startswith("strict")
         queries, pairs = fields["queries"], fields["pairs"]
         integers(0, head.queries - 1)(queries, place.key("queries"))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .account import LARGEST, Place, malformed, unproved
 from .costs import COSTS, Costs, spoken_costs
 from .labelling import Labelling
-from .lengths import LENGTHS, Walked, check_lengths, contains, wrong_lengths
+from .lengths import LENGTHS, Walked, check_lengths, contains, errors_of
 from .machines import Other, machine_of
 from .program import LABEL, Program
 from .read import Maybe, integer, record, string, strings, thing
@@ -215,7 +215,7 @@ class Claim:
     def lengths(self) -> str:
         """The lengths at which the model is wrong about a language on some word."""
         order = [self.language.symbols[a] for a in self.alphabet]
-        wrong = wrong_lengths(self.walked(order), self.language, self.meter)
+        wrong = errors_of(self.walked(order), self.language, self.meter)
         spoken = check_lengths(self.fields, self.place, wrong, self.reader.markers)
         least = self.fields["least"]
         some = range(len(least["early"]) + len(least["cycle"]))

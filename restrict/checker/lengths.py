@@ -22,73 +22,17 @@ lengths that are surely there, and words with one kind balanced, for each kind, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
-from .account import LARGEST, Meter, Place, malformed, unproved
+from .account import Meter, Place, malformed, unproved
 from .equations import Rule, System, late
+from .machines import DEAD, LOST, POP, PUSH, STAY, Stack, Top, stacks_of
 from .read import integer, integers
 from .refutation import Language
 
 SET = {"early": integers(0, 1), "cycle": integers(0, 1)}
 LENGTHS = {"least": SET, "most": SET, "settled": integer(0, 100_000), "turn": integer(1, 100_000)}
-Top = tuple[int, int] | None
-"""The top of the stack; ``None`` is its bottom."""
-STAY, PUSH, POP = range(3)
-DEAD = -1
-"""The control from which nothing is a member any more, whatever is on the stack."""
-Move = tuple[int, int, Top]
-"""The control, what is done, and what is pushed."""
-LOST: Move = (DEAD, STAY, None)
-
-
-class Stack(NamedTuple):
-    """A stack machine: the ``start`` control, the ``move`` with a symbol of the language, and the ``member`` test."""
-
-    start: int
-    move: Callable[[int, Top, int], Move]
-    member: Callable[[int, Top], bool]
-
-
-def brackets(depth: int, only: int) -> Stack:
-    """Well-nested brackets of bounded depth; with ``only`` not negative, of one kind, the others being ignored."""
-
-    def move(control: int, top: Top, a: int) -> Move:
-        kind, closes = divmod(a, 2)
-        if only >= 0 and kind != only:
-            return control, STAY, None
-        if closes:
-            return (control, POP, None) if top is not None and top[0] == kind else LOST
-        height = 1 + (top[1] if top is not None else 0) if depth < LARGEST else 0
-        return (control, PUSH, (kind, height)) if height <= depth else LOST
-
-    return Stack(0, move, lambda control, top: control != DEAD and top is None)
-
-
-def surplus(control: int, top: Top, a: int) -> Move:
-    """The stack holds as many of the more frequent symbol as it is ahead by."""
-    return (control, POP, None) if top == (1 - a, 0) else (control, PUSH, (a, 0))
-
-
-def halves(control: int, top: Top, a: int) -> Move:
-    """Zeros are pushed, then (control 1) ones pop them."""
-    if a == 0:
-        return (0, PUSH, (0, 0)) if control == 0 else LOST
-    return (1, POP, None) if top is not None else LOST
-
-
-def stacks_of(language: Language) -> list[Stack]:
-    """The stack machine of a language; of a shuffle, that of well-nested words, and one for each kind."""
-    if (automaton := language.automaton) is not None:
-        moves, accept = automaton.moves, automaton.accept
-        return [Stack(automaton.start, lambda q, top, a: (moves[q][a], STAY, None), lambda q, top: q in accept)]
-    if language.name == "majority":
-        return [Stack(0, surplus, lambda control, top: top == (1, 0))]
-    if language.name == "anbn":
-        return [Stack(0, halves, lambda control, top: control != DEAD and top is None)]
-    kinds = len(language.symbols) // 2
-    apart = [brackets(LARGEST, kind) for kind in range(kinds)] if language.name == "shuffle-dyck" and kinds > 1 else []
-    return [brackets(language.depth if language.name == "dyck" else LARGEST, -1), *apart]
 
 
 class Walked(NamedTuple):
@@ -116,7 +60,7 @@ class Wrong(NamedTuple):
         return surely, surely or (bool(self.perhaps) and all(late(found[u], first, turn, t) for u in self.perhaps))
 
 
-def wrong_lengths(automaton: Walked, language: Language, meter: Meter) -> Wrong:
+def errors_of(automaton: Walked, language: Language, meter: Meter) -> Wrong:
     """The equations of the lengths at which an automaton and a language differ on some word."""
     if language.automaton is None and language.name == "palindromes":
         ends = [q for q, said in enumerate(automaton.said) if said in (0, 1)]

@@ -27,6 +27,7 @@ PROOFS = {
     "restrict-lower-bound/1": "one_length",
     "restrict-soft-certificate/1": "soft",
     "restrict-soft-verdict/1": "verdict",
+    "restrict-soft-verdict/2": "verdict_second",
     "restrict-soft-every-length/1": "verdict_every",
 }
 """The module of this package with ``verify(task)`` for each format of a proof."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
 from math import lcm
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, NoReturn
 
 from .account import Meter, Place, unproved
 from .evaluate import bound
@@ -67,14 +67,26 @@ class Form(NamedTuple):
 
 
 class Analysis:
-    """The forms of expressions with all finite names replaced by numbers."""
+    """The forms of expressions with all finite names replaced by numbers. What stands first here, a reader of arrays of
+    points has otherwise."""
+
+    reach = REACH
+    extremes: ClassVar[dict[str, Callable[..., int]]] = {"min": min, "max": max}
 
     def __init__(self, place: Place, meter: Meter) -> None:
         self.place, self.meter = place, meter
 
-    def refuse(self, why: str) -> None:
-        """Not established."""
-        unproved(self.place, f"positions enter in a way that is not covered: {why}")
+    def refuse(self, why: str) -> NoReturn:
+        """Not established; ``why`` says what a part of the rule does."""
+        unproved(self.place, f"positions enter in a way that is not covered: a part of the rule {why}")
+
+    def operation(self, op: str, count: int) -> Callable[[Sequence[int]], int]:
+        """An operator on so many numbers."""
+        return operation(op, count)
+
+    def branch(self, test: At, yes: At, no: At) -> At:
+        """One of two, as the test says."""
+        return lambda point: yes(point) if test(point) else no(point)
 
     def form(self, tree: Tree, known: dict[str, int]) -> Form:
         """The form of a tree, bottom up; what no position enters is a number."""
@@ -101,10 +113,10 @@ class Analysis:
             return multiple(numbers[0], args[1])
         if tree.op == "*" and numbers[1] is not None:
             return multiple(numbers[1], args[0])
-        if tree.op == "//" and numbers[1]:
-            return self.quotient(args[0], numbers[1])
-        if tree.op == "%" and numbers[1]:
-            return self.remainder(args[0], numbers[1])
+        if tree.op in ("//", "%") and (divisor := numbers[1]) is not None:
+            if not divisor:
+                self.refuse("divides by 0")
+            return (self.quotient if tree.op == "//" else self.remainder)(args[0], divisor)
         if tree.op in SIGNS or tree.op == "chain":
             signs = tree.value if tree.op == "chain" else (tree.op,)
             tests = [self.test(sign, self.sum(a, b, -1)) for sign, a, b in zip(signs, args, args[1:], strict=False)]
@@ -118,13 +130,13 @@ class Analysis:
             return self.extreme("max", args[0], multiple(-1, args[0]))
         if tree.op in ("and", "or", "not"):
             args = [self.test("!=", arg) for arg in args]
-        return self.pointwise(args, operation(tree.op, len(tree.args)))
+        return self.pointwise(args, self.operation(tree.op, len(tree.args)))
 
     def common(self, args: list[Form], slope: Slopes, at: At, times: int = 1) -> Form:
         """A form with the common classes of others (Lemma 2), ``times`` their common period."""
         threshold, period = max(a.threshold for a in args), lcm(*(a.period for a in args)) * times
         if threshold + period > MOST:
-            self.refuse(f"{threshold + period} classes of positions")
+            self.refuse(f"tells positions apart up to {threshold} and modulo {period}; the limit is {MOST}")
         uses: frozenset[int] = frozenset().union(*(a.uses for a in args))
         return Form(threshold, period, slope, at, uses, max(a.reach for a in args))
 
@@ -151,19 +163,19 @@ class Analysis:
         if form.line and form.line.i == -form.line.j != 0 == form.line.n:
             scale, constant = form.line.j, form.line.constant
             reach = abs(constant) // abs(scale) + 1
-            if reach > REACH:
-                self.refuse(f"a comparison tells {reach} distances j - i apart; the limit is {REACH}")
-            return Form(0, 1, FLAT, lambda point: +holds(scale * point[4] + constant), frozenset((4,)), reach)
-        return self.common([self.settled(form)], FLAT, lambda point: +holds(form.at(point)))
+            if reach > self.reach:
+                self.refuse(f"tells {reach} distances j - i apart; the limit is {self.reach}")
+            return Form(0, 1, FLAT, lambda point: 1 * holds(scale * point[4] + constant), frozenset((4,)), reach)
+        return self.common([self.settled(form)], FLAT, lambda point: 1 * holds(form.at(point)))
 
     def settled(self, form: Form) -> Form:
         """The form with a threshold from which on its sign is that of its slopes (Lemma 5)."""
         if not any(form.slope):
             return form
         if form.reach:
-            self.refuse("j - i and the position itself in one comparison")
+            self.refuse("mixes j - i with the position itself")
         if min(form.slope) < 0 < max(form.slope):
-            self.refuse("a comparison of positions with each other or with a share of n")
+            self.refuse("compares positions with each other or with a share of n, which no finite automaton can")
         blocks = self.largest(form) // min(abs(k) for k in form.slope if k) + 2
         return form._replace(threshold=form.threshold + blocks * form.period)
 
@@ -171,7 +183,7 @@ class Analysis:
         """The largest absolute value of a form on one block of its classes."""
         size, used = form.threshold + form.period, sorted(form.uses)
         if size ** len(used) > POINTS:
-            self.refuse("too many classes to compare")
+            self.refuse(f"compares positions that are told apart up to {size} on {len(used)} sides")
         self.meter.charge(20 * size ** len(used))
         bound = 0
         for values in product(range(size), repeat=len(used)):
@@ -187,9 +199,9 @@ class Analysis:
         first, second = scaled([one, two])
         gap = tuple(a - b for a, b in zip(first, second, strict=True))
         ahead = self.settled(self.common([one, two], gap, lambda point: one.at(point) - two.at(point)))
-        pick = max if op == "max" else min
         # One of the two has the larger slope, or the same one, in every coordinate.
-        slope = pick(first, second, key=sum)
+        slope = (max if op == "max" else min)(first, second, key=sum)
+        pick = self.extremes[op]
         return self.common([ahead], slope, lambda point: pick(one.at(point), two.at(point)))
 
     def choice(self, tree: Tree, known: dict[str, int]) -> Form:
@@ -201,15 +213,15 @@ class Analysis:
         one, two, test = self.form(yes, known), self.form(no, known), self.test("!=", held)
         first, second = scaled([one, two])
         if first != second:
-            self.refuse("two branches that grow differently")
+            self.refuse("grows differently in its two branches")
         times = lcm(one.period, two.period, test.period) // lcm(one.period, two.period)
         slope = tuple(k * times for k in first)
-        return self.common([one, two, test], slope, lambda point: one.at(point) if test.at(point) else two.at(point))
+        return self.common([one, two, test], slope, self.branch(test.at, one.at, two.at))
 
     def pointwise(self, args: list[Form], apply: Callable[[list[int]], int]) -> Form:
         """Any operation on finite forms (Lemma 9)."""
         if any(any(a.slope) for a in args):
-            self.refuse("something that grows inside a function that is not periodic")
+            self.refuse("grows with the position or with n inside a function that is not periodic")
         return self.common(args, FLAT, lambda point: apply([a.at(point) for a in args]))
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from .account import Place, Reject, Task, unproved
 from .evaluate import bound, price
@@ -23,6 +24,7 @@ LABEL, WHEN = "@label", "@when"
 BEYOND = 1 << 70
 """Ranks from here on (or below its negative) are of scores that order by ``j``; odd ones: the later pair wins."""
 Known = dict[str, int]
+Refuse = Callable[[str], NoReturn]
 Offer = Callable[[int, int], tuple[int, int]]
 """The rank and the value of a pair for a query, by their numbers."""
 
@@ -132,7 +134,7 @@ class Program:
             out[values] = self.fits(work.form(tree, dict(zip(finite, values, strict=True))), variable.place)
         if isinstance(variable, Head) and any(moving(form) for form in out.values()):
             at = finite.index("q") if "q" in finite else None
-            return by_position(variable.place, out, at)
+            return by_position(partial(unproved, variable.place), out, at)
         if any(any(form.slope) for form in out.values()):
             unproved(variable.place, "its rule grows with the position or with n")
         return out
@@ -286,7 +288,7 @@ def moving(form: Form) -> bool:
     return form.line is not None and form.line.j != 0
 
 
-def by_position(place: Place, forms: dict[tuple[int, ...], Form], query: int | None) -> dict[tuple[int, ...], Form]:
+def by_position(refuse: Refuse, forms: dict[tuple[int, ...], Form], query: int | None) -> dict[tuple[int, ...], Form]:
     """Scores that order by ``j``: their ranks, as forms without positions. ``query``: the place of q in the choices."""
     by_query: dict[int, dict[tuple[int, ...], Form]] = {}
     for values, form in forms.items():
@@ -296,14 +298,14 @@ def by_position(place: Place, forms: dict[tuple[int, ...], Form], query: int | N
         lines = [form.line for form in some.values() if moving(form) and form.line is not None]
         fixed = [value for form in some.values() if (value := number(form)) is not None]
         if len(lines) + len(fixed) < len(some) or any(abs(c) >= BEYOND for c in fixed):
-            unproved(place, "an order by j is mixed with other functions of positions")
-        rank = rank_of(place, lines, fixed) if lines else 0
+            refuse("its score mixes an order by j with other functions of positions")
+        rank = rank_of(refuse, lines, fixed) if lines else 0
         for values, form in some.items():
             out[values] = read(Line(0, 0, 0, rank)) if moving(form) else form._replace(uses=frozenset())
     return out
 
 
-def rank_of(place: Place, lines: list[Line], fixed: list[int]) -> int:
+def rank_of(refuse: Refuse, lines: list[Line], fixed: list[int]) -> int:
     """One rank for all scores ``a i + b j + c n + d`` of a query; odd where the later pair wins, that is ``b > 0``.
 
     Two pairs at different positions differ by at least ``|b|`` minus the spread of the ``d``, so the order is that of
@@ -312,14 +314,14 @@ def rank_of(place: Place, lines: list[Line], fixed: list[int]) -> int:
     i, j, n, _ = lines[0]
     least, most = min(line[3] for line in lines), max(line[3] for line in lines)
     if any(line[:3] != (i, j, n) for line in lines) or most - least >= abs(j):
-        unproved(place, "the order by j depends on the keys")
+        refuse("its score weighs j against the key, which no finite automaton can")
     rank = BEYOND + (j > 0)
     if not fixed:
         return rank
     if i or n not in (0, -j):
-        unproved(place, "an order by j and a constant are compared at positions that matter")
+        refuse("its score compares j with a constant in one branch and with i or n in another")
     if (j > 0) == (n == 0) and least + n > max(fixed):
         return rank
     if (j > 0) != (n == 0) and most + n < min(fixed):
         return -rank
-    unproved(place, "an order by j is above a constant at some positions and below it at others")
+    refuse("its score is at some positions above and at others below a constant; write the order by j as a tie rule")

@@ -102,7 +102,7 @@ def shaped(value: Any, shape: Any, place: Place) -> Any:
 def record(value: Any, table: dict[str, Any], place: Place) -> dict[str, Any]:
     """An object with the keys of the table and no others, each of its shape; without those that may be missing."""
     for key in (key for key in thing(value, place) if key not in table):
-        malformed(place, "unknown key: " + shown(key))
+        malformed(place, f"unknown key: {shown(key)}; known here: {', '.join(table)}")
     found = {}
     for key, shape in table.items():
         if key in value:

@@ -1,7 +1,8 @@
 """Verdicts: on every prefix of every word of a language, the signs of a trained model's logits are those wanted.
 
 The prefixes are those of words of length at most ``n`` that have at most ``upto`` symbols. A case is a position, its
-symbol and the state behind it; the cases are derived here, and each must have its hints once: bounds on attention's
+symbol and the state behind it (with symbols ``fixed``: those of words of exactly ``n`` symbols that have these, and one
+answer is wanted behind them all); the cases are derived here, and each must have its hints once: bounds on attention's
 output in the directions of a basis, and a tree of cells. Every bound is verified by one longest path (Theorem 1),
 carried to the logits by affine forms, and sharpened in a label's own direction (Theorem 5). A wrong word is run with
 enclosures. Docs: docs/soft-verdicts.md.
@@ -9,13 +10,14 @@ enclosures. Docs: docs/soft-verdicts.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .account import Place, Task, malformed, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
 from .verdict_forms import Form, Sign, Trail, centred, network, signed
-from .verdict_model import START, Atoms, Model
+from .verdict_model import MODEL, START, Atoms, Block, Model
 from .verdict_numbers import BITS, ONE, Matrix, Vector, dot, enclosed, total
 from .verdict_paths import Language, longest
 
@@ -34,6 +36,7 @@ VERDICT = {
     "upto": integer(-1, MAX_N),
     "language": thing,
     "memory": Maybe(anything),
+    "fixed": Maybe(listing),
     "basis": listing,
     "turned": Maybe(listing),
     "cases": listing,
@@ -66,8 +69,13 @@ class Box(NamedTuple):
 
 def verify(task: Task) -> str:
     """The line ``s VERIFIED ...``, if the certificate proves its claim; raises ``Reject`` in every other case."""
-    fields = record(task.document, VERDICT, task.top)
-    model = Model(task, fields["model"], task.top.key("model"))
+    return decided(task, VERDICT, MODEL, Check)
+
+
+def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[Check]) -> str:
+    """:func:`verify` for a format, what it says of the model, and the check of its cases."""
+    fields = record(task.document, said, task.top)
+    model = Model(task, fields["model"], task.top.key("model"), shape)
     memory, n, upto = fields.get("memory"), fields["n"], fields["upto"]
     language = Language(fields["language"], memory, task.top.key("language"), len(model.rows), model.labels)
     require(upto <= n, task.top.key("upto"), "expected at most n", upto)
@@ -75,11 +83,21 @@ def verify(task: Task) -> str:
     deepest = max(upto, len(wrong["word"]) if wrong else 0)
     room = model.positions is None or model.offset + deepest < len(model.positions)
     require(room and deepest <= n, task.top.key("n"), "there are no position embeddings that far")
-    check = Check(task, model, language, Atoms(model, deepest, task.meter))
+    check = kind(task, model, language, Atoms(model, deepest, task.meter))
+    if "fixed" in fields:
+        require(upto == n and wrong is None, task.top.key("upto"), "expected n, and no wrong word", upto)
+        language.fixed = restriction(fields["fixed"], n, len(model.rows), task.top.key("fixed"))
     if upto >= 0:
         check.read_basis(fields["basis"], task.top.key("basis"))
         check.read_turned(fields.get("turned", []), task.top.key("turned"))
-        check.every(fields["cases"], list(check.keys(n, upto)), task.top.key("cases"))
+        check.read_more(fields, task.top)
+        expected = list(check.keys(n, n if "fixed" in fields else 0, upto))
+        if "fixed" in fields:
+            answers = {frozenset(language.want[q]) for _, _, q in expected}
+            require(len(answers) == 1, task.top.key("fixed"), "expected words, and one answer behind all of them")
+        check.every(fields["cases"], expected, task.top.key("cases"))
+    if "fixed" in fields:
+        return f"s VERIFIED forced n={n} fixed={len(language.fixed)} cases={len(fields['cases'])} {model.sha256}"
     if wrong is None:
         require(upto >= 0 and fields["cases"] != [], task.top.key("cases"), "nothing is claimed of any word")
         shown = "" if upto == n else f" prefixes=0..{upto}"
@@ -87,6 +105,14 @@ def verify(task: Task) -> str:
     check.refuted(wrong, n, task.top.key("wrong"))
     shortest = " shortest" if upto == len(wrong["word"]) - 1 else ""
     return f"s VERIFIED wrong n=0..{n} at={len(wrong['word'])} label={wrong['label']}{shortest} {model.sha256}"
+
+
+def restriction(value: list[Any], n: int, symbols: int, place: Place) -> dict[int, int]:
+    """The fixed symbols: pairs of a position and a symbol, in the order of the positions."""
+    pairs = [integers(0, n)(pair, place.item(k)) for k, pair in enumerate(value)]
+    require(all(len(p) == 2 and p[0] > 0 and p[1] < symbols for p in pairs), place, "expected [position, symbol]")
+    require(all(p[0] < q[0] for p, q in pairwise(pairs)), place, "expected each position once, in order")
+    return {p[0]: p[1] for p in pairs}
 
 
 class Check:
@@ -97,28 +123,35 @@ class Check:
         self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
-        self.back = [list(map(list, zip(*f.rows, strict=True))) for f in (model.outer, model.inner)]
+        self.final: Block = model.blocks[-1]
         self.edges = sum(map(len, language.entering)) + len(language.delta) + 3 * len(model.rows)
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
         self.weights: list[list[list[Interval]]] = []
-        self.price = 0
+        self.price, self.sizes = 0, (5, 7)
+
+    def read_more(self, fields: dict[str, Any], place: Place) -> None:
+        """What a format has beside the fields of one layer."""
 
     def read_basis(self, value: list[Any], place: Place) -> None:
         """The directions of every head, with the coordinates of all its values."""
         require(len(listing(value, place)) == self.model.heads, place, "expected a basis for each head")
         self.basis = []
         for h, entry in enumerate(value):
-            fields, d = record(entry, BASIS, place.item(h)), self.model.d
-            centre, rows = list(fields["centre"]), [list(hint(row, place)) for row in fields["rows"]]
-            fits = len(centre) == d and all(len(row) == d for row in rows) and len(rows) <= d
-            require(fits, place.item(h), "expected at most d directions of d entries")
-            self.basis.append(self.measured(h, [v << HINT for v in centre], rows))
-        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.model.inner.rows)
+            self.basis.append(self.measured(h, *self.directions(entry, place.item(h))))
+        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.final.inner.rows)
         m = min(SPANS, rows)
         price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200 + rows * (d + 8)
         self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
         self.turned.append(self.basis)
+
+    def directions(self, entry: Any, place: Place) -> tuple[Vector, Matrix]:
+        """A centre in units, and directions times ``2^24``."""
+        fields, d = record(entry, BASIS, place), self.model.d
+        centre, rows = list(fields["centre"]), [list(hint(row, place)) for row in fields["rows"]]
+        fits = len(centre) == d and all(len(row) == d for row in rows) and len(rows) <= d
+        require(fits, place, "expected at most d directions of d entries")
+        return [v << HINT for v in centre], rows
 
     def read_turned(self, value: list[Any], place: Place) -> None:
         """Further bases, of which a case may name one."""
@@ -155,7 +188,8 @@ class Check:
         for index, key in enumerate(expected):
             require(index < len(cases), place, f"the case {list(key)} is missing")
             entry = listing(cases[index], place.item(index))
-            require(5 <= len(entry) <= 7, place.item(index), "expected 5 to 7 entries")
+            least, most = self.sizes
+            require(least <= len(entry) <= most, place.item(index), f"expected {least} to {most} entries")
             given = tuple(integers(-1, 1 << 20)(entry[:3], place.item(index)))
             require(given == key, place.item(index), f"expected the case {list(key)}", entry[:3])
             if key[:2] != before:
@@ -164,18 +198,20 @@ class Check:
             self.case(key, entry[3:], place.item(index))
         require(len(cases) == len(expected), place, f"expected {len(expected)} cases", len(cases))
 
-    def keys(self, n: int, upto: int) -> Iterator[Key]:
-        """The cases: what a prefix of at most ``upto`` symbols, of a word of at most ``n``, can end with."""
-        if self.far[0] <= n:
+    def keys(self, n: int, first: int, upto: int) -> Iterator[Key]:
+        """The cases: what a prefix of ``first`` to ``upto`` symbols, of a word of at most ``n``, can end with."""
+        if first == 0 and self.far[0] <= n:
             yield (0, START, 0)
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
             self.meter.charge(2 * len(before) * (len(symbols) + 1))
-            for a in symbols:
+            for a in symbols if i >= first else ():
+                if self.language.fixed.get(i, a) != a:
+                    continue
                 found = {t for p in before if (t := self.language.delta[p][a]) >= 0 and self.far[t] <= n - i}
                 self.meter.hold(100 * len(found))
                 yield from ((i, a, q) for q in sorted(found))
-            before = self.language.after(before)
+            before = self.language.after(before, i)
 
     def weigh(self, i: int, a: int) -> None:
         """Enclosures of the weights of all symbols up to the position, for each head."""
@@ -239,7 +275,9 @@ class Check:
         z, trail = self.tail(self.start(key, boxes, kept))
         wide = centred(z)
         for label, sign in self.signs.items():
-            least, short = signed(sign, label in wanted, z, wide, self.model.last, trail)
+            least, lines = signed(sign, label in wanted, z, wide, self.model.last, trail)
+            short, more = lines[: len(kept)], lines[len(kept) :]
+            least -= total(more)
             if least <= total(short) and not self.own(key, boxes, least, dict(zip(kept, short, strict=True))):
                 unproved(place, f"label {label} is not shown to be {'positive' if label in wanted else 'negative'}")
 
@@ -250,18 +288,21 @@ class Check:
         slopes = [(lines.get(m, 0) << BITS) // b.radius if b.radius else 0 for m, b in enumerate(boxes)]
         for m, (s, b) in enumerate(zip(slopes, boxes, strict=True)):
             least -= abs(lines.get(m, 0) - (s * b.radius >> BITS)) + 3 + (s * b.middle >> BITS)
+        return self.bounded(0, key, self.against(key, slopes), least - 1)
+
+    def against(self, key: Key, slopes: Vector) -> list[Vector]:
+        """Upper bounds on all values against the direction that some slopes of the coordinates make."""
         off = (total(slopes) * self.basis[0].off >> BITS) + 2
         self.meter.charge((key[0] + 1) * len(self.model.rows) * (len(slopes) + 3))
-        ends = [[off - (dot(slopes, t) >> BITS) for t in row] for row in self.basis[0].at[: key[0] + 1]]
-        return self.bounded(0, key, ends, least - 1)
+        return [[off - (dot(slopes, t) >> BITS) for t in row] for row in self.basis[0].at[: key[0] + 1]]
 
     # ---------------------------------------------------------------- from attention to the logits
 
     def start(self, key: Key, boxes: list[Box], kept: list[int]) -> Form:
         """The residual stream behind attention, with a generator for each coordinate that is kept."""
-        x = self.model.token(key[1], key[0])
-        centre = list(map(sum, zip(x.centre, self.model.attention_bias, *(b.centre for b in self.basis), strict=True)))
-        rest = [sum(r) + x.radius + len(boxes) + 4 for r in zip(*(b.rest for b in self.basis), strict=True)]
+        x, bias = self.stream(key)
+        centre = list(map(sum, zip(x.centre, bias, *(b.centre for b in self.basis), strict=True)))
+        rest = [sum(r) + len(boxes) + 4 for r in zip(x.rest, *(b.rest for b in self.basis), strict=True)]
         rows = [row for b in self.basis for row in b.rows]
         spans = []
         for m, (row, (middle, radius)) in enumerate(zip(rows, boxes, strict=True)):
@@ -271,12 +312,17 @@ class Check:
                 rest = [r + 2 for r in rest]
             else:
                 rest = [r + (abs(v) * radius >> 24) + 2 for r, v in zip(rest, row, strict=True)]
-        return Form(centre, spans, rest)
+        return Form(centre, [*spans, *x.spans], rest)
+
+    def stream(self, key: Key) -> tuple[Form, Vector]:
+        """What attention's output is added to, and attention's bias."""
+        x = self.model.token(key[1], key[0])
+        return Form(x.centre, [], [x.radius] * len(x.centre)), self.model.blocks[0].bias
 
     def tail(self, y: Form) -> tuple[Form, Trail]:
         """LayerNorm, network and the sum."""
-        model = self.model
-        return network(model.activation, model.second, model.inner, model.outer, self.back, y)
+        block = self.final
+        return network(self.model.activation, block.second, block.inner, block.outer, block.back, y)
 
     def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
         """The wrong word: a prefix of a word of the language, on which the label's sign is not the one wanted."""
@@ -290,7 +336,7 @@ class Check:
             require(states[-1] >= 0, place.key("word"), "not a prefix of a word of the language")
         alive = self.far[states[-1]] <= n - len(word)
         require(alive, place.key("word"), f"no word of length at most {n} begins so")
-        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.model.inner.rows) + 8) * 1000)
+        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.final.inner.rows) + 8) * 1000)
         self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
         z, trail = self.tail(self.point([START, *word]))
@@ -299,19 +345,25 @@ class Check:
             unproved(place, f"label {label} is not shown to have the wrong sign")
 
     def point(self, word: list[int]) -> Form:
-        """The residual stream of one word."""
-        x = self.model.token(word[-1], len(word) - 1)
-        centre = [a + b for a, b in zip(x.centre, self.model.attention_bias, strict=True)]
-        rest = [x.radius + 4] * len(centre)
+        """The residual stream of one word behind attention."""
+        x, bias = self.stream((len(word) - 1, word[-1], 0))
+        values = self.atoms.values
+        read, heads = [(j, max(s, 0)) for j, s in enumerate(word)], []
         for h, rows in enumerate(self.weights):
-            es = [rows[j][max(s, 0)] for j, s in enumerate(word)]
-            values = [self.atoms.values[h][j][max(s, 0)] for j, s in enumerate(word)]
-            whole = sum(e[0] for e in es)
-            if whole <= 0:
-                malformed(Place("model"), "weights vanish")
-            spread = sum(e[1] - e[0] for e in es)
-            for k in range(len(centre)):
-                column = [v.centre[k] for v in values]
-                centre[k] += dot([e[0] for e in es], column) // whole
-                rest[k] += 2 * max(map(abs, column)) * spread // whole + max(v.radius for v in values) + 3
-        return Form(centre, [], rest)
+            balls = [values[h][j][s] for j, s in read]
+            heads.append(([rows[j][s] for j, s in read], [v.centre for v in balls], max(v.radius for v in balls)))
+        return averaged(x, bias, heads)
+
+
+def averaged(x: Form, bias: Vector, heads: Iterable[tuple[list[Interval], Matrix, int]]) -> Form:
+    """``x + bias`` plus the average of each head: its weights, its values, and how far off these are."""
+    centre, rest = [a + b for a, b in zip(x.centre, bias, strict=True)], [r + 4 for r in x.rest]
+    for es, values, radius in heads:
+        whole, spread = sum(e[0] for e in es), sum(e[1] - e[0] for e in es)
+        if whole <= 0:
+            malformed(Place("model"), "weights vanish")
+        lower = [e[0] for e in es]
+        for k, column in enumerate(zip(*values, strict=True)):
+            centre[k] += dot(lower, column) // whole
+            rest[k] += 2 * max(map(abs, column)) * spread // whole + radius + 3
+    return Form(centre, [], rest)

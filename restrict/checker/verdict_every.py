@@ -88,7 +88,7 @@ class Everywhere(Check):
         self.before = [[p for p, _ in step] for step in language.entering]
         self.reached = closed({0}, language.delta)
         self.living = {q for q in self.reached if self.far[q] < FAR}
-        self.blocks, self.block, self.ways = [(0, 0)], (0, 0), Ways([], [], [])
+        self.blocks, self.span, self.ways = [(0, 0)], (0, 0), Ways([], [], [])
         self.empty = True
 
     def read_blocks(self, value: list[Any], place: Place) -> None:
@@ -117,7 +117,7 @@ class Everywhere(Check):
             return self.reached
         for j in range(1, last + 1):
             found |= now if j >= first else set()
-            now = self.language.after(now)
+            now = self.language.after(now, j)
         return found
 
     def weigh(self, i: int, a: int) -> None:
@@ -138,7 +138,7 @@ class Everywhere(Check):
         require(self.count < len(self.phi), self.phi_place, "the potentials of a case are missing")
         self.given = iter(listing(self.phi[self.count], self.phi_place.item(self.count)))
         if key[0]:
-            self.block, self.ways = self.blocks[key[0]], self.through(key[1], key[2])
+            self.span, self.ways = self.blocks[key[0]], self.through(key[1], key[2])
         super().case(key, hints, place)
         require(next(self.given, None) is None, self.phi_place.item(self.count), "more lists than bounds")
         self.count += 1
@@ -147,7 +147,7 @@ class Everywhere(Check):
         """Not less than the length of any path of the case, if the potentials hold; positive if they do not."""
         if len(weights) == 1:
             return super().longest(weights, a, q)
-        if self.block[1] != ALL:
+        if self.span[1] != ALL:
             return self.layered(weights[0][0], weights[1], a)
         ways = self.ways
         self.meter.charge(4 * (len(ways.edges) + len(ways.states)))
@@ -159,7 +159,7 @@ class Everywhere(Check):
 
     def layered(self, start: int, steps: Vector, a: int) -> int:
         """The longest path of the case among those of a length of the block."""
-        ways, (first, last) = self.ways, self.block
+        ways, (first, last) = self.ways, self.span
         self.meter.charge(last * (len(ways.edges) + 2 * len(ways.states)))
         phi, best = dict.fromkeys(ways.states, NEVER), NEVER
         phi[0] = start

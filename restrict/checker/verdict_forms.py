@@ -149,6 +149,18 @@ def network(kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matr
     return added(y, z), Trail(y.rest, x.rest, slopes, own, last, sum(hidden.rest), back)
 
 
+def opened(y: Form) -> Form:
+    """The same where each entry of the remainder is a generator of its own, so that what it causes may cancel."""
+    d = len(y.rest)
+    return Form(y.centre, [*y.spans, *([0] * k + [r] + [0] * (d - k - 1) for k, r in enumerate(y.rest))], [0] * d)
+
+
+def merged(y: Form, most: int) -> Form:
+    """The same with its largest generators; the others go to the remainder."""
+    order = sorted(y.spans, key=total, reverse=True)
+    return Form(y.centre, order[:most], list(map(sum, zip(y.rest, *(map(abs, g) for g in order[most:]), strict=True))))
+
+
 def carried(row: Vector, trail: Trail) -> int:
     """A bound on ``row`` times the remainder behind the network (Lemma V6): each source by what the label makes of it.
 

@@ -1,8 +1,8 @@
-"""The model of a verdict: one block of GPT-2, its weights from a safetensors file, and what is exact per symbol.
+"""The model of a verdict: blocks of GPT-2, the weights from a safetensors file, and what is exact per symbol.
 
 ``Model`` reads the file and what the certificate says of the architecture, which is a part of the claim. ``Atoms``
-holds a query for each symbol and position, and for each head the keys and values (Lemmas V1 and V2): neither depends on
-the rest of the word.
+holds, for the first block, a query for each symbol and position, and for each head the keys and values (Lemmas V1 and
+V2): none of them depends on the rest of the word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .account import Meter, Place, Task, require
 from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
 from .tensors import located, opened
 from .verdict_forms import Sign
-from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Norm, dot, image, linear, normed, total
+from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Norm, Vector, dot, image, linear, normed, total
 
 SIZE = 4096
 """The largest width, vocabulary and number of positions."""
@@ -54,6 +54,18 @@ class Head(NamedTuple):
     key: Linear
     value: Linear
     output: Linear
+
+
+class Block(NamedTuple):
+    """A block: attention behind ``first``, the network behind ``second``; ``back`` has the columns of its maps."""
+
+    first: Norm
+    attention: list[Head]
+    bias: Vector
+    second: Norm
+    inner: Linear
+    outer: Linear
+    back: list[Matrix]
 
 
 class Tensors:
@@ -95,10 +107,10 @@ class Tensors:
 
 
 class Model:
-    """A block as the certificate describes it."""
+    """The blocks as the certificate describes them."""
 
-    def __init__(self, task: Task, value: Any, place: Place) -> None:
-        fields = record(value, MODEL, place)
+    def __init__(self, task: Task, value: Any, place: Place, said: dict[str, Any] = MODEL) -> None:
+        fields = record(value, said, place)
         self.sha256, self.activation, self.heads = fields["sha256"], fields["activation"], fields["heads"]
         self.alphabet = [string(name, place.key("alphabet")) for name in fields["alphabet"]]
         self.rows, self.start = list(fields["rows"]), fields["start"]
@@ -113,31 +125,35 @@ class Model:
         require(self.d % self.heads == 0, place.key("heads"), "the heads do not divide the width", self.heads)
         self.epsilon = (1 << 2 * BITS) // int(fields["epsilon"][2:])
         self.read(file, fields)
-        require(not file.left, task.model_place, "a tensor is no part of one block", sorted(file.left)[:1])
+        require(not file.left, task.model_place, "a tensor is no part of the blocks", sorted(file.left)[:1])
 
     def read(self, file: Tensors, fields: dict[str, Any]) -> None:
         """All tensors of the file."""
-        d, h = self.d, "transformer.h.0."
+        d = self.d
         self.embed, self.offset = file.take("transformer.wte.weight", self.labels, d), fields["offset"]
         self.positions: Matrix | None = None
         if fields["positions"] == "learned":
             count = file.length("transformer.wpe.weight", 1, 1 << 20)
             self.positions = file.take("transformer.wpe.weight", count, d)
-        norm = partial(self.norm, file)
-        self.first, self.second, self.last = norm(h + "ln_1"), norm(h + "ln_2"), norm("transformer.ln_f")
+        self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
+        self.last = self.norm(file, "transformer.ln_f")
+        self.unembed = self.embed if fields["tied"] == "yes" else file.take("lm_head.weight", self.labels, d)
+
+    def block(self, file: Tensors, h: str) -> Block:
+        """One block."""
+        d, dk = self.d, self.d // self.heads
         mixed, bias = file.take(h + "attn.c_attn.weight", d, 3 * d), file.take(h + "attn.c_attn.bias", 3 * d)[0]
         columns = list(map(list, zip(*mixed, strict=True)))
         out = list(map(list, zip(*file.take(h + "attn.c_proj.weight", d, d), strict=True)))
-        self.attention_bias, dk = file.take(h + "attn.c_proj.bias", d)[0], d // self.heads
-        self.attention = []
+        attention = []
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
-            output = linear([row[at : at + dk] for row in out], [0] * d)
-            self.attention.append(Head(query, key, value, output))
-        width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
-        self.inner = self.linear(file, h + "mlp.c_fc", d, width)
-        self.outer = self.linear(file, h + "mlp.c_proj", width, d)
-        self.unembed = self.embed if fields["tied"] == "yes" else file.take("lm_head.weight", self.labels, d)
+            attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
+        width, norm = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE), partial(self.norm, file)
+        inner, outer = self.linear(file, h + "mlp.c_fc", d, width), self.linear(file, h + "mlp.c_proj", width, d)
+        back = [list(map(list, zip(*f.rows, strict=True))) for f in (outer, inner)]
+        bias = file.take(h + "attn.c_proj.bias", d)[0]
+        return Block(norm(h + "ln_1"), attention, bias, norm(h + "ln_2"), inner, outer, back)
 
     def norm(self, file: Tensors, name: str) -> Norm:
         """A LayerNorm."""
@@ -174,12 +190,12 @@ class Atoms:
         meter.hold((n * symbols + 1) * 300 * d)
         self.model, self.n = model, n
         places = [[START], *([list(range(symbols))] * n)]
-        inputs = [[normed(model.first, model.token(s, j)) for s in row] for j, row in enumerate(places)]
+        inputs = [[normed(model.blocks[0].first, model.token(s, j)) for s in row] for j, row in enumerate(places)]
         root = math.isqrt(ONE * ONE // (d // model.heads))
         self.queries: list[list[list[Ball]]] = []
         self.keys: list[list[list[Ball]]] = []
         self.values: list[list[list[Ball]]] = []
-        for head in model.attention:
+        for head in model.blocks[0].attention:
             self.queries.append([[shrunk(image(head.query, x), root) for x in row] for row in inputs])
             self.keys.append([[image(head.key, x) for x in row] for row in inputs])
             self.values.append([[image(head.output, image(head.value, x)) for x in row] for row in inputs])

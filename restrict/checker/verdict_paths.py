@@ -46,6 +46,7 @@ class Language:
         want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
         self.of = list(range(states))
+        self.fixed: dict[int, int] = {}
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
         self.accept = [p for p, q in enumerate(self.of) if q in set(accept)]
@@ -75,9 +76,15 @@ class Language:
             level = {p for q in level for p, _ in self.entering[q] if found[p] == FAR}
         return found
 
-    def after(self, states: set[int]) -> set[int]:
-        """The states after one more symbol."""
-        return {t for p in states for t in self.delta[p] if t >= 0}
+    def after(self, states: set[int], j: int) -> set[int]:
+        """The states after one more symbol, which stands at ``j``."""
+        return {t for p in states for s, t in enumerate(self.delta[p]) if t >= 0 and self.fixed.get(j, s) == s}
+
+    def steps(self, j: int) -> Step:
+        """What enters each state at position ``j``: by the fixed symbol, where there is one."""
+        if j not in self.fixed:
+            return self.entering
+        return [[(p, s) for p, s in step if s == self.fixed[j]] for step in self.entering]
 
 
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
@@ -88,6 +95,6 @@ def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> in
     phi[0] = weights[0][0]
     if len(weights) == 1:
         return phi[q]
-    for u in weights[1:-1]:
-        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.entering]
+    for j, u in enumerate(weights[1:-1], 1):
+        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.steps(j)]
     return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a), default=NEVER)

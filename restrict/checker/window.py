@@ -23,6 +23,13 @@ PARTS = re.compile(r"([A-Za-z_0-9]+)@(?:(left|right)([1-9][0-9]{0,3})|far_(left|
 PAST, FUTURE = ("none", "past", "strict_past"), ("none", "future", "strict_future")
 
 
+def parts(mask: str, reach: int) -> list[tuple[int, str]]:
+    """What a head sees, in the order of positions: distances and names."""
+    left = [(-reach, "far_left"), *((-d, f"left{d}") for d in range(reach - 1, 0, -1))] if mask in PAST else []
+    right = [*((d, f"right{d}") for d in range(1, reach)), (reach, "far_right")] if mask in FUTURE else []
+    return [*left, *([] if mask.startswith("strict") else [(0, "pair")]), *right]
+
+
 class Windowed(Program):
     """A program with the heads that stand for those that look at ``j - i``."""
 
@@ -73,14 +80,7 @@ class Windowed(Program):
 
     def best(self, head: Head, known: Known) -> int:
         """The value of a head that looks at ``j - i``: a best of its parts, from left to right."""
-        reach, none = self.reach(head), self.count(head, "pair")
-        seen: list[tuple[int, str]] = []
-        if head.mask in PAST:
-            seen += [(-reach, "far_left"), *((-d, f"left{d}") for d in range(reach - 1, 0, -1))]
-        if not head.mask.startswith("strict"):
-            seen.append((0, "pair"))
-        if head.mask in FUTURE:
-            seen += [*((d, f"right{d}") for d in range(1, reach)), (reach, "far_right")]
+        none, seen = self.count(head, "pair"), parts(head.mask, self.reach(head))
         query, best = self.value(f"{head.name}@query", known), None
         self.meter.charge(len(seen) * (10 + price(head.rule.tree)))
         for distance, part in seen:

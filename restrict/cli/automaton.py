@@ -12,15 +12,13 @@ import click
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
 from restrict.cli.printer import Told, put
-from restrict.wording import counted, install
+from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
 
 LABELS = 8
 """The cost of forcing is computed for at most this many labels."""
-DRAWN = 60
-"""Automata of more states are not drawn."""
 
 
 @click.command()
@@ -28,10 +26,19 @@ DRAWN = 60
 @STATES
 @common.output_option("the minimal automaton (restrict-dfa/1)")
 @common.file_option("--dot", text="Write a drawing for Graphviz here.")
-@common.file_option("--figure", text="Draw it here (needs matplotlib).")
+@common.file_option(
+    "--export", text="Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot."
+)
+@common.file_option("--figure", text="Draw it here: FILE.svg, or FILE.pdf (needs matplotlib).")
 @common.JSON
 def automaton(
-    model: str, states: int, output: Path | None, dot: Path | None, figure: Path | None, as_json: bool
+    model: str,
+    states: int,
+    output: Path | None,
+    dot: Path | None,
+    export: Path | None,
+    figure: Path | None,
+    as_json: bool,
 ) -> None:
     """Compute what MODEL recognises at every length: its minimal automaton.
 
@@ -41,26 +48,36 @@ def automaton(
     from restrict.all_lengths.automaton import automaton as run
     from restrict.errors import UsageError
     from restrict.files import write_bytes
+    from restrict.languages.exchange import exported, to_json
     from restrict.model.source import load
+    from restrict.report.automaton_drawing import DRAWN, draw_dfa
+    from restrict.report.drawing import check_ending, save
 
     if figure is not None:
-        try:
-            import matplotlib as _  # noqa: F401
-        except ImportError:
-            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
+        check_ending(figure)
     program = load(model)
     with stages_on(program.name[:40]) as tell:
         found = run(program, states=states, progress=tell)
-    if found.every and (output or dot or figure):
-        raise UsageError("-o, --dot and --figure are for models with output at the last position, not at every one")
+    if found.every and (output or dot or export or figure):
+        raise UsageError(
+            "-o, --dot, --export and --figure are for models with output at the last position, not at every one"
+        )
     if output is not None:
-        write_bytes(output, dfa_bytes(found))
+        write_bytes(output, to_json(found.dfa(), f"what {found.model.name} recognises").encode())
+    if export is not None:
+        write_bytes(export, exported(found.dfa(), f"what {found.model.name} recognises", export.suffix).encode())
     if dot is not None:
         write_bytes(dot, dot_text(found).encode())
     if figure is not None:
-        _draw(found, figure)
+        dfa = found.dfa()
+        if dfa.states > DRAWN:
+            raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
+        save(draw_dfa(dfa), figure)
     content = facts(found)
-    files = {f"  {k} written to": path for k, path in (("automaton", output), ("drawing", dot), ("figure", figure))}
+    files = {
+        f"  {k} written to": path
+        for k, path in (("automaton", output), ("drawing", dot), ("export", export), ("figure", figure))
+    }
     put(Told(lambda: "\n".join(lines(content)), lambda: content), as_json, files)
 
 
@@ -156,20 +173,6 @@ def _star_text(answer: dict[str, Any]) -> str:
     return "no" if answer["word"] is None else f"no: {shown(tuple(answer['word']))} permutes states"
 
 
-def dfa_bytes(found: Automaton) -> bytes:
-    """The minimal automaton as a restrict-dfa/1 file."""
-    from restrict.strictjson import one_line_lists
-
-    dfa = found.dfa()
-    content: dict[str, Any] = {
-        "format": "restrict-dfa/1",
-        "name": f"what {found.model.name} recognises",
-        "alphabet": list(dfa.alphabet),
-    }
-    content |= {"start": 0, "accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
-    return (one_line_lists(content, 2) + "\n").encode()
-
-
 def dot_text(found: Automaton) -> str:
     """The automaton for Graphviz: one edge for all symbols between two states; double circles accept."""
     one = found.moore
@@ -191,30 +194,3 @@ def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
         for x, symbol in enumerate(one.alphabet):
             out.setdefault((q, int(one.delta[q, x])), []).append(symbol)
     return out
-
-
-def _draw(found: Automaton, path: Path) -> None:
-    """A drawing on a circle."""
-    from restrict.errors import UsageError
-
-    one = found.moore
-    if one.states > DRAWN:
-        raise UsageError(f"an automaton of {one.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
-    import matplotlib
-    import networkx as nx
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(range(one.states))
-    graph.add_edges_from(edges(found))
-    place = nx.circular_layout(graph)
-    colours = ["#9ecae1" if one.labels[int(v)] == "accept" else "#eeeeee" for v in one.label]
-    figure = pyplot.figure(figsize=(8, 8))
-    nx.draw_networkx(graph, place, node_color=colours, edgecolors="black", connectionstyle="arc3,rad=0.12")
-    named = {edge: " ".join(symbols) for edge, symbols in edges(found).items()}
-    nx.draw_networkx_edge_labels(graph, place, named, connectionstyle="arc3,rad=0.12")
-    pyplot.axis("off")
-    figure.savefig(path)
-    pyplot.close(figure)

@@ -13,7 +13,7 @@ from restrict.wording import columns
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from restrict.depth_reduction.inequalities import Inequality, TheoremBounds
+    from restrict.depth_reduction.constants.inequalities import Inequality, TheoremBounds
 
 SHOWN = 4
 """Layers of the table; where there are more, it shows the first three and the last."""
@@ -38,7 +38,7 @@ def bounds(
     layers: int, heads: int, fraction: str, alphabet: int, paper: bool, inequalities: bool, as_json: bool
 ) -> None:
     """What Theorem 1 promises for all transformers with these sizes: c, n0, and the parameters of every layer."""
-    from restrict.depth_reduction.constants import theorem_bounds
+    from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 
     found = theorem_bounds(layers, heads, fraction, alphabet=alphabet, choices="paper" if paper else "best")
     checked = verified(found)

@@ -79,22 +79,20 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
 
 def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> str:
     """The line about a model that may be built in; files are read as the checker reads them."""
-    from restrict.checker.account import Place, Reject
+    from restrict.checker.account import Place
     from restrict.checker.main import named
     from restrict.checker.read import JSON_BYTES, read_file
     from restrict.elaboration.check import trusted_check
-    from restrict.errors import ModelError, UsageError
     from restrict.files import is_regular
     from restrict.model.source import generated, is_there
+    from restrict.strictjson import translated
 
     built_in = None if is_there(model) else generated(model)
     names = [
         path if len(path) <= LONGEST_NAME else "..." + path[3 - LONGEST_NAME :] for path in (model, str(certificate))
     ]
-    try:
+    with translated(names[1]):
         source = Path(model) if built_in is None and is_regular(model) else None
         program = built_in if built_in is not None else read_file(named(model), Place(names[0]), JSON_BYTES)
         content = read_file(named(str(certificate)), Place(names[1]), JSON_BYTES)
-    except Reject as reject:
-        raise (UsageError if reject.code == 2 else ModelError)(str(reject)) from None
     return trusted_check(program, content, source, names[1], limit, fast)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     "to",
-    type=click.Choice(["ltl", "soft"]),
+    type=click.Choice(["ltl", "ltlf", "soft"]),
     default=None,
-    help="soft: a softmax transformer. ltl: FORMULA is a model; a formula for it.",
+    help="soft: a softmax transformer. ltl: FORMULA is a model; a formula for it. ltlf: the same for ltlf2dfa.",
 )
 @click.option(
     "--how",

@@ -20,8 +20,8 @@ def compile_back(
         raise UsageError("--json prints a summary beside the file; name that file with -o")
     if to is not None:
         if spec is not None or source is None:
-            raise UsageError("--to ltl needs a model: `restrict compile --to ltl MODEL`")
-        _to_formula(source, output, as_json)
+            raise UsageError(f"--to {to} needs a model: `restrict compile --to {to} MODEL`")
+        _to_formula(source, to, output, as_json)
         return
     if source is not None:
         raise UsageError("give a formula or --language, not both")
@@ -55,13 +55,15 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
     put(Told(lambda: text, lambda: content), as_json)
 
 
-def _to_formula(source: str, output: Path | None, as_json: bool) -> None:
+def _to_formula(source: str, to: str, output: Path | None, as_json: bool) -> None:
     from restrict.all_lengths.compile_back import formula_of_model, spelled
     from restrict.files import write_bytes
+    from restrict.logic.ltlf import to_ltlf2dfa
     from restrict.model.source import load
 
-    formula = formula_of_model(load(source))
-    text = spelled(formula)
+    model = load(source)
+    formula = formula_of_model(model)
+    text = spelled(formula) if to == "ltl" else to_ltlf2dfa(formula, model.alphabet)
     if output is None:
         click.echo(text)
         return

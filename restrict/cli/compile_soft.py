@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 10_000_000
-"""``restrict.soft.model.MAX_N``, which is not imported here."""
+"""``restrict.soft.models.model.MAX_N``, which is not imported here."""
 
 
 COUNTS = "formulas that count (Theorems 20 to 23) may: give one in place of --language, such as 'odd(#past 1)'"

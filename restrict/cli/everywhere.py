@@ -15,7 +15,7 @@ from restrict.cli.terminal import echo
 from restrict.wording import counted
 
 if TYPE_CHECKING:
-    from restrict.depth_reduction.layers import LayerTrace
+    from restrict.depth_reduction.c_transformer.layers import LayerTrace
     from restrict.depth_reduction.theorem1 import Everywhere
     from restrict.model.program import Model
 

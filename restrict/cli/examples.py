@@ -30,7 +30,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sweep": ("sweep grid.toml", "sweep grid.toml --recheck"),
     "warm-up": ("warm-up --list",),
     "soft influence": ("soft influence random:layers=1,seed=1 -n 16,32 --samples 100",),
-    "soft certify": ("soft certify parity -n 12 --epsilon 0.5 -o soft-certificate.json",),
+    "soft certify": (
+        "soft certify parity -n 12 --epsilon 0.5 -o soft-certificate.json",
+        "soft certify instances/trained/tomita2-1l1h16d.safetensors -n 60",
+    ),
     "soft check": ("soft check parity soft-certificate.json",),
     "soft cross-entropy": ("soft cross-entropy parity -L parity -n 8,16",),
     "soft run": ("soft run parity 0110 0111",),

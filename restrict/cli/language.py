@@ -3,11 +3,13 @@ stays light."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.cli import common
+from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 from restrict.wording import counted
@@ -33,12 +35,30 @@ MAX_LENGTH = 2_000_000
     metavar="ITEM",
     help="Fixed beforehand (repeatable): first=20%:S, last=K:S, I:S, I-J:S, a pattern, or corollary2 (for Dyck).",
 )
+@click.option("--classes", is_flag=True, help="Print only the classes that it is in, which need no length.")
+@common.file_option("--export", text="Write its minimal automaton here: FILE.json, FILE.dot, FILE.hoa or FILE.smv.")
+@click.option(
+    "--table",
+    type=common.FILE,
+    default=None,
+    help="A CSV file with a column `language` and columns named after classes: compare with what it expects.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the languages.")
 @common.JSON
-def language(name: str | None, length: int | None, pre: tuple[str, ...], listing: bool, as_json: bool) -> None:
+def language(
+    name: str | None,
+    length: int | None,
+    pre: tuple[str, ...],
+    classes: bool,
+    export: Path | None,
+    table: Path | None,
+    listing: bool,
+    as_json: bool,
+) -> None:
     """Print the forcing cost of LANGUAGE, its growth, star-freeness and sensitivity, and what follows from theorems.
 
-    LANGUAGE is for instance parity, dyck:2,depth=3, 'regex:(ab)*', dfa:FILE.json or cfg:FILE.
+    LANGUAGE is for instance parity, dyck:2,depth=3, 'regex:(ab)*', dfa:FILE.json or cfg:FILE. With --table: exit 3
+    where a language is not in a class that the table expects, or is in one that it excludes.
     """
     from restrict.all_lengths.verify import named
     from restrict.errors import ResourceLimit, UsageError
@@ -50,6 +70,13 @@ def language(name: str | None, length: int | None, pre: tuple[str, ...], listing
         forms = dict(source.listing())
         put(Told(lambda: "\n".join(f"{form:<34} {about}" for form, about in forms.items()), lambda: forms), as_json)
         return
+    if table is not None:
+        compare_table(table, as_json)
+        return
+    if name is not None and (export is not None or (classes and length is None)):
+        without_length(named(name), export, as_json)
+        if length is None:
+            return
     if name is None or length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
     found = named(name)
@@ -80,6 +107,7 @@ def text(known: Facts) -> str:
     ]
     if known.ac0 is not None:
         lines.append(f"  in AC0             {_aperiodic(known.ac0)}")
+    lines += class_lines(known.classes)
     unknown = not isinstance(known.sensitivity, int)
     lines.append(
         f"  sensitivity        {'unknown: ' + known.sensitivity.reason}"  # type: ignore[union-attr]
@@ -158,6 +186,7 @@ def document(known: Facts) -> dict[str, Any]:
         "growth": {"in": _growth_document(known.growth_in), "out": _growth_document(known.growth_out)},
         "star_free": _aperiodic_document(known.star_free),
         "ac0": _aperiodic_document(known.ac0),
+        "classes": classes_document(known.classes),
         "sensitivity": known.sensitivity
         if isinstance(known.sensitivity, int)
         else {"unknown": known.sensitivity.reason},

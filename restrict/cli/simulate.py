@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from restrict.simulate.measure import Measured
     from restrict.simulate.report import Compiled
-    from restrict.soft.model import SoftModel
+    from restrict.soft.models.model import SoftModel
 
 
 class Epsilon(click.ParamType):  # type: ignore[type-arg]

@@ -7,18 +7,24 @@ from pathlib import Path
 
 import click
 
-from restrict.cli.common import JSON, LENGTH, LONGEST, Seconds, Whole, output_option, progress_on, say
-from restrict.cli.printer import put
+from restrict.cli.common import JSON, LENGTH, LONGEST, Seconds, Text, Whole, output_option, progress_on, say
+from restrict.cli.printer import Told, put
 from restrict.cli.soft_common import MODEL, SEED
+from restrict.cli.terminal import complete_language
 
 
 @click.command("certify")
 @MODEL
 @LENGTH
-@click.option("--epsilon", required=True, help="How far the free tokens together may move the output, such as 0.01.")
+@click.option("--epsilon", default=None, help="How far the free tokens together may move the output, such as 0.01.")
 @click.option(
     "--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True,
     help="What may move by epsilon.",
+)  # fmt: skip
+@click.option("--label", default=None, help="Without --epsilon: whose sign is forced, or all; by default the end's.")
+@click.option(
+    "--inputs", default=None, type=Text(), shell_complete=complete_language,
+    help="Without --epsilon: completions are prefixes of this language's words.",
 )  # fmt: skip
 @click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
 @click.option(
@@ -39,8 +45,10 @@ from restrict.cli.soft_common import MODEL, SEED
 def certify_command(
     model: str,
     n: int,
-    epsilon: str,
+    epsilon: str | None,
     quantity: str,
+    label: str | None,
+    inputs: str | None,
     fix: str | None,
     position: int | None,
     seconds: float,
@@ -51,14 +59,26 @@ def certify_command(
 ) -> None:
     """Fix few tokens so that all the others together move the output by at most epsilon, and certify it.
 
+    Without --epsilon, for a trained checkpoint of one layer (GPT-2's names, NAME.config.json beside it): fix few of the
+    n symbols behind the start token so that the decision is the same whatever the others are.
+
     What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
     certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
     """
-    from restrict.soft.restriction import certify_soft
-    from restrict.soft.source import load
+    from restrict.errors import UsageError
 
-    loaded = load(model)
     fixed = None if fix is None else fixed_of(fix)
+    if epsilon is None:
+        if position is not None:
+            raise UsageError("--position goes with --epsilon; a forced decision is read behind the last symbol")
+        _forced(model, n, label, inputs, fixed, seconds, not no_recheck, output, as_json)
+        return
+    if label is not None or inputs is not None:
+        raise UsageError("--label and --inputs are for forced decisions, without --epsilon")
+    from restrict.soft.importers.opened import opened
+    from restrict.soft.restriction.restriction import certify_soft
+
+    loaded = opened(model)
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
         show = None if progress is None else lambda what: progress(what, None)
         found = certify_soft(
@@ -69,9 +89,46 @@ def certify_command(
         found.save(output)
     put(found, as_json, {"certificate in": output})
     if found.provenance.get("stopped") == "interrupted":
-        where = f"; it is in {output}" if output else "; use -o FILE to keep it"
-        state = "is valid" if found.verified else "was not re-checked"
-        sys.exit(say(f"interrupted; the restriction above is the best so far and {state}{where}", 130))
+        leave(found.verified, output)
+
+
+def _forced(
+    model: str, n: int, label: str | None, inputs: str | None, fix: dict[int, str] | None, seconds: float,
+    check: bool, output: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """A forced decision of a checkpoint."""
+    from restrict.errors import UsageError, quote
+    from restrict.soft.importers.opened import is_checkpoint
+    from restrict.soft.restriction.forced import force_decision, labels_of
+    from restrict.soft.trained.graph import dfa_of
+    from restrict.soft.trained.model import load
+
+    if not is_checkpoint(model):
+        raise UsageError(f"{quote(model)} is no checkpoint with its configuration beside it; give --epsilon")
+    loaded = load(Path(model))
+    if inputs is not None:
+        from restrict.all_lengths.verify import named
+
+        words = dfa_of(named(inputs), loaded)
+    fixed = None if fix is None else {i: loaded.tokens.index(loaded.rows([s])[-1]) for i, s in fix.items()}
+    with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
+        found = force_decision(
+            loaded, n, labels_of(loaded, label), inputs=None if inputs is None else words, fixed=fixed,
+            seconds=seconds, check=check, told=inputs or "all words", tell=lambda what: progress(what, None),
+        )  # fmt: skip
+    if output is not None:
+        found.save(output)
+    told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})
+    put(told, as_json, {"certificate in": output})
+    if found.stopped == "interrupted":
+        leave(found.verified, output)
+
+
+def leave(verified: str | None, output: Path | None) -> None:
+    """Exit after an interrupt, saying what is kept."""
+    where = f"; it is in {output}" if output else "; use -o FILE to keep it"
+    state = "is valid" if verified else "was not re-checked"
+    sys.exit(say(f"interrupted; the restriction above is the best so far and {state}{where}", 130))
 
 
 def fixed_of(text: str) -> dict[int, str]:

@@ -21,8 +21,8 @@ def check_command(model: str, certificate: Path, as_json: bool) -> None:
     from restrict.checker.main import main
     from restrict.elaboration.check import trusted_check
     from restrict.files import read_bytes
-    from restrict.soft.format import dumps
-    from restrict.soft.source import is_there, load
+    from restrict.soft.models.format import dumps
+    from restrict.soft.models.source import is_there, load
 
     if is_there(model) and not as_json:
         sys.exit(main([model, str(certificate)]))

@@ -10,7 +10,7 @@ from restrict.cli.common import Whole, file_option, say
 from restrict.cli.terminal import complete_soft_model
 
 if TYPE_CHECKING:
-    from restrict.soft.model import SoftModel
+    from restrict.soft.models.model import SoftModel
 
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_soft_model)
 LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")

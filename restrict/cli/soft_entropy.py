@@ -14,7 +14,7 @@ from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
 from restrict.wording import columns
 
 if TYPE_CHECKING:
-    from restrict.soft.cross_entropy import CrossEntropy
+    from restrict.soft.influence.cross_entropy import CrossEntropy
 
 
 @click.command("cross-entropy")
@@ -30,15 +30,15 @@ def cross_entropy_command(
     model: str, language: str, lengths: str, p: str, samples: int, seed: int, figure: Path | None, as_json: bool
 ) -> None:
     """Theorem 6: optimum, certified lower bound and measured cross-entropy of MODEL on a source, in bits."""
-    from restrict.soft.claim import read_epsilon
-    from restrict.soft.cross_entropy import cross_entropy
-    from restrict.soft.source import load
+    from restrict.soft.importers.opened import opened
+    from restrict.soft.influence.cross_entropy import cross_entropy
+    from restrict.soft.restriction.claim import read_epsilon
 
-    loaded = load(model)
+    loaded = opened(model)
     share = read_epsilon(p)
     rows = [cross_entropy(loaded, n, language, p=share, samples=samples, seed=seed) for n in lengths_of(lengths)]
     if figure is not None:
-        from restrict.soft.figures import cross_entropy_figure
+        from restrict.soft.influence.figures import cross_entropy_figure
 
         cross_entropy_figure(rows, loaded.name, str(figure))
     head = f"{loaded.name} on {language}, {rows[0].task}: bits per prediction"

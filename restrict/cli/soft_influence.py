@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import JSON, Whole, progress_on
+from restrict.cli.common import JSON, Text, Whole, progress_on
 from restrict.cli.printer import Told, number, put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
+from restrict.cli.terminal import complete_language
 from restrict.wording import columns
 
 if TYPE_CHECKING:
-    from restrict.soft.influence import Influence
+    from restrict.soft.influence.influence import Influence
+    from restrict.soft.models.model import SoftModel
 
 
 @click.command("influence")
@@ -24,17 +26,34 @@ if TYPE_CHECKING:
 @click.option("--samples", type=Whole(1, 10**7), default=2000, show_default=True, help="Exchanges to try.")
 @click.option("--logit", is_flag=True, help="Changes of logit differences instead of the activation's norm.")
 @click.option("--matrix", is_flag=True, help="Print the bound for every pair (position changed, position read).")
+@click.option("--pairs", "by_pairs", is_flag=True, help="One layer: exact over pairs of words, with the two words.")
+@click.option(
+    "--inputs", default=None, type=Text(), shell_complete=complete_language,
+    help="With --pairs: both words are prefixes of this language's words.",
+)  # fmt: skip
 @SEED
 @FIGURE
 @JSON
 def influence_command(
-    model: str, lengths: str, samples: int, logit: bool, matrix: bool, seed: int, figure: Path | None, as_json: bool
-) -> None:
-    """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c)."""
-    from restrict.soft.influence import fit_decay, influence, influence_matrix
-    from restrict.soft.source import load
+    model: str, lengths: str, samples: int, logit: bool, matrix: bool, by_pairs: bool, inputs: str | None, seed: int,
+    figure: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c).
 
-    loaded = load(model)
+    With --pairs, for one layer: how far it can move what attention adds at the output, certified and attained.
+    """
+    from restrict.errors import UsageError
+    from restrict.soft.importers.opened import opened
+    from restrict.soft.influence.influence import fit_decay, influence, influence_matrix
+
+    loaded = opened(model)
+    if by_pairs:
+        if logit or matrix or figure is not None:
+            raise UsageError("--pairs goes with neither --logit nor --matrix nor --figure")
+        _by_pairs(loaded, lengths_of(lengths), inputs, as_json)
+        return
+    if inputs is not None:
+        raise UsageError("--inputs goes with --pairs")
     if matrix:
         found = {n: influence_matrix(loaded, n).tolist() for n in lengths_of(lengths)}
         put(Told(lambda: _matrices(found), lambda: {"bounds": found}), as_json, wide=True)
@@ -43,7 +62,7 @@ def influence_command(
         show = None if progress is None else lambda what: progress(what, None)
         rows = [influence(loaded, n, samples=samples, seed=seed, progress=show) for n in lengths_of(lengths)]
     if figure is not None:
-        from restrict.soft.figures import influence_figure
+        from restrict.soft.influence.figures import influence_figure
 
         influence_figure(rows, loaded.name, str(figure))
     which = 1 if logit else 0
@@ -66,6 +85,46 @@ def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]
     ]
     shown = {"sharp": "sets", "measured": "measured"}
     return "\n".join([*told, *(f"fit (estimate): {shown[k]} ~ {fit}" for k, fit in fits.items() if fit is not None)])
+
+
+def _by_pairs(loaded: SoftModel, lengths: Sequence[int], inputs: str | None, as_json: bool) -> None:
+    """The table of bounds by pairs of words."""
+    from restrict.soft.influence.pairs import attention_influence, changes_of, runs_of
+
+    delta = None
+    if inputs is not None:
+        from restrict.all_lengths.verify import named
+
+        delta = runs_of(loaded, named(inputs))
+    with progress_on(loaded.name[:40]) as progress:
+        rows = []
+        for n in lengths:
+            progress(f"n = {n}", None)
+            rows.append((n, attention_influence(changes_of(loaded, n, delta=delta))))
+    told = [{"n": n, **vars(r), "words": _spelled(loaded, r.words)} for n, r in rows]
+    put(Told(lambda: _pair_text(loaded.name, inputs, told), lambda: {"model": loaded.name, "rows": told}), as_json)
+
+
+def _spelled(loaded: SoftModel, words: tuple[list[int], list[int]] | None) -> list[list[str]] | None:
+    """Both words as symbols, markers left out."""
+    if words is None:
+        return None
+    pinned = loaded.pinned(len(words[0]))
+    return [[loaded.alphabet[s] for j, s in enumerate(word) if j not in pinned] for word in words]
+
+
+def _pair_text(name: str, inputs: str | None, rows: Sequence[dict[str, Any]]) -> str:
+    """The table, then the words that attain the last row."""
+    cells = [("n", "certified bound", "attained", "quotient")]
+    for row in rows:
+        quotient = row["bound"] / row["attained"] if row["attained"] > 0 else math.inf
+        cells.append((str(row["n"]), number(row["bound"]), number(row["attained"]), f"{quotient:.4f}"))
+    which = f"both words prefixes of {inputs}" if inputs else "all words"
+    told = [f"{name}: norm of the change of what attention adds at the output, one symbol exchanged; {which}"]
+    told.append(columns(cells, right=True))
+    for label, word in zip(("attained by", "and"), rows[-1]["words"] or (), strict=False):
+        told.append(f"{label}: {' '.join(word)}")
+    return "\n".join(told)
 
 
 _HEAD = ("n", "(a) closed", "(b) layers", "(b) sets", "(c) measured", "sets/measured", "tried")

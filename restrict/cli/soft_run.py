@@ -11,7 +11,7 @@ from restrict.cli.printer import Told, put
 from restrict.cli.soft_common import MODEL, warn
 
 if TYPE_CHECKING:
-    from restrict.soft.model import SoftModel
+    from restrict.soft.models.model import SoftModel
 
 
 @click.command("run")
@@ -26,10 +26,10 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
     """
     import numpy as np
 
-    from restrict.soft import evaluate
-    from restrict.soft.source import load
+    from restrict.soft.importers.opened import opened
+    from restrict.soft.models import evaluate
 
-    loaded, kind = load(model), "float32" if float32 else "float64"
+    loaded, kind = opened(model), "float32" if float32 else "float64"
     found = []
     for word in words:
         symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)
@@ -64,7 +64,7 @@ def _words(model: SoftModel, found: list[tuple[Any, ...]]) -> str:
 
 def _answers(model: SoftModel, logits: Any) -> list[str]:
     """At each position read, the label, or the set of labels."""
-    from restrict.soft import evaluate
+    from restrict.soft.models import evaluate
 
     names = model.output.labels
     if model.output.kind != "signs":

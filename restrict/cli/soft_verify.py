@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on, say
+from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
-LISTED = 8
-"""Undecided cases that are printed."""
+DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
+"""How the checker says that a case of a certificate does not hold."""
 
 
 def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
@@ -78,6 +77,7 @@ def verify_trained_command(
     beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
     not decided.
     """
+    from restrict.cli.trained_words import document, leave, text
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.model import load, shifted
 
@@ -152,80 +152,7 @@ def confirmed(found: Verdict, output: Path | None) -> tuple[Verdict, str | None]
         try:
             return found, trusted_check(found.model.content, found.to_bytes(), None, str(output or "certificate"), None)
         except NotEstablished as error:
-            if (doubted := re.search(r": cases\[([0-9]+)\]: label ([0-9]+) is not shown", str(error))) is None:
+            if (doubted := re.search(DOUBTED, str(error))) is None:
                 raise
-            found = found.without(*map(int, doubted.groups()))
+            found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
     return found, None
-
-
-def leave(found: Verdict) -> None:
-    """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
-    if found.status == "wrong":
-        sys.exit(say(f"{found.model.name} is wrong; the word stands above", 3))
-    if found.stopped == "interrupted":
-        sys.exit(say("interrupted; what is decided stands above", 130))
-    if found.status == "open":
-        sys.exit(say(f"{found.model.name}: not decided up to {found.n}; see the cases above", 5))
-
-
-def document(found: Verdict, line: str | None) -> dict[str, Any]:
-    """The verdict for machines."""
-    wrong = found.wrong
-    return {
-        "model": found.model.name,
-        "sha256": found.model.sha256,
-        "language": found.language,
-        "n": found.n,
-        "status": found.status,
-        "upto": found.upto,
-        "cases": len(found.cases),
-        "cells": sum(case.cells for case in found.cases),
-        "memory": list(found.memory),
-        "seconds": round(found.seconds, 3),
-        "stopped": found.stopped,
-        "checked": line,
-        "wrong": None if wrong is None else {
-            "word": [found.model.symbols[s] for s in wrong.word], "label": found.model.labels[wrong.label],
-            "logit": wrong.logit, "shortest": found.shortest,
-        },
-        "open": [
-            {"position": case.key[0], "symbol": symbol(found, case.key[1]), "state": case.key[2],
-             "label": found.model.labels[case.label], "bound": case.least}
-            for case in found.open
-        ],
-    }  # fmt: skip
-
-
-def symbol(found: Verdict, a: int) -> str:
-    """The name of a symbol; the start token's for -1."""
-    return "the start" if a < 0 else found.model.symbols[a]
-
-
-def text(found: Verdict, line: str | None) -> str:
-    """The verdict in words."""
-    name, wrong = found.model.name, found.wrong
-    cells = sum(case.cells for case in found.cases)
-    work = f"{len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s"
-    told = [f"{name} on {found.language}, n = 0 .. {found.n}: {found.status} ({work})"]
-    told += [f"memory: {what}" for what in found.memory]
-    if wrong is not None:
-        word = " ".join(found.model.symbols[s] for s in wrong.word) or "the empty word"
-        which = "no shorter prefix is wrong" if found.shortest else "a shorter one may be wrong"
-        wanted = "negative" if wrong.logit > 0 else "positive"
-        told.append(f"wrong behind: {word}")
-        told.append(f"length {len(wrong.word)} ({which}): logit of {found.model.labels[wrong.label]} is "
-                    f"{wrong.logit:.4g}, wanted {wanted}")  # fmt: skip
-    elif found.status == "open":
-        told.append(
-            f"every prefix of at most {found.upto} symbols is right" if found.upto >= 0 else "nothing is decided"
-        )
-        if found.stopped is not None:
-            told.append(f"stopped: {found.stopped}")
-    for case in found.open[:LISTED]:
-        i, a, q = case.key
-        told.append(f"open: position {i}, symbol {symbol(found, a)}, state {q}: "
-                    f"{found.model.labels[case.label]} reaches {case.least:.3g} only")  # fmt: skip
-    if len(found.open) > LISTED:
-        told.append(f"open: {len(found.open) - LISTED} more cases")
-    told.append(line or "not checked: a search in floats, not a proof")
-    return "\n".join(told)

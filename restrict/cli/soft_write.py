@@ -23,7 +23,7 @@ def export_command(model: str, n: int, output: Path, float64: bool, as_json: boo
     restrict.simulate.torch_export.load_module reads the file; ReLU networks and dot-product scores only.
     """
     from restrict.simulate.torch_export import save
-    from restrict.soft.source import load
+    from restrict.soft.models.source import load
 
     loaded, kind = load(model), "float64" if float64 else "float32"
     save(loaded, n, output, kind)
@@ -39,7 +39,7 @@ def export_command(model: str, n: int, output: Path, float64: bool, as_json: boo
 @JSON
 def write_command(model: str, output: Path, as_json: bool) -> None:
     """Write MODEL, such as a built-in one, as a restrict-soft/1 file."""
-    from restrict.soft.source import load
+    from restrict.soft.models.source import load
 
     loaded = load(model)
     loaded.save(output)

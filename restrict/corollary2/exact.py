@@ -20,10 +20,10 @@ from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
 from restrict.deadline import NEVER, Deadline, OutOfTime
 from restrict.force.cases import confirm
+from restrict.force.minimise import shrink
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance
-from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
@@ -174,7 +174,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
     positions.
     """
     instance, position = task.instance, task.one_position("a refutation")
-    oracle = Oracle(encode(instance, Restriction.of(instance), [position]), position, task.deadline)
+    oracle = Oracle.of(instance, position, deadline=task.deadline)
     problems = [Problem(oracle, label) for label in oracle.same]
     optimum: int | None = None
     seen: list[Cube] = []
@@ -245,9 +245,4 @@ def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | 
     kind = next((member for member in (True, False) if not has(fixed, member)), None)
     if kind is None:
         return None
-    core = dict(fixed)
-    for i in fixed:
-        rest = {j: a for j, a in core.items() if j != i}
-        if not has(rest, kind):
-            core = rest
-    return core
+    return shrink(lambda rest: None if has(rest, kind) else rest, fixed, list(fixed))

@@ -29,6 +29,7 @@ from restrict.corollary2.openness import Openness, is_dyck
 from restrict.corollary2.verdict import Immune, NoRefutation
 from restrict.deadline import OutOfTime, Progress
 from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
+from restrict.force.cases import forced
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import few_nodes, relax, releases
 from restrict.force.search import Search
@@ -264,12 +265,7 @@ def _certified(task: Task, search: Search, base: Mapping[int, int]) -> Certifica
     fixed, cone = {**base, **best.fixed}, dict(best.cone)
     if base:
         fixed, cone = _without_base(task, base, fixed, cone, best.values)
-    found = certified(task, fixed, cone)
-    if found.c != 0:
-        raise InternalError(
-            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
-        )
-    return found
+    return forced(task, fixed, cone)
 
 
 def _without_base(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from fractions import Fraction
+from typing import Any, TypeVar
 
-from restrict.arrays import I64
+from restrict.arguments import least_free
 from restrict.blocks import each
 from restrict.deadline import Deadline
-from restrict.errors import RestrictError
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.errors import NotEstablished, RestrictError
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
 from restrict.task import Task
@@ -25,19 +27,20 @@ Worth = tuple[int, float]
 Candidate = TypeVar("Candidate")
 
 
+Run = Callable[[Task, CTransformer, Any, int, int], CTransformer]
+"""A run of all layers: the task, the program, a candidate, how many inputs may be fixed, and the seed; what is left."""
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What all candidates are measured with: the program at the length for measuring, the inputs that may be fixed, the
-    seed, and the deadline."""
+    """What all candidates are measured with: the run, the program at the length for measuring, the inputs that may be
+    fixed, the seed, and the deadline."""
 
+    run: Run
     instance: Shipped
     budget: int
     seed: int
     deadline: Deadline
-
-    def task(self) -> Task:
-        """The task that a candidate is run on: all positions."""
-        return Task(self.instance.instance, "all", self.seed, self.deadline)
 
 
 def shortened(instance: Instance) -> Instance:
@@ -53,30 +56,32 @@ def shortened(instance: Instance) -> Instance:
         return instance
 
 
-def worth(depends: I64) -> Worth:
-    """The worth of a run.
-
-    ``depends``: int64, shape (n,): on how many free inputs each label depends.
-    """
+def measured(setup: Setup, candidate: Any) -> Worth | None:
+    """The worth of a candidate, measured here or in another process; ``None`` where the run does not succeed."""
+    task = Task(setup.instance.instance, "all", setup.seed, setup.deadline)
+    try:
+        end = setup.run(task, CTransformer.of_model(task.instance), candidate, setup.budget, setup.seed)
+    except NotEstablished:
+        return None
+    depends = end.output_depends()
     return int(depends.max(initial=0)), float(depends.mean())
 
 
 def least(
-    task: Task,
-    measure: Callable[[Setup, Candidate], Worth | None],
-    trial: Setup,
-    candidates: Sequence[Candidate],
-    what: str,
-    *,
-    falling: bool = False,
+    task: Task, run: Run, budget: int, candidates: Sequence[Candidate], what: str, *, seed: int, falling: bool = False
 ) -> Candidate | None:
     """The candidate with the least worth among those that are measured in the time.
 
-    ``measure``: the worth of a candidate, ``None`` where it does not succeed; it is called in other processes, too.
-    Gives the candidate; ``None`` where none succeeded.
+    They are measured at the length for measuring, with a budget in proportion. ``run`` stands at the top level of its
+    module, since it is called in other processes, too. With ``falling`` they are tried until one is worse than the one
+    before. Gives the candidate; ``None`` where none succeeded.
     """
-    best: tuple[Worth, Candidate] | None = None
-    results = each(measure, trial, candidates, here=not trial.instance.portable)
+    short, best = shortened(task.instance), None
+    if short is not task.instance:
+        share = Fraction(budget, max(1, len(task.instance.unpinned)))
+        budget = len(short.unpinned) - least_free(len(short.unpinned), 1 - share)
+    setup = Setup(run, Shipped(short), budget, seed, task.deadline)
+    results = each(measured, setup, candidates, here=not setup.instance.portable)
     for index, (candidate, found) in enumerate(zip(candidates, results, strict=True), 1):
         task.tell(f"measured {what} {index} of {len(candidates)}")
         if found is not None:

@@ -2,7 +2,7 @@
 
 Three methods find a restriction:
 
-- ``lemma`` (:mod:`restrict.depth_reduction.by_lemma`): the Depth Reduction Lemma itself, Stage 1, 2 and 3 per layer;
+- ``lemma`` (:mod:`restrict.depth_reduction.lemma.by_lemma`): the Depth Reduction Lemma itself, Stage 1 to 3 per layer;
 - ``exchange`` (:mod:`restrict.depth_reduction.ours.by_exchange`): each layer captured on the real objective;
 - ``repeating`` (:mod:`restrict.depth_reduction.ours.repeating`): where no score mentions the query's position there is
   a shorter way, to any length: a restriction that repeats.
@@ -26,10 +26,10 @@ from restrict.arguments import SEEDS, least_free, the_integer, the_share
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, Claim
 from restrict.deadline import Progress
-from restrict.depth_reduction.by_lemma import Lemma, by_lemma
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.layers import LayerTrace, collapsed, layer_traces
-from restrict.depth_reduction.lemma4 import Reduction
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.layers import LayerTrace, collapsed, layer_traces
+from restrict.depth_reduction.lemma.by_lemma import Lemma, by_lemma
+from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
@@ -300,7 +300,7 @@ def _runner(task: Task, share: float, method: Method) -> Runner:
             return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
 
         return by_stages
-    schedule = choose_schedule(task, share)
+    schedule = choose_schedule(task, budget)
 
     def by_lists(task: Task, seed: int) -> Everywhere:
         found = by_exchange(task, start, schedule, budget, seed)

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from restrict.certificate.hitting_tree import named
 from restrict.checker.account import Meter, unproved
 from restrict.checker.lower import label_table
 from restrict.checker.lower_bound import Bound
-from restrict.elaboration.conflicts import least_tree, named, renumbered
+from restrict.elaboration.conflicts import least_tree, renumbered
 from restrict.elaboration.context import Known
 from restrict.elaboration.hints import Box, read_boxes, symbols_of
 from restrict.elaboration.needs import needed, reachable

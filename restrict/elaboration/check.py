@@ -15,10 +15,11 @@ from restrict.certificate.refutation import Refutation
 from restrict.checker.main import CERTIFICATE, DEFAULT_LIMIT, PROOFS, uncollected, verify
 from restrict.checker.one_length import Prover
 from restrict.elaboration.compiled import check_compiled
-from restrict.elaboration.make import Elaboration, instance_of, proof_of, translated
+from restrict.elaboration.make import Elaboration, instance_of, proof_of
 from restrict.elaboration.tabulated import tabulated
 from restrict.errors import ModelError, UsageError, quote
 from restrict.model.program import Model
+from restrict.strictjson import translated
 
 FAST_LIMIT = 10**12
 """Steps of ``fast``: no limit that matters."""

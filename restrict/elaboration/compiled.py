@@ -15,10 +15,12 @@ from restrict.checker.kernel import POSITION, below, size
 from restrict.checker.normal_form import Program, visible
 from restrict.checker.one_length import line_of
 from restrict.checker.proof import Proof
-from restrict.elaboration.make import Elaboration, translated
-from restrict.elaboration.rows import PAIRS_A_STEP, unrestricted
+from restrict.elaboration.make import Elaboration
+from restrict.elaboration.rows import PAIRS_A_STEP
 from restrict.model.program import Head, Instance
 from restrict.rows.row import Row
+from restrict.rows.values import unrestricted
+from restrict.strictjson import translated
 
 
 class CompiledProof(Proof):

@@ -15,10 +15,11 @@ import numpy as np
 from restrict.abstract.run import mask_of
 from restrict.arrays import I64
 from restrict.checker.account import Meter, Reject
-from restrict.elaboration.rows import Rows, distinct, every_position
+from restrict.elaboration.rows import Rows, distinct
 from restrict.elaboration.statements import COMBINATIONS, LARGE, NODE, Depends, Group, Statement, joined
 from restrict.elaboration.tokens import Tokens
 from restrict.model.program import Head, Instance, Map
+from restrict.rows.rule4 import TooMany, shown
 from restrict.rows.values import CONSTANT, Values
 
 
@@ -225,12 +226,22 @@ class Known:
         key = self.instance.key(head)
         j, w, s = self.rows.scan(head, i, u, CONSTANT if key is None else self._key_values(key))
         places = distinct(j)
-        if (shown := self._shown(head, i, u, places, w)) is None:
+        try:
+            found = shown(self.instance, head, i, u, places, w, self._asked, LARGE)
+        except TooMany:
             return None
         least = int(s.min())
         at = j[s == least]
         witness = int(at.max() if head.ties == "left" else at.min())
-        return Group(u, witness, least, _only(shown)), shown, places
+        return Group(u, witness, least, _only(found)), found, places
+
+    def _asked(self, name: str, i: int) -> Sequence[int]:
+        """V of a node that a candidate may show, charged."""
+        values = self.values(name, i)
+        if len(values) > LARGE:
+            raise TooMany
+        self.meter.charge(2 + len(values) // 8)
+        return values
 
     def _read(self, head: Head, i: int, read: Sequence[I64]) -> Depends:
         """What a head of several values depends on: its query, and keys and values of candidates at these places."""
@@ -239,29 +250,6 @@ class Known:
         parts = [self.depends(query, i)] if query else []
         return joined([*parts, *(self.union(name, places) for name in (head.value, key) if name)])
 
-    def _shown(self, head: Head, i: int, u: int, positions: I64, w: I64) -> set[int] | None:
-        """The values that the candidates at these positions may show; None where they are too many."""
-        if head.value == self.instance.key(head):
-            winners = np.unique(w)
-            return None if len(winners) > LARGE else set(winners.tolist())
-        found = set[int]()
-        if head.value == self.instance.query(head) and i in positions:
-            found.add(u)
-            positions = positions[positions != i]
-        if head.value == "position":
-            return None if len(positions) > LARGE else found | set(positions.tolist())
-        self.meter.charge(2 * len(positions))
-        full = self.instance.domains[head.value]
-        for p in positions.tolist():
-            values = self.values(head.value, p)
-            if len(values) > LARGE:
-                return None
-            self.meter.charge(len(values) // 8)
-            found.update(values)
-            if len(found) == full:
-                break
-        return found
-
     def _key_values(self, name: str) -> Values:
         """V of a key at all positions, as a row scan takes it."""
         if name not in self._keys:
@@ -269,7 +257,7 @@ class Known:
             if name == "token":
                 self._keys[name] = self.tokens.values()
             elif name == "position":
-                self._keys[name] = every_position(self.instance.n)
+                self._keys[name] = Values.own(self.instance.n)
             else:
                 known = {i: fact.values for i, fact in self.facts.get(name, {}).items()}
                 self.meter.charge(sum(map(len, known.values())) // 4)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +9,7 @@ from typing import NamedTuple
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import Refutation
-from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.account import Meter, Place, Task
 from restrict.checker.formats import Fixed
 from restrict.checker.lower_bound import Bound
 from restrict.checker.main import DEFAULT_LIMIT
@@ -21,9 +19,10 @@ from restrict.checker.refutation import Refutation as ReadRefutation
 from restrict.elaboration.bound import bound_lines
 from restrict.elaboration.certificate import certificate_lines
 from restrict.elaboration.writer import Writer
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.errors import ModelError, ResourceLimit
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance, Model
+from restrict.strictjson import translated
 
 
 class Elaborated(NamedTuple):
@@ -144,33 +143,6 @@ def counted(fixed: Fixed) -> list[int]:
         else:
             found += [stop - start, symbol]
     return found
-
-
-@contextmanager
-def translated(name: str) -> Iterator[None]:
-    """The checker's rejections as the package's errors.
-
-    Args:
-        name: what the line about too little memory calls the file.
-
-    Raises:
-        UsageError: a file cannot be read.
-        NotEstablished: the claim does not follow.
-        ModelError: a file is malformed.
-        ResourceLimit: more steps, memory or stack than there are.
-    """
-    try:
-        yield
-    except (MemoryError, RecursionError):
-        raise ResourceLimit(f"{name}: out of memory or stack") from None
-    except Reject as reject:
-        kinds: dict[int, Callable[[str], Exception]] = {
-            2: UsageError,
-            3: NotEstablished,
-            4: ModelError,
-            5: ResourceLimit,
-        }
-        raise kinds[reject.code](str(reject)) from None
 
 
 def elaborate(model: Model, certificate: Certificate | Refutation | LowerBound) -> Elaborated:

@@ -12,7 +12,7 @@ from restrict.checker.account import MEMORY, Meter
 from restrict.elaboration.statements import Statement
 from restrict.model.program import Head, Instance
 from restrict.rows.row import Row, threads
-from restrict.rows.values import CONSTANT, Values
+from restrict.rows.values import Values, unrestricted
 
 Floor = tuple[int, int]
 """A score and a position."""
@@ -203,35 +203,3 @@ def distinct(positions: I64) -> I64:
         int64, strictly ascending.
     """
     return positions[np.append(positions[1:] != positions[:-1], True)] if len(positions) else positions
-
-
-def every_position(n: int) -> Values:
-    """The values of ``position``.
-
-    Args:
-        n: the length.
-
-    Returns:
-        At each position the position itself.
-    """
-    order = np.arange(n, dtype=np.int64)
-    return Values(1, order, np.arange(n + 1, dtype=np.int64), order)
-
-
-def unrestricted(instance: Instance, key: str | None) -> Values:
-    """The values of a key of which nothing is known.
-
-    Args:
-        instance: the model at its length.
-        key: a variable, or None.
-
-    Returns:
-        As a row scan takes them.
-    """
-    if key is None:
-        return CONSTANT
-    if key == "position":
-        return every_position(instance.n)
-    if key == "token":
-        return Values.make(len(instance.model.alphabet), {i: (value,) for i, value in instance.pinned.items()})
-    return Values.make(instance.domains[key], {})

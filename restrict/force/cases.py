@@ -1,8 +1,8 @@
-"""Confirmation by cases: free positions over which a certificate is split (Theorem A' of docs/kernel.md).
+"""Confirmation by a tree of cases: free positions that a certificate asks one after the other (docs/kernel.md).
 
 The abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not
 show it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so
-some split always shows it. The greedy choice adds the position that leaves the fewest branches open.
+some tree always shows it. The next question is the position that leaves least open.
 """
 
 from __future__ import annotations
@@ -15,15 +15,10 @@ import numpy.typing as npt
 from restrict.abstract.run import Cone
 from restrict.certificate.cases import Case, Leaf, Question, leaves
 from restrict.certificate.certificate import Certificate, certified
-from restrict.certificate.outline import MAX_SPLIT
+from restrict.errors import InternalError
 from restrict.force.looking import Looking
-from restrict.model.program import Instance
 from restrict.task import Task
 
-MOST = 8
-"""The most positions that the search splits over; the branches grow exponentially."""
-BRANCHES = 256
-"""The most branches of a split that is searched for."""
 MOST_LEAVES, QUICK_LEAVES = 4096, 256
 """The most leaves of a tree, and of a tree whose questions are not compared."""
 DEEPEST = 256
@@ -40,8 +35,16 @@ QUICK_RUNS, FASTER = 60, 12
 nodes are examined on kernels."""
 QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
 """The most scores computed by all runs of a tree whose questions are not compared; for others there is no limit."""
-WORK = 1_000_000
-"""The most abstract runs on demand for one split, times n^2 (the cost of a run): about a second."""
+
+
+def forced(task: Task, fixed: Mapping[int, int], cone: Cone) -> Certificate:
+    """The certificate of a restriction that a search has found to force the label; a bug where it does not."""
+    found = certified(task, fixed, cone)
+    if found.c != 0:
+        raise InternalError(
+            f"internal disagreement: the abstract run gives c = {found.c}, the search found 0; please report the model"
+        )
+    return found
 
 
 def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None) -> Certificate | None:
@@ -54,20 +57,6 @@ def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None)
     if len(shared.labels(fixed)) != 1:
         return None
     found = certified(task, fixed, shared.cone())
-    return found if found.c == 0 else None
-
-
-def confirm_by_cases(task: Task, fixed: Mapping[int, int], most: int = MOST) -> Certificate | None:
-    """The certificate that a restriction forces the label at the target, split over few positions, chosen greedily.
-
-    ``None`` where ``most`` positions and the runs that ``WORK`` allows are not enough (or two branches give two labels:
-    the output is not forced). Cost: an abstract run on demand per open branch, free position that it reads, and symbol.
-    """
-    split = find_split(task.instance, dict(fixed), task.one_position("a split"), min(most, MAX_SPLIT))
-    if split is None:
-        return None
-    chosen, cone = split
-    found = certified(task, fixed, cone, tuple(sorted(chosen)))
     return found if found.c == 0 else None
 
 
@@ -207,55 +196,3 @@ def confirm_by_table(
 
     tree = grow(dict(fixed), labels, [i for i in task.instance.unpinned if i not in fixed])
     return None if tree is None else certified(task, fixed, {}, cases=tree)
-
-
-def find_split(
-    instance: Instance, fixed: dict[int, int], position: int, most: int
-) -> tuple[tuple[int, ...], Cone] | None:
-    """The positions of a split, chosen greedily, and the nodes that its branches need; ``None`` where none is found."""
-    symbols = range(len(instance.model.alphabet))
-    cones: dict[str, set[int]] = {}
-    labels, cone = _look(shared := Looking(instance, position), fixed)
-    if len(labels) == 1:
-        return (), cone
-    open_branches, split = [fixed], tuple[int, ...]()
-    settled: set[str] = set()
-    looked = 0
-    while len(split) < most and len(symbols) ** (len(split) + 1) <= BRANCHES:
-        best = None
-        reads = set().union(*(_read(shared, branch) for branch in open_branches))
-        for p in sorted(reads.difference(instance.pinned, fixed, split)):
-            looked += len(open_branches) * len(symbols)
-            if looked * instance.n**2 * max(1, len(instance.model.variables) // 16) > WORK:
-                return None
-            looks = [(b | {p: a}, *_look(shared, b | {p: a})) for b in open_branches for a in symbols]
-            still = sum(len(labels) > 1 for _, labels, _ in looks)
-            if best is None or still < best[0]:
-                best = still, p, looks
-        if best is None:
-            return None
-        still, p, looks = best
-        split += (p,)
-        for _, labels, cone in looks:
-            if len(labels) == 1:
-                settled |= labels
-                for name, nodes in cone.items():
-                    cones.setdefault(name, set()).update(nodes)
-        if len(settled) > 1:
-            return None
-        if still == 0:
-            return split, {v.name: tuple(sorted(cones[v.name])) for v in instance.model.variables if v.name in cones}
-        open_branches = [branch for branch, labels, _ in looks if len(labels) > 1]
-    return None
-
-
-def _look(shared: Looking, fixed: dict[int, int]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
-    """The labels that are possible under a restriction, and the cone that shows it."""
-    labels = shared.labels(fixed)
-    return labels, shared.cone() if len(labels) == 1 else {}
-
-
-def _read(shared: Looking, fixed: dict[int, int]) -> set[int]:
-    """The positions whose symbols an open branch rests on."""
-    shared.values(fixed)
-    return shared.tokens_read()

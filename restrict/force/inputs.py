@@ -12,6 +12,7 @@ import numpy as np
 
 from restrict.deadline import OutOfTime
 from restrict.force.looking import Looking
+from restrict.force.minimise import shrink
 from restrict.task import Task
 
 INPUTS, ORDERS, RUNS = 40, 3, 40_000
@@ -28,6 +29,17 @@ def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
     runs = Looking(task.instance, task.one_position("a forced output"))
     rng, best, left = np.random.default_rng(task.seed), None, RUNS
     stopped = "budget"
+
+    def test(cube: dict[int, int]) -> dict[int, int] | None:
+        """What was read of a restriction that forces the label."""
+        nonlocal left
+        task.deadline.check()
+        left -= 1
+        if len(runs.labels(cube)) != 1:
+            return None
+        read = runs.tokens_read()
+        return {i: a for i, a in cube.items() if i in read}
+
     try:
         for _ in range(INPUTS):
             task.deadline.check()
@@ -35,8 +47,7 @@ def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
             runs.values(word)
             read = {i: word[i] for i in runs.tokens_read()}
             for _ in range(ORDERS):
-                found, used = _shrunk(task, runs, read, rng.permutation(sorted(read)).tolist())
-                left -= used
+                found = shrink(test, read, rng.permutation(sorted(read)).tolist())
                 if best is None or len(found) < len(best):
                     best = found
                     task.tell("inputs", len(best))
@@ -49,17 +60,3 @@ def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
             raise
         stopped = "interrupted"
     return best, stopped
-
-
-def _shrunk(task: Task, runs: Looking, cube: dict[int, int], order: list[int]) -> tuple[dict[int, int], int]:
-    """Deletion in an order, and the runs that it took."""
-    used = 0
-    for i in order:
-        if i in cube:
-            task.deadline.check()
-            used += 1
-            rest = {j: a for j, a in cube.items() if j != i}
-            if len(runs.labels(rest)) == 1:
-                read = runs.tokens_read()
-                cube = {j: a for j, a in rest.items() if j in read}
-    return cube, used

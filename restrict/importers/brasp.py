@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from restrict.errors import ResourceLimit
-from restrict.importers.brasp_text import Atom, Attend, Constant, Definition, Formula, Operation, Program, parse
+from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, parse
 from restrict.importers.common import Imported, Variable, finish, formula_map
 from restrict.model.expr_parser import RESERVED
 
@@ -89,7 +89,7 @@ class _Pack:
 class _Build:
     """The variables made so far; ``names`` maps vectors to them."""
 
-    program: Program
+    program: Brasp
     variables: list[Variable] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 

@@ -75,7 +75,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Program:
+class Brasp:
     """A B-RASP program; ``every``: the output is wanted at every position, not at the last."""
 
     path: Path
@@ -132,7 +132,7 @@ MASKS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def evaluate(program: Program, word: Sequence[str]) -> dict[str, list[bool]]:
+def evaluate(program: Brasp, word: Sequence[str]) -> dict[str, list[bool]]:
     """All vectors on a word, from the definition. Cost O(n^2) formulas per attention.
 
     Args:
@@ -292,7 +292,7 @@ class _Line(Operators[Formula]):
         return Attend(ties, mask, score, value, self.formula("i"))
 
 
-def parse(path: Path) -> Program:
+def parse(path: Path) -> Brasp:
     """Read a B-RASP program.
 
     Args:
@@ -331,7 +331,7 @@ def parse(path: Path) -> Program:
     if alphabet is None or not definitions:
         raise ModelError(f"{path}: there is no {'alphabet' if alphabet is None else 'vector'} in this file")
     name, every = output or (list(definitions)[-1], False)
-    return Program(path, alphabet, tuple(definitions.values()), name, every)
+    return Brasp(path, alphabet, tuple(definitions.values()), name, every)
 
 
 def _without_comment(text: str) -> str:

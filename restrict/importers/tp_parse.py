@@ -14,32 +14,12 @@ from pathlib import Path
 
 from restrict.errors import ModelError, quote
 from restrict.importers.common import OUTSIDE, source_text
-from restrict.importers.tp_forms import (
-    CALL,
-    COUNTING,
-    EMBEDDED,
-    ENDING,
-    HELPERS,
-    IMPORTS,
-    LOOKED_UP,
-    NUM_SCORES,
-    ONE_SCORES,
-    ONES,
-    OUTPUTS,
-    PATTERN,
-    POSITIONS,
-    READ,
-    SCORES,
-    SHOW,
-    WORDS,
-    match,
-    pattern_of,
-)
+from restrict.importers.tp_forms import HELPERS, Line, function_of, match
 from restrict.importers.tp_tables import table_of, wanted_of
-from restrict.importers.tp_tree import Attention, Embeddings, Example, Mlp, Program, Reader, kind_of
+from restrict.importers.tp_tree import Attention, Embeddings, Example, Mlp, Reader, TransformerProgram, kind_of
 
 
-def parse_program(path: Path) -> Program:
+def parse_program(path: Path) -> TransformerProgram:
     """Read a Transformer Program.
 
     The file is parsed as a syntax tree and never run.
@@ -68,9 +48,9 @@ def parse_program(path: Path) -> Program:
             _helper(reader, node)
         elif isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["examples"]:
             examples += _examples(reader, node)
-        elif isinstance(node, ast.Expr) and match(CALL, node, {}):
+        elif isinstance(node, ast.Expr) and match(Line.CALL, node, {}):
             examples.append((_call(reader, node), None))
-        elif not any(match(form, node, {}) for form in (*IMPORTS, SHOW)) and not _enumerations(reader, node):
+        elif not (any(match(form, node, {}) for form in Line.FIXED) or _enumerations(reader, node)):
             reader.fail(node, f"{kind_of(node)} is not part of a generated Transformer Program")
     if run is None:
         raise ModelError(f"{path}: there is no function run, so this is not a generated Transformer Program")
@@ -84,7 +64,9 @@ def parse_program(path: Path) -> Program:
         if reader.words_csv is None:
             reader.fail(run, "words are embedded, but no table of embeddings is read with pd.read_csv")
         embeddings = Embeddings(reader.words_csv, reader.embedded)
-    return Program(path, reader.causal, reader.csv, tuple(reader.steps), features, tuple(examples), embeddings)
+    return TransformerProgram(
+        path, reader.causal, reader.csv, tuple(reader.steps), features, tuple(examples), embeddings
+    )
 
 
 def _other_variants(reader: Reader, tree: ast.Module) -> None:
@@ -120,7 +102,7 @@ def _helper(reader: Reader, node: ast.FunctionDef) -> None:
 def _call(reader: Reader, node: ast.Expr) -> tuple[str, ...]:
     """The tokens of ``print(run([...]))``."""
     found: dict[str, object] = {}
-    match(CALL, node, found)
+    match(Line.CALL, node, found)
     try:
         tokens = ast.literal_eval(found["XX"])  # type: ignore[arg-type]
     except (ValueError, TypeError, RecursionError):
@@ -167,45 +149,44 @@ def _assign(reader: Reader, node: ast.Assign) -> None:
         found.clear()
         return match(pattern, node, found)
 
-    if is_(READ):
+    if is_(Line.READ):
         reader.assign(node, "classifier_weights")
         reader.csv = str(found["$csv"])
-    elif is_(WORDS):
+    elif is_(Line.WORDS):
         reader.assign(node, "embed_df")
         reader.words_csv = str(found["$csv"])
-    elif is_(LOOKED_UP):
+    elif is_(Line.LOOKED_UP):
         if reader.words_csv is None:
             reader.fail(node, "the table of embeddings is used before it is read")
         reader.assign(node, "embeddings")
-    elif is_(EMBEDDED):
+    elif is_(Line.EMBEDDED):
         reader.steps.append(_embedded(reader, node, found))
-    elif is_(POSITIONS):
+    elif is_(Line.POSITIONS):
         reader.define(node, "positions")
-    elif is_(ONES):
+    elif is_(Line.ONES):
         reader.assign(node, "ones")  # not a categorical variable: a head that reads it counts
-    elif is_(ONE_SCORES):
+    elif is_(Line.ONE_SCORES):
         reader.scores[reader.assign(node, str(found["Xscores"]))] = "ones"
-    elif is_(SCORES):
+    elif is_(Line.SCORES):
         values = reader.variable(node, found["Xvalues"])
         if found["$feature"] != values:
             reader.fail(node, f"the weights of {quote(found['$feature'])} are applied to {values}")
         reader.scores[reader.assign(node, str(found["Xscores"]))] = values
-    elif is_(NUM_SCORES) or any(is_(form) for form in COUNTING):
+    elif is_(Line.NUM_SCORES) or any(is_(form) for form in Line.COUNTING):
         name = ast.unparse(node.targets[0])
         reader.fail(node, f"{name} counts (a numerical attention head reads a sum over positions): {OUTSIDE}")
-    elif is_(PATTERN):
+    elif is_(Line.PATTERN):
         reader.patterns[reader.assign(node, str(found["Xpattern"]))] = (
             reader.variable(node, found["Xkey"]),
             reader.variable(node, found["Xquery"]),
             str(found["Xpredicate"]),
         )
-    elif is_(OUTPUTS):
+    elif is_(Line.OUTPUTS):
         reader.steps.append(_attention(reader, node, found))
     else:
-        mlp = _mlp(reader, node)
-        if mlp is None:
+        if not _is_function(node, found):
             reader.fail(node, f"{kind_of(node)} is not part of a generated Transformer Program")
-        reader.steps.append(mlp)
+        reader.steps.append(_mlp(reader, node, found))
 
 
 def _embedded(reader: Reader, node: ast.Assign, found: dict[str, object]) -> Mlp:
@@ -231,78 +212,45 @@ def _attention(reader: Reader, node: ast.Assign, found: dict[str, object]) -> At
     return Attention(name, node.lineno, query, key, value, wanted_of(reader, reader.functions[predicate]))
 
 
-def _mlp(reader: Reader, node: ast.Assign) -> Mlp | None:
-    """``Y = [f(k0, k1) for k0, k1 in zip(a, b)]`` or ``Y = [f(k0) for k0 in a]``."""
-    value = node.value
-    if not (isinstance(value, ast.ListComp) and len(value.generators) == 1 and isinstance(value.elt, ast.Call)):
-        return None
-    call, loop = value.elt, value.generators[0]
-    if loop.ifs or loop.is_async or call.keywords or not isinstance(call.func, ast.Name) or len(node.targets) != 1:
-        return None
-    if isinstance(loop.target, ast.Tuple):
-        zipped = loop.iter
-        if not (
-            isinstance(zipped, ast.Call)
-            and isinstance(zipped.func, ast.Name)
-            and zipped.func.id == "zip"
-            and not zipped.keywords
-        ):
-            return None
-        names, sources = loop.target.elts, zipped.args
-    else:
-        names, sources = [loop.target], [loop.iter]
-    called = [a.id for a in call.args if isinstance(a, ast.Name)]
-    if (
-        called != [x.id for x in names if isinstance(x, ast.Name)]
-        or len(set(called)) != len(names)
-        or len(sources) != len(names)
-        or len(call.args) != len(names)
-        or call.func.id in called  # the loop would hide the function
-    ):
-        return None
-    function = reader.functions.get(call.func.id)
+def _mlp(reader: Reader, node: ast.Assign, found: dict[str, object]) -> Mlp:
+    """A function of variables at the same position."""
+    count = sum(hole.startswith("Xk") for hole in found)
+    function = reader.functions.get(str(found["Xf"]))
     if function is None:
-        reader.fail(node, f"the function {quote(call.func.id)} is not defined before this line")
-    args = tuple(reader.variable(s, s.id if isinstance(s, ast.Name) else ast.unparse(s)) for s in sources)
-    table, default = table_of(reader, function, len(args))
-    name = ast.unparse(node.targets[0])
-    reader.define(node, name)
-    return Mlp(name, node.lineno, args, table, default)
+        reader.fail(node, f"the function {quote(found['Xf'])} is not defined before this line")
+    sources = [found[f"XX{at}"] for at in range(count)]
+    args = tuple(reader.variable(s, ast.unparse(s)) for s in sources if isinstance(s, ast.AST))
+    table, default = table_of(reader, function, count)
+    return Mlp(reader.define(node, str(found["Xname"])), node.lineno, args, table, default)
+
+
+def _is_function(node: ast.Assign, found: dict[str, object]) -> bool:
+    """Whether a line is a function of variables; the loop's names are different, and none hides the function."""
+    call = getattr(node.value, "elt", None)
+    if not isinstance(call, ast.Call) or not call.args:
+        return False
+    for zipped in (True, False) if len(call.args) == 1 else (True,):
+        found.clear()
+        if match(function_of(len(call.args), zipped), node, found):
+            names = {found[f"Xk{at}"] for at in range(len(call.args))}
+            return len(names) == len(call.args) and found["Xf"] not in names
+    return False
 
 
 def _ending(reader: Reader, node: ast.Assign, rest: Iterator[ast.stmt]) -> tuple[str, ...]:
     """``feature_logits``: which scores are added, and the fixed lines that follow."""
-    form = pattern_of("feature_logits = pd.concat([df.reset_index() for df in 0])")
-    assert isinstance(form, ast.Assign)
-    frames = _frames(form, node)
-    if frames is None:
+    found: dict[str, object] = {}
+    if not match(Line.FRAMES, node, found) or not isinstance(found["XX"], ast.List):
         reader.fail(node, "feature_logits is not pd.concat over a list of scores")
     features = []
-    for element in frames:
+    for element in found["XX"].elts:
         if not isinstance(element, ast.Name) or element.id not in reader.scores:
             reader.fail(element, f"{kind_of(element)} is not the scores of a variable defined before this line")
         features.append(reader.scores[element.id])
     lines = list(rest)
-    for line, expected in zip(lines, ENDING, strict=False):
+    for line, expected in zip(lines, Line.ENDING, strict=False):
         if not match(expected, line, {}):
             reader.fail(line, f"expected `{kind_of(expected)}` here, not {kind_of(line)}")
-    if len(lines) != len(ENDING):
+    if len(lines) != len(Line.ENDING):
         reader.fail(lines[-1] if lines else node, "run does not end with the argmax over the classes")
     return tuple(features)
-
-
-def _frames(form: ast.Assign, node: ast.Assign) -> list[ast.expr] | None:
-    """The list inside ``pd.concat([df.reset_index() for df in [...]])``."""
-    copy = form.value
-    assert isinstance(copy, ast.Call)
-    inner = copy.args[0]
-    assert isinstance(inner, ast.ListComp)
-    value = node.value
-    if not (isinstance(value, ast.Call) and len(value.args) == 1 and isinstance(value.args[0], ast.ListComp)):
-        return None
-    found = value.args[0]
-    if len(found.generators) != 1 or not isinstance(found.generators[0].iter, ast.List):
-        return None
-    frames = found.generators[0].iter.elts
-    inner.generators[0].iter = found.generators[0].iter  # the rest must be equal
-    return frames if match(form, node, {}) else None

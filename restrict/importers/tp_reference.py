@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from restrict.importers.tp_tree import Attention, Program, Value
+from restrict.importers.tp_tree import Attention, TransformerProgram, Value
 from restrict.importers.tp_weights import OutputWeights
 
 
@@ -30,7 +30,7 @@ def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Valu
     return min(matches, key=lambda j: own if j == i else abs(i - j))
 
 
-def predict(program: Program, weights: OutputWeights, tokens: Sequence[str], rule: str) -> list[str]:
+def predict(program: TransformerProgram, weights: OutputWeights, tokens: Sequence[str], rule: str) -> list[str]:
     """The answer of ``run(tokens)``.
 
     Exact, in fractions; slow, and serves for comparison. Source: Friedman, Wettig & Chen 2023.

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from restrict.errors import quote
+from restrict.importers.tp_forms import EQUAL, MEMBER, match
 from restrict.importers.tp_tree import Reader, Value, kind_of
 
 
@@ -32,53 +33,25 @@ def wanted_of(reader: Reader, function: ast.FunctionDef) -> dict[Value, Value]:
         reader.fail(function, f"{function.name} is not a chain of `if query in {{...}}: return key == constant`")
     wanted: dict[Value, Value] = {}
     for values, answer in _branches(reader, function, function.body[0], names[0]):
-        form = ast.parse(f"{names[1]} == 0", mode="eval").body
-        assert isinstance(form, ast.Compare)
-        ok = (
-            isinstance(answer, ast.Compare)
-            and isinstance(answer.left, ast.Name)
-            and answer.left.id == names[1]
-            and len(answer.ops) == 1
-            and isinstance(answer.ops[0], ast.Eq)
-        )
-        if not ok:
+        found: dict[str, object] = {}
+        if not match(EQUAL, answer, found) or found["Xname"] != names[1]:
             reader.fail(
                 answer, f"{function.name}: a branch must return `{names[1]} == constant`, not {kind_of(answer)}"
             )
-        assert isinstance(answer, ast.Compare)
-        target = constant_of(reader, answer.comparators[0])
+        target = constant_of(reader, found["XX"])
         for value in values:
             wanted.setdefault(value, target)
     return wanted
 
 
-def _branches(
-    reader: Reader, function: ast.FunctionDef, node: ast.stmt, name: str
-) -> Iterator[tuple[list[Value], ast.expr]]:
-    """The branches of an if/elif chain on ``name in {constants}`` or ``name == constant``, each with what it
-    returns."""
+def _chain(reader: Reader, function: ast.FunctionDef, node: ast.stmt, form: str) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The branches of an if/elif chain, each with its test and what it returns."""
     while True:
         if not (isinstance(node, ast.If) and len(node.body) == 1 and isinstance(node.body[0], ast.Return)):
-            reader.fail(node, f"{function.name}: expected `if {name} in {{...}}: return ...`, not {kind_of(node)}")
-        test, answer = node.test, node.body[0].value
-        if not (
-            isinstance(test, ast.Compare)
-            and isinstance(test.left, ast.Name)
-            and test.left.id == name
-            and len(test.ops) == 1
-        ):
-            reader.fail(test, f"{function.name}: expected `{name} in {{...}}`, not {kind_of(test)}")
-        assert isinstance(test, ast.Compare)
-        right = test.comparators[0]
-        if isinstance(test.ops[0], ast.In) and isinstance(right, ast.Set | ast.List | ast.Tuple):
-            members: list[ast.expr] = right.elts
-        elif isinstance(test.ops[0], ast.Eq):
-            members = [right]
-        else:
-            reader.fail(test, f"{function.name}: expected `{name} in {{...}}`, not {kind_of(test)}")
-        if answer is None:
+            reader.fail(node, f"{function.name}: expected `{form}`, not {kind_of(node)}")
+        if node.body[0].value is None:
             reader.fail(node, f"{function.name}: a branch returns nothing")
-        yield [constant_of(reader, m) for m in members], answer
+        yield node.test, node.body[0].value
         if not node.orelse:
             return
         if len(node.orelse) != 1:
@@ -86,7 +59,24 @@ def _branches(
         node = node.orelse[0]
 
 
-def constant_of(reader: Reader, node: ast.expr) -> Value:
+def _branches(
+    reader: Reader, function: ast.FunctionDef, node: ast.stmt, name: str
+) -> Iterator[tuple[list[Value], ast.expr]]:
+    """The branches on ``name in {constants}`` or ``name == constant``, each with what it returns."""
+    for test, answer in _chain(reader, function, node, f"if {name} in {{...}}: return ..."):
+        found: dict[str, object] = {}
+        if match(EQUAL, test, found) and found["Xname"] == name:
+            members = [found["XX"]]
+        else:
+            found.clear()
+            some = found["XX"] if match(MEMBER, test, found) else None
+            if found.get("Xname") != name or not isinstance(some, ast.Set | ast.List | ast.Tuple):
+                reader.fail(test, f"{function.name}: expected `{name} in {{...}}`, not {kind_of(test)}")
+            members = [*some.elts]
+        yield [constant_of(reader, m) for m in members], answer
+
+
+def constant_of(reader: Reader, node: object) -> Value:
     """The value of a constant.
 
     Result: a string or an integer, no Boolean; a member of an enumeration of embeddings as ``Emb0.V07``.
@@ -97,6 +87,7 @@ def constant_of(reader: Reader, node: ast.expr) -> Value:
         return node.value  # type: ignore[return-value]
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in reader.enums:
         return f"{node.value.id}.{node.attr}"
+    assert isinstance(node, ast.AST)
     reader.fail(node, f"expected a string or an integer, not {kind_of(node)}")
 
 
@@ -128,34 +119,14 @@ def table_of(reader: Reader, function: ast.FunctionDef, count: int) -> tuple[dic
 def _cases(
     reader: Reader, function: ast.FunctionDef, node: ast.stmt
 ) -> Iterator[tuple[list[tuple[Value, ...]], ast.expr]]:
-    while True:
-        test = node.test if isinstance(node, ast.If) else None
-        ok = (
-            isinstance(node, ast.If)
-            and isinstance(test, ast.Compare)
-            and isinstance(test.left, ast.Name)
-            and test.left.id == "key"
-            and len(test.ops) == 1
-            and isinstance(test.ops[0], ast.In)
-            and isinstance(test.comparators[0], ast.Set)
-            and len(node.body) == 1
-            and isinstance(node.body[0], ast.Return)
-            and node.body[0].value is not None
+    """The branches on ``key in {tuples}``, each with what it returns."""
+    form = "if key in {...}: return constant"
+    for test, answer in _chain(reader, function, node, form):
+        found: dict[str, object] = {}
+        some = found["XX"] if match(MEMBER, test, found) else None
+        if found.get("Xname") != "key" or not isinstance(some, ast.Set):
+            reader.fail(test, f"{function.name}: expected `{form}`, not {kind_of(test)}")
+        yield (
+            [tuple(constant_of(reader, e) for e in (m.elts if isinstance(m, ast.Tuple) else [m])) for m in some.elts],
+            answer,
         )
-        if not ok:
-            reader.fail(node, f"{function.name}: expected `if key in {{...}}: return constant`, not {kind_of(node)}")
-        assert isinstance(node, ast.If)
-        assert isinstance(test, ast.Compare)
-        assert isinstance(test.comparators[0], ast.Set)
-        assert isinstance(node.body[0], ast.Return)
-        assert node.body[0].value is not None
-        members = [
-            tuple(constant_of(reader, e) for e in m.elts) if isinstance(m, ast.Tuple) else (constant_of(reader, m),)
-            for m in test.comparators[0].elts
-        ]
-        yield members, node.body[0].value
-        if not node.orelse:
-            return
-        if len(node.orelse) != 1:
-            reader.fail(node.orelse[0], f"{function.name}: more than one statement in an else")
-        node = node.orelse[0]

@@ -50,7 +50,7 @@ class Embeddings:
 
 
 @dataclass(frozen=True)
-class Program:
+class TransformerProgram:
     """A parsed Transformer Program. ``features`` are the variables that the read-out adds, with repetitions;
     ``examples`` are the (tokens, expected output) that the file lists; the latter is ``None`` for a bare call.
     ``embeddings``: how words are read, where not as themselves."""

@@ -26,7 +26,7 @@ from restrict.importers.argmax import Feature, argmax
 from restrict.importers.common import MAX_TABLE, MAX_VARIABLES, Imported, Variable, finish, formula_map, table_map
 from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
-from restrict.importers.tp_tree import Attention, Mlp, Program, Value
+from restrict.importers.tp_tree import Attention, Mlp, TransformerProgram, Value
 from restrict.importers.tp_weights import OutputWeights, read_embeddings, read_weights
 from restrict.model.program import Model
 from restrict.model.validate import NAME, STAR, escaped
@@ -41,7 +41,7 @@ SCORE = "(2 * n + 2 - abs(i - j) if i != j else n + 2) if k == q else j == 0"
 class _Setting:
     """The program with what its CSV says: ``values[name]`` are the values of each variable, in the model's order."""
 
-    program: Program
+    program: TransformerProgram
     weights: OutputWeights
     alphabet: tuple[str, ...]
     start: str | None
@@ -115,7 +115,7 @@ def _beside(path: Path, given: str | Path | None, named: str) -> Path:
     return Path(given) if given is not None else path.parent / named.replace("\\", "/").rpartition("/")[2]
 
 
-def with_embeddings(program: Program, csv: Path) -> Program:
+def with_embeddings(program: TransformerProgram, csv: Path) -> TransformerProgram:
     """The program with its table of embeddings: each embedded variable is a function of the word.
 
     Args:
@@ -144,7 +144,7 @@ def with_embeddings(program: Program, csv: Path) -> Program:
 # ---------------------------------------------------------------- domains
 
 
-def _setting(program: Program, weights: OutputWeights) -> _Setting:
+def _setting(program: TransformerProgram, weights: OutputWeights) -> _Setting:
     """Alphabet, markers and the values of every variable. The tokens and positions are those with weights."""
     for feature in ("positions",) if program.embeddings else ("tokens", "positions"):
         if not weights.values(feature):
@@ -169,7 +169,7 @@ def _setting(program: Program, weights: OutputWeights) -> _Setting:
     return _Setting(program, weights, alphabet, start, end, longest, values)
 
 
-def _words(program: Program) -> list[str]:
+def _words(program: TransformerProgram) -> list[str]:
     """The words of the table of embeddings; none where there is no such table."""
     if program.embeddings is None:
         return []
@@ -296,7 +296,7 @@ def _final(setting: _Setting, best: str, classes: int) -> Variable:
 # ---------------------------------------------------------------- notes
 
 
-def _rule_notes(rule: str, program: Program, open_heads: list[Attention]) -> tuple[str, ...]:
+def _rule_notes(rule: str, program: TransformerProgram, open_heads: list[Attention]) -> tuple[str, ...]:
     heads = sum(isinstance(s, Attention) for s in program.steps)
     if rule == "printed":
         return ("rule: printed (a matching self is len(matches) away); exact for every head",)

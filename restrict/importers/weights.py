@@ -24,7 +24,14 @@ import numpy as np
 from restrict.arrays import MAX64
 from restrict.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers.common import Imported, Variable, finish, table_map
-from restrict.importers.weights_file import AttentionHead, FeedForward, Layer, Matrix, Transformer, read_transformer
+from restrict.importers.weights_file import (
+    AttentionHead,
+    FeedForward,
+    Matrix,
+    Transformer,
+    TransformerLayer,
+    read_transformer,
+)
 
 LIMIT = 2**18
 """Combinations of vectors that one table of an import may hold."""
@@ -142,7 +149,7 @@ class _Build:
         """A symbol that can stand at ``i``."""
         return next(t for t in range(len(self.source.embed.ints)) if self._occurs(t, i))
 
-    def layer(self, at: int, layer: Layer) -> None:
+    def layer(self, at: int, layer: TransformerLayer) -> None:
         """All heads read ``x``; their results are added one by one, and the feed-forward network comes last."""
         place, x, before = f"layer {at}", self.x, self.vectors
         moved = [

@@ -85,7 +85,7 @@ class FeedForward:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class TransformerLayer:
     """Heads that read the residual stream side by side, then an optional feed-forward network."""
 
     heads: tuple[AttentionHead, ...]
@@ -103,7 +103,7 @@ class Transformer:
     end_marker: str | None
     embed: Matrix
     position: Matrix | None
-    layers: tuple[Layer, ...]
+    layers: tuple[TransformerLayer, ...]
     unembed: Matrix
     unembed_bias: Matrix
     output: dict[str, Any]
@@ -158,17 +158,17 @@ def _config(content: bytes) -> Node:
     return Node(parse(metadata["restrict"].encode(), "metadata 'restrict'"), "top level")
 
 
-def _layer(node: Node, place: str, tensors: _Tensors, d: int) -> Layer:
+def _layer(node: Node, place: str, tensors: _Tensors, d: int) -> TransformerLayer:
     heads = tuple(
         _head(head, f"{place}.heads.{at}", tensors, d)
         for at, head in enumerate(node.fields(("heads",))["heads"].items())
     )
     if f"{place}.ffn.in" not in tensors.found:
-        return Layer(heads, None)
+        return TransformerLayer(heads, None)
     inner = tensors.take(f"{place}.ffn.in", None, d)
     width = len(inner.ints)
     outer = tensors.take(f"{place}.ffn.out", d, width)
-    return Layer(
+    return TransformerLayer(
         heads,
         FeedForward(
             inner, tensors.bias(f"{place}.ffn.in_bias", width), outer, tensors.bias(f"{place}.ffn.out_bias", d)

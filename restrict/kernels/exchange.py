@@ -47,7 +47,7 @@ class RowArrays(NamedTuple):
     group_row: I64
 
 
-class Search(NamedTuple):
+class ExchangeState(NamedTuple):
     """The state: ``lits`` (literals,) OPEN, HIT or DEAD; ``rows`` (3, rows) CUT, LENGTH and SILENT (1 where the guard
     failed); ``total`` (groups,); ``held`` the literals that are set, ``place`` (inputs,) where in it, or -1; ``stamp``
     (inputs,) the step of the last change; ``state`` the scalars COUNT, STEP and REACH."""
@@ -88,7 +88,7 @@ def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank
 
 
 @kernel
-def walk(r: int, a: RowArrays, s: Search) -> None:
+def walk(r: int, a: RowArrays, s: ExchangeState) -> None:
     """Recompute CUT and LENGTH of a row."""
     size, first = 0, a.ptr[r]
     t = first
@@ -103,7 +103,7 @@ def walk(r: int, a: RowArrays, s: Search) -> None:
 
 
 @kernel
-def begin(a: RowArrays, s: Search) -> None:
+def begin(a: RowArrays, s: ExchangeState) -> None:
     """All of the state from ``lits``."""
     s.total[:], s.state[REACH] = 0, 0
     for r in range(a.group.shape[0]):
@@ -115,7 +115,7 @@ def begin(a: RowArrays, s: Search) -> None:
 
 
 @kernel
-def put_gain(l: int, a: RowArrays, s: Search, phi: F64) -> float:
+def put_gain(l: int, a: RowArrays, s: ExchangeState, phi: F64) -> float:
     """About how much the objective falls when the free input of ``l`` is fixed to it (rows taken one by one)."""
     value = 0.0
     first = l - l % a.symbols
@@ -144,7 +144,7 @@ def put_gain(l: int, a: RowArrays, s: Search, phi: F64) -> float:
 
 
 @kernel
-def drop_loss(l: int, a: RowArrays, s: Search, phi: F64, ceiling: float) -> float:
+def drop_loss(l: int, a: RowArrays, s: ExchangeState, phi: F64, ceiling: float) -> float:
     """About how much the objective rises when the input fixed to ``l`` is freed; stops above ``ceiling``."""
     value = 0.0
     first = l - l % a.symbols
@@ -175,7 +175,7 @@ def drop_loss(l: int, a: RowArrays, s: Search, phi: F64, ceiling: float) -> floa
 
 
 @kernel
-def change(l: int, put: int, a: RowArrays, s: Search, phi: F64) -> float:
+def change(l: int, put: int, a: RowArrays, s: ExchangeState, phi: F64) -> float:
     """Fix the free input of ``l`` to it (``put`` = 1) or free it (0); returns the exact rise of the objective."""
     value = 0.0
     first = l - l % a.symbols
@@ -221,7 +221,7 @@ def long_group(random: I64, total: I64, tried: int) -> int:
 
 
 @kernel
-def fill_pool(g: int, a: RowArrays, s: Search, pool: I64) -> int:
+def fill_pool(g: int, a: RowArrays, s: ExchangeState, pool: I64) -> int:
     """The open literals of a group's rows before their cuts, and its open guards; returns how many."""
     size = 0
     for v in range(a.group_ptr[g], a.group_ptr[g + 1]):
@@ -239,7 +239,7 @@ def fill_pool(g: int, a: RowArrays, s: Search, pool: I64) -> int:
 
 
 @kernel
-def best_put(size: int, a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, pool: I64) -> int:
+def best_put(size: int, a: RowArrays, s: ExchangeState, phi: F64, limits: Limits, random: I64, pool: I64) -> int:
     """The literal with the greatest gain of a sample of ``pool[:size]``, or -1."""
     chosen, gain = -1, -1.0
     for t in range(min(limits.try_put, size)):
@@ -255,7 +255,7 @@ def best_put(size: int, a: RowArrays, s: Search, phi: F64, limits: Limits, rando
 
 
 @kernel
-def cheapest_drop(start: int, put: int, a: RowArrays, s: Search, phi: F64, limits: Limits) -> int:
+def cheapest_drop(start: int, put: int, a: RowArrays, s: ExchangeState, phi: F64, limits: Limits) -> int:
     """The set literal with the least loss of a sample from place ``start`` on; not ``put``."""
     cheapest, cost = -1, 0.0
     for t in range(min(limits.try_drop, s.state[COUNT])):
@@ -271,7 +271,7 @@ def cheapest_drop(start: int, put: int, a: RowArrays, s: Search, phi: F64, limit
 
 
 @kernel
-def keep(a: RowArrays, s: Search, best: I64, values: F64) -> None:
+def keep(a: RowArrays, s: ExchangeState, best: I64, values: F64) -> None:
     """What is set now is the best."""
     values[1] = values[0]
     best[:] = -1
@@ -280,7 +280,7 @@ def keep(a: RowArrays, s: Search, best: I64, values: F64) -> None:
 
 
 @kernel
-def exchange(a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, best: I64, values: F64) -> None:
+def exchange(a: RowArrays, s: ExchangeState, phi: F64, limits: Limits, random: I64, best: I64, values: F64) -> None:
     """Steps of the search: shorten a long group by the best of a sample of literals, free the cheapest of a sample.
 
     ``values`` is (objective, best objective); ``best`` (inputs,) the inputs' symbols there, -1 = free. ``random`` holds
@@ -310,7 +310,7 @@ def exchange(a: RowArrays, s: Search, phi: F64, limits: Limits, random: I64, bes
 
 
 @kernel
-def weigh(a: RowArrays, s: Search, phi: F64, put: I64, gains: F64, losses: F64) -> None:
+def weigh(a: RowArrays, s: ExchangeState, phi: F64, put: I64, gains: F64, losses: F64) -> None:
     """The gains of the literals ``put``, -1 where the input is set, and the losses of the set ones in their order."""
     s.state[REACH] = np.max(s.rows[CUT]) if s.rows.shape[1] > 0 else 0
     for t in range(put.shape[0]):
@@ -320,7 +320,7 @@ def weigh(a: RowArrays, s: Search, phi: F64, put: I64, gains: F64, losses: F64) 
 
 
 @kernel
-def anneal(a: RowArrays, s: Search, phi: F64, put: I64, drop: I64, allowed: F64, best: I64, values: F64) -> None:
+def anneal(a: RowArrays, s: ExchangeState, phi: F64, put: I64, drop: I64, allowed: F64, best: I64, values: F64) -> None:
     """Exchanges of ``drop[t]`` for ``put[t]``, each done if the objective rises by at most ``allowed[t]``.
 
     Gains and losses taken row by row rule out most of them; the exact rise decides, and is undone where it is too much.

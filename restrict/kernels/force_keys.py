@@ -1,4 +1,4 @@
-"""Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.capture`).
+"""Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.ours.capture`).
 
 Rows are lists of pairs (position, key value), written ``l = position * domain + value``, best first
 (:class:`restrict.kernels.exchange.RowArrays`, with ``symbols`` = the key's domain). Forcing a pair cuts the rows below

@@ -71,19 +71,3 @@ def dependents(ends: I64, chosen: I64, captured: I64, head_of: I64, counts: I64,
                     last[j] = head_of[r]
                     counts[j] += 1
         first = ends[r]
-
-
-@kernel
-def neighbour_counts(ptr: I64, inputs: I64, input_ptr: I64, input_head: I64, degree: I64) -> None:
-    """``degree[a]`` = how many other rows share an item with row ``a`` of the compressed family (ptr, inputs);
-    ``input_head[input_ptr[x] : input_ptr[x + 1]]`` are the rows that hold item ``x``."""
-    seen = np.full(degree.shape[0], -1, np.int64)
-    for a in range(degree.shape[0]):
-        seen[a], count = a, 0
-        for v in range(ptr[a], ptr[a + 1]):
-            for t in range(input_ptr[inputs[v]], input_ptr[inputs[v] + 1]):
-                other = input_head[t]
-                if seen[other] != a:
-                    seen[other] = a
-                    count += 1
-        degree[a] = count

@@ -13,7 +13,12 @@ from restrict.arrays import F64, I64
 from restrict.kernels.jit import kernel
 
 ROUNDS = 60
-"""Rounds of Dinkelbach's method; two to five are used."""
+"""Rounds of Dinkelbach's method; three to six are used."""
+NOTHING = -1e300
+"""Below every average."""
+ABOVE = 1e-9
+"""The last round is this far above the answer. At the answer itself a heavy word's length is rounding noise, and it may
+hide a light word that goes farther."""
 
 
 @kernel
@@ -52,16 +57,18 @@ def heaviest(
 def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
     """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""
     none = np.zeros((0, 0), dtype=np.int64)
-    limit, best = begin, -np.inf
+    limit, best, last = begin, NOTHING, False
     for _ in range(ROUNDS):
         num, den = heaviest(e, v, ptr, source, symbol, case, limit, none)
         if den <= 0:
             return -np.inf
         ratio = num / den
-        if ratio <= best + 1e-14 * (1 + abs(best)):
+        if ratio > best + 1e-14 * (1 + abs(best)):
+            best, limit, last = ratio, ratio, False
+        elif last:
             break
-        best = ratio
-        limit = ratio
+        else:
+            limit, last = best + ABOVE * (1 + abs(best)), True
     return best
 
 
@@ -112,14 +119,16 @@ def heaviest_of_block(
 @kernel
 def greatest_of_block(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, begin: float) -> float:
     """The greatest average over the words of a block; ``begin`` is any number, best one near the answer."""
-    limit, best = begin, -np.inf
+    limit, best, last = begin, NOTHING, False
     for _ in range(ROUNDS):
         num, den = heaviest_of_block(e, v, ptr, source, symbol, block, limit)
         if den <= 0:
             return -np.inf
         ratio = num / den
-        if ratio <= best + 1e-14 * (1 + abs(best)):
+        if ratio > best + 1e-14 * (1 + abs(best)):
+            best, limit, last = ratio, ratio, False
+        elif last:
             break
-        best = ratio
-        limit = ratio
+        else:
+            limit, last = best + ABOVE * (1 + abs(best)), True
     return best

@@ -15,7 +15,7 @@ import numpy as np
 from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import MAX_STATES, minimal
 from restrict.languages.dyck import fix_all
-from restrict.languages.predicate import uniform_sample
+from restrict.languages.predicate import Drawn, uniform_sample
 from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import Regular
 from restrict.model.brackets import Brackets
@@ -138,7 +138,7 @@ class Majority(ByPattern):
 
 
 @dataclass(frozen=True)
-class AnBn(ByPattern):
+class AnBn(Drawn):
     """The words ``a^m b^m``, ``m >= 0``: at most one at each length. ``sample`` is uniform.
 
     Forcing: at even ``n`` membership fixes all of the word, and any wrong symbol forces non-membership.
@@ -169,12 +169,8 @@ class AnBn(ByPattern):
         """0 or 1."""
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform."""
-        if not member:
-            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
         return self._fill((None,) * n, True)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
@@ -196,7 +192,7 @@ class AnBn(ByPattern):
 
 
 @dataclass(frozen=True)
-class Palindromes(ByPattern):
+class Palindromes(Drawn):
     """Words equal to their reverse. ``sample`` is uniform.
 
     Forcing: the pairs ``(p, n-1-p)`` are independent. Membership needs every pair fixed and equal; non-membership one
@@ -246,12 +242,8 @@ class Palindromes(ByPattern):
         open_ = sum(pattern[p] is None and pattern[n - 1 - p] is None for p in range((n + 1) // 2))
         return int(len(self.letters) ** open_)
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform."""
-        if not member:
-            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
         half = [self.letters[a] for a in rng.integers(len(self.letters), size=(n + 1) // 2).tolist()]
         return (*half, *half[: n // 2][::-1])
 

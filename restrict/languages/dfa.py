@@ -90,9 +90,7 @@ def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int,
     order = _breadth_first(merged, int(block[0]))
     renamed = {q: at for at, q in enumerate(order)}
     return Dfa(
-        tuple(alphabet),
-        tuple(tuple(renamed[p] for p in merged[q]) for q in order),
-        frozenset(renamed[q] for q in good),
+        tuple(alphabet), tuple(tuple(renamed[p] for p in merged[q]) for q in order), frozenset(renamed[q] for q in good)
     )
 
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.errors import ResourceLimit
 from restrict.languages.dyck_matching import (
     Codes,
     by_height,
@@ -32,17 +32,8 @@ from restrict.languages.dyck_matching import (
     overload,
     typed,
 )
-from restrict.languages.predicate import uniform_sample
-from restrict.languages.protocol import (
-    ByPattern,
-    Forcing,
-    Pattern,
-    Word,
-    check_word,
-    forcing,
-    pattern_of,
-    start_of,
-)
+from restrict.languages.predicate import Drawn
+from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
 from restrict.restriction import Restriction
@@ -67,7 +58,7 @@ def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
 
 
 @dataclass(frozen=True)
-class Dyck(Brackets, ByPattern):
+class Dyck(Brackets, Drawn):
     """Well-nested brackets of ``k`` types. ``sample`` is uniform (cycle lemma for members, rejection for others)."""
 
     exact: ClassVar[bool] = True
@@ -120,12 +111,8 @@ class Dyck(Brackets, ByPattern):
             return count_heights(codes) if n <= HEIGHT_LIMIT else None
         return count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform. O(n)."""
-        if not member:
-            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
         if n % 2:
             return None
         kinds, stack, out = rng.integers(1, self.k + 1, size=n // 2).tolist(), list[int](), list[int]()

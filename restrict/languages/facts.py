@@ -19,6 +19,7 @@ from restrict.languages.protocol import Forcing, Language, the_language
 from restrict.languages.regular import Regular
 from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.shuffle import ShuffleDyck
+from restrict.languages.varieties import Varieties, varieties
 from restrict.restriction import Restriction
 
 T = TypeVar("T")
@@ -38,7 +39,8 @@ class Facts:
     """A language at length ``n``. ``into`` and ``out`` are the forcing costs of membership and non-membership, under
     ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction.
 
-    ``star_free`` and ``ac0`` are ``None`` where the question does not arise: the language is not known to be regular.
+    ``star_free``, ``ac0`` and ``classes`` are ``None`` where the question does not arise: the language is not known to
+    be regular.
     """
 
     language: Language
@@ -51,6 +53,7 @@ class Facts:
     star_free: Aperiodicity | Unknown | None
     ac0: Aperiodicity | Unknown | None
     sensitivity: int | Unknown
+    classes: Varieties | None
 
     def __repr__(self) -> str:
         return f"Facts({self.language.spec!r}, n={self.n})"
@@ -85,7 +88,15 @@ def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:
         aperiodic,
         _circuits(language, aperiodic),
         _try(lambda: sensitivity(language, n)),
+        classes(language, aperiodic),
     )
+
+
+def classes(language: Language, aperiodic: Aperiodicity | Unknown | None) -> Varieties | None:
+    """The finer classes of a regular language; None for another one. ``aperiodic``: what is known of star-freeness."""
+    if not isinstance(language, Regular):
+        return None
+    return varieties(language.dfa, aperiodic if isinstance(aperiodic, Aperiodicity) else None)
 
 
 def _circuits(language: Language, found: Aperiodicity | Unknown | None) -> Aperiodicity | Unknown | None:

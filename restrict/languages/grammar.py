@@ -17,9 +17,9 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.languages.predicate import completions, few, look_for, uniform_sample
-from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.errors import ModelError, ResourceLimit, quote
+from restrict.languages.predicate import Drawn, completions, few, look_for
+from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.restriction import Restriction
@@ -179,7 +179,7 @@ def read_off(found: Chart) -> Word | None:
 
 
 @dataclass(frozen=True)
-class ContextFree(ByPattern):
+class ContextFree(Drawn):
     """The language of a grammar. ``sample`` is uniform: derivations are drawn uniformly, and a word with ``d``
     derivations is kept with probability ``1/d``."""
 
@@ -212,12 +212,8 @@ class ContextFree(ByPattern):
             return 0
         return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform; see the class."""
-        if not member:
-            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
         if not chart(self.form, (None,) * n).member():
             return None
         if n == 0:

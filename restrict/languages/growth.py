@@ -19,7 +19,8 @@ each has mean at least ``rate > 0``; a walk is made of cycles and a path of at m
 
 Words of a length exist or not with an eventual period, too; it is taken into ``p``.
 
-Where the graph is small enough, :mod:`restrict.languages.quasilinear` gives the cost itself at every length.
+Where the costs settle soon enough, :mod:`restrict.languages.quasilinear` gives the cost itself at every length, and the
+rate with it; the theorem is for all other graphs, whose rate stays open.
 """
 
 from __future__ import annotations
@@ -34,14 +35,12 @@ import numpy.typing as npt
 
 from restrict.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
-from restrict.languages.quasilinear import QuasiLinear, least_costs
+from restrict.languages.quasilinear import NEVER, QuasiLinear, least_costs
 from restrict.languages.subset import SubsetGraph, bits, images, subset_graph
 
 MAX_PERIOD = 2000
 MAX_PRODUCT = 400_000
-MAX_RATE = 9_000_000
-MAX_RATES = 12
-EXACT_LENGTH = 1000
+EXACT_LENGTH = 4000
 """So many lengths are walked at most for the exact cost."""
 UNREACHED = 1 << 60
 
@@ -49,8 +48,8 @@ UNREACHED = 1 << 60
 @dataclass(frozen=True)
 class Case:
     """The forcing cost at large ``n`` of one residue. ``kind`` is ``none`` (nothing forces: no such word exists),
-    ``constant`` (it is exactly ``value``) or ``linear`` (at least ``rate * n`` minus a constant; ``rate`` may be
-    unknown)."""
+    ``constant`` (it is exactly ``value``) or ``linear`` (at least ``rate * n`` minus a constant; ``rate`` is ``None``
+    where the costs settle late)."""
 
     kind: str
     value: int | None = None
@@ -141,6 +140,25 @@ def regular_growth(dfa: Dfa, member: bool) -> Growth:
     graph = subset_graph(dfa, member)
     if graph is None:
         raise ResourceLimit("the growth is not known: the subset construction explodes")
+    try:
+        edges = np.stack(_edges(graph), axis=1).tolist()
+        exact, _ = least_costs(edges, np.flatnonzero(graph.goal).tolist(), EXACT_LENGTH)
+    except ResourceLimit:
+        return simplest(_cases(dfa, member, graph), "cycles of the weighted subset graph")
+    at = {n % exact.period: _case(value, growth, exact.period) for n, value, growth in exact.late()}
+    found = simplest([at[r] for r in range(exact.period)], "settled least costs in the weighted subset graph")
+    return replace(found, exact=exact)
+
+
+def _case(value: int, growth: int, period: int) -> Case:
+    """The case of one residue, where the cost is known."""
+    if growth:
+        return Case("linear", rate=Fraction(growth, period))
+    return Case("none") if value == NEVER else Case("constant", value)
+
+
+def _cases(dfa: Dfa, member: bool, graph: SubsetGraph) -> list[Case]:
+    """The case of each residue, by the theorem of the module."""
     lengths = _lengths(dfa, member)
     useful = _useful(graph)
     cycles = [c for c in _cycles(graph.free) if useful[c[0]]]
@@ -151,21 +169,9 @@ def regular_growth(dfa: Dfa, member: bool) -> Growth:
     for m in sorted({len(c) for c in cycles}):
         cost = _through(graph, [c for c in cycles if len(c) == m], m)
         best = [min(b, cost[r % m]) for r, b in enumerate(best)]
-    cases = []
-    for r in range(period):
-        if not lengths[r % len(lengths)]:
-            cases.append(Case("none"))
-        elif best[r] < UNREACHED:
-            cases.append(Case("constant", best[r]))
-        else:
-            cases.append(Case("linear", rate=_rate(graph, period, r) if period <= MAX_RATES else None))
-    found = simplest(cases, "cycles of the weighted subset graph")
-    try:
-        edges = np.stack(_edges(graph), axis=1).tolist()
-        exact, _ = least_costs(edges, np.flatnonzero(graph.goal).tolist(), EXACT_LENGTH)
-    except ResourceLimit:
-        return found
-    return replace(found, exact=exact, proof="settled least costs in the weighted subset graph")
+    there = [lengths[r % len(lengths)] for r in range(period)]
+    known = [Case("constant", b) if b < UNREACHED else Case("linear") for b in best]
+    return [case if some else Case("none") for case, some in zip(known, there, strict=True)]
 
 
 def _lengths(dfa: Dfa, member: bool) -> list[bool]:
@@ -247,52 +253,3 @@ def _through(graph: SubsetGraph, cycles: list[list[int]], m: int) -> list[int]:
                 distance[after] = here + cost
                 (queue.append if cost else queue.appendleft)(after)
     return best
-
-
-def _rate(graph: SubsetGraph, period: int, residue: int) -> Fraction | None:
-    """The least mean cost of a cycle that is useful for a residue (Karp 1978); ``None`` where that takes too long."""
-    size = graph.nodes * period
-    base, phase = np.divmod(np.arange(size), period)
-    edges = [edge[base] * period + (phase + 1) % period for edge in _edges(graph)]
-    keep = graph.goal[base] & (phase == residue)
-    while True:
-        more = keep.copy()
-        for edge in edges:
-            more |= keep[edge]
-        if np.array_equal(more, keep):
-            break
-        keep = more
-    reached = np.zeros(size, dtype=np.bool_)
-    reached[0] = True
-    front = np.array([0])
-    while len(front):
-        front = np.unique(np.concatenate([edge[front] for edge in edges]))
-        front = front[~reached[front]]
-        reached[front] = True
-    keep &= reached
-    nodes = np.flatnonzero(keep)
-    if len(nodes) ** 2 > MAX_RATE:
-        return None
-    name = np.full(size, len(nodes))
-    name[nodes] = np.arange(len(nodes))
-    steps = [np.append(name[edge[nodes]], len(nodes)) for edge in edges]
-    return _least_mean(steps, len(nodes))
-
-
-def _least_mean(steps: list[npt.NDArray[np.int64]], count: int) -> Fraction:
-    """Karp's theorem on walks that start anywhere: ``steps[0]`` costs 0, the others 1; node ``count`` is dead."""
-    far = np.int64(1 << 40)
-    walks = [np.append(np.zeros(count, dtype=np.int64), far)]
-    for _ in range(count):
-        row = walks[-1][steps[0]]
-        for step in steps[1:]:
-            row = np.minimum(row, walks[-1][step] + 1)
-        walks.append(np.minimum(row, far))
-    last = walks[count]
-    # The largest (last - walks[k]) / (count - k) of each node, as numerator and denominator.
-    top, bottom = np.full(count + 1, -1, dtype=np.int64), np.ones(count + 1, dtype=np.int64)
-    for k in range(count):
-        rise, steps_left = last - walks[k], count - k
-        better = (walks[k] < far) & (rise * bottom > top * steps_left)
-        top, bottom = np.where(better, rise, top), np.where(better, steps_left, bottom)
-    return min(Fraction(int(top[v]), int(bottom[v])) for v in np.flatnonzero(last < far))

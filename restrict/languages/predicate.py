@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -132,6 +132,19 @@ def uniform_sample(
         found = [w for w in completions(alphabet, free) if good(w)]
         return found[int(rng.integers(len(found)))] if found else None
     raise ResourceLimit(f"no {what} of length {n} found among {TRIES} random words; none may exist")
+
+
+class Drawn(ByPattern):
+    """A language whose members are drawn by ``_draw(n, rng)``, and its non-members by rejection."""
+
+    def sample(self: Any, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+        """Uniform; the class says how members are drawn."""
+        if not member:
+            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
+        if n < 0:
+            raise UsageError(f"the length {n} is negative")
+        found: Word | None = self._draw(n, rng)
+        return found
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from restrict.errors import ResourceLimit
 from restrict.languages.protocol import Pattern, Word
@@ -63,10 +64,7 @@ def by_enumeration(
             word[t] = s
         table.append(contains(tuple(word)) == member)  # type: ignore[arg-type]
     forced = np.array(table, dtype=np.bool_).reshape((k,) * len(free))
-    cost = np.zeros((), dtype=np.int8)
-    for axis in range(len(free)):
-        forced = np.concatenate([forced, forced.all(axis=axis, keepdims=True)], axis=axis)
-        cost = np.add.outer(cost, np.array([1] * k + [0], dtype=np.int8))
+    forced, cost = of_restrictions(forced)
     if not forced.any():
         return None
     best = np.unravel_index(int(np.where(forced, cost, np.int8(127)).argmin()), forced.shape)
@@ -74,6 +72,22 @@ def by_enumeration(
     for t, a in zip(free, best, strict=True):
         cells[t] = alphabet[a] if a < k else None
     return tuple(cells)
+
+
+def of_restrictions(
+    holds: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
+    """All restrictions of words: which force, and how many symbols each fixes.
+
+    ``holds``: the truth of every word, an axis for each position. Result: two arrays with one more entry on each axis,
+    for a free position.
+    """
+    cost = np.zeros((), dtype=np.int8)
+    for axis in range(holds.ndim):
+        price = np.array([1] * holds.shape[axis] + [0], dtype=np.int8)
+        holds = np.concatenate([holds, holds.all(axis=axis, keepdims=True)], axis=axis)
+        cost = np.add.outer(cost, price)
+    return holds, cost
 
 
 def hitting_sets(

@@ -19,11 +19,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.errors import ResourceLimit
 from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, unbalance
 from restrict.languages.dyck_matching import typed
-from restrict.languages.predicate import uniform_sample
-from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.predicate import Drawn
+from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
@@ -69,7 +69,7 @@ def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 @dataclass(frozen=True)
-class ShuffleDyck(Brackets, ByPattern):
+class ShuffleDyck(Brackets, Drawn):
     """Brackets of ``k`` types, each type balanced on its own. ``sample`` is uniform."""
 
     exact: ClassVar[bool] = True
@@ -127,12 +127,8 @@ class ShuffleDyck(Brackets, ByPattern):
             ways = out
         return ways.get((0,) * self.k, 0)
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each."""
-        if not member:
-            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
         if n % 2:
             return None
         half, out = n // 2, np.zeros(n, dtype=np.int64)

@@ -16,15 +16,6 @@ from restrict.logic.sample import random_formula
 from restrict.logic.semantics import evaluate, evaluate_tokens, satisfies
 
 __all__ = [
-    "OPERATORS",
-    "Formula",
-    "apply",
-    "atom",
-    "compile_formula",
-    "evaluate",
-    "evaluate_tokens",
-    "parse",
-    "random_formula",
-    "satisfies",
-    "to_text",
-]
+    "OPERATORS", "Formula", "apply", "atom", "compile_formula", "evaluate", "evaluate_tokens", "parse",
+    "random_formula", "satisfies", "to_text",
+]  # fmt: skip

@@ -77,7 +77,7 @@ class Signal:
         return Signal(self.leaves, np.asarray(~self.table))
 
 
-class Program:
+class Circuit:
     """The variables made so far. Every method costs time linear in the tables it touches."""
 
     def __init__(self, alphabet: Sequence[str]) -> None:
@@ -264,7 +264,7 @@ _RULES: dict[str, tuple[str, str | None, bool]] = {
 _PAST_NAME = {"until": "since", "weak until": "weak since", "release": "trigger", "strong release": "strong trigger"}
 
 
-def _lower(program: Program, node: Node, args: list[Signal]) -> Signal:
+def _lower(program: Circuit, node: Node, args: list[Signal]) -> Signal:
     """The signal of a node from those of its operands."""
     op, one = node.op, Signal((), np.array(True))
     if op == SYMBOL:
@@ -288,7 +288,7 @@ def _lower(program: Program, node: Node, args: list[Signal]) -> Signal:
     return _binary(program, op, mask, *args)
 
 
-def _binary(program: Program, op: str, mask: str, phi: Signal, psi: Signal) -> Signal:
+def _binary(program: Circuit, op: str, mask: str, phi: Signal, psi: Signal) -> Signal:
     base = op.removeprefix("strict ")
     key, value, default = _RULES[_PAST_NAME.get(base, base)]
     guard = (phi, psi) if key == "phi implies psi" else (psi, phi)
@@ -335,7 +335,7 @@ def compile_formula(
             "the formula counts, and attention to one position cannot (Hahn 2020); softmax attention can (Theorems 20 "
             "to 23 of Yang et al. 2024): compile it with --to soft"
         )
-    program = Program(alphabet)
+    program = Circuit(alphabet)
     signals: list[Signal] = []
     for node in formula.nodes:
         signals.append(_lower(program, node, [signals[a] for a in node.args]))
@@ -357,7 +357,7 @@ def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
 
 
 def _document(
-    formula: Formula, program: Program, leaf: int, positive: bool, at: At, name: str | None
+    formula: Formula, program: Circuit, leaf: int, positive: bool, at: At, name: str | None
 ) -> dict[str, Any]:
     try:
         text = to_text(formula)
@@ -380,7 +380,7 @@ def _document(
     }
 
 
-def _needed(program: Program, leaf: int) -> set[str]:
+def _needed(program: Circuit, leaf: int) -> set[str]:
     """The output and everything that it reads; a subformula that folds away leaves variables behind."""
     needed = {program.names[leaf]}
     for variable in reversed(program.variables):

@@ -105,11 +105,7 @@ class Builder:
         self._index: dict[Node, int] = {}
 
     def add(
-        self,
-        op: str,
-        args: Iterable[int] = (),
-        symbol: str = "",
-        detail: Inequality | Predicate | None = None,
+        self, op: str, args: Iterable[int] = (), symbol: str = "", detail: Inequality | Predicate | None = None
     ) -> int:
         """The index of a node, new or known.
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from restrict.errors import ResourceLimit
 from restrict.logic.counting import Inequality, Predicate
 from restrict.logic.operators import BOOLEAN, LEVEL, MAX_TEXT, NULLARY, RESERVED, SYMBOL, TIGHTEST, Node
 
-if TYPE_CHECKING:
-    from restrict.logic.formula import Formula
+
+class Nodes(Protocol):
+    """What is printed of a formula: its nodes, each after its operands."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The last is the formula itself."""
 
 
 def quoted(symbol: str) -> str:
@@ -37,7 +42,7 @@ def written(symbol: str) -> str:
     return symbol if re.fullmatch(r"\w+", symbol) and symbol not in RESERVED else quoted(symbol)
 
 
-def to_text(formula: Formula) -> str:
+def to_text(formula: Nodes) -> str:
     """The formula with full operator names and the fewest parentheses.
 
     Args:
@@ -61,7 +66,7 @@ def to_text(formula: Formula) -> str:
     return "".join(out)
 
 
-def _pieces(formula: Formula, node: Node) -> list[int | str]:
+def _pieces(formula: Nodes, node: Node) -> list[int | str]:
     """A node as words, with operands still to be written."""
     if isinstance(node.detail, Inequality):
         return _inequality(formula, node, node.detail)
@@ -76,7 +81,7 @@ def _pieces(formula: Formula, node: Node) -> list[int | str]:
     return [*operands[0], f" {node.op} ", *operands[1]]
 
 
-def _bracketed(formula: Formula, node: Node, side: int) -> list[int | str]:
+def _bracketed(formula: Nodes, node: Node, side: int) -> list[int | str]:
     """An operand, in parentheses where the grammar needs them."""
     inner, index = formula.nodes[node.args[side]].op, node.args[side]
     outer, level = LEVEL.get(node.op, TIGHTEST), LEVEL.get(inner, TIGHTEST)
@@ -84,13 +89,13 @@ def _bracketed(formula: Formula, node: Node, side: int) -> list[int | str]:
     return [index] if level > outer or (level == outer == TIGHTEST) or chains else ["(", index, ")"]
 
 
-def _count(formula: Formula, index: int, direction: str) -> list[int | str]:
+def _count(formula: Nodes, index: int, direction: str) -> list[int | str]:
     """A count; the grammar takes a symbol, a constant or parentheses after its name."""
     bare = formula.nodes[index].op in (SYMBOL, *NULLARY)
     return [f"#{direction} ", *((index,) if bare else ("(", index, ")"))]
 
 
-def _inequality(formula: Formula, node: Node, detail: Inequality) -> list[int | str]:
+def _inequality(formula: Nodes, node: Node, detail: Inequality) -> list[int | str]:
     """Positive weights to the left of the sign, negative ones to the right."""
     sides: tuple[list[int | str], list[int | str]] = ([], [])
     for argument, weight, direction in zip(node.args, detail.weights, detail.directions, strict=True):
@@ -107,7 +112,7 @@ def _inequality(formula: Formula, node: Node, detail: Inequality) -> list[int | 
     return [*sides[0], f" {detail.relation} ", *sides[1]]
 
 
-def _check_length(formula: Formula) -> None:
+def _check_length(formula: Nodes) -> None:
     lengths: list[int] = []
     for node in formula.nodes:
         own = len(node.op) + len(node.symbol) + (0 if node.detail is None else _detail_length(node.detail))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import UsageError, quote
-from restrict.logic import counting
+from restrict.logic.counting import holds
 from restrict.logic.formula import Formula
 from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node
 from restrict.logic.parser import parse
@@ -115,7 +115,7 @@ def _apply(node: Node, args: list[Truth], shape: tuple[int, ...]) -> Truth:
     if op in ("true", "false"):
         return np.full(shape, op == "true")
     if node.detail is not None:
-        return counting.holds(node.detail, args, shape)
+        return holds(node.detail, args, shape)
     if op in PAST or op == "first":
         return _past(op, args, shape)
     return _past(MIRROR[op], [a[..., ::-1] for a in args], shape)[..., ::-1]

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ModelError, UsageError, quote
-from restrict.files import STANDARD_INPUT, is_regular, read_bytes, write_bytes
+from restrict.checker.account import LARGEST, Meter, Place, require
+from restrict.checker.formats import HEAD, MAP, MODEL, VARIABLES
+from restrict.checker.main import DEFAULT_LIMIT, uncollected
+from restrict.checker.read import integer, read_json, record, string, thing
+from restrict.checker.rules import read_rule
+from restrict.checker.tensors import Files, Tensor
+from restrict.errors import ModelError, UsageError
+from restrict.files import STANDARD_INPUT, is_regular, naming, read_bytes, will_read, write_bytes
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
-from restrict.model.validate import has_control
-from restrict.strictjson import Node, one_line_lists, parse
+from restrict.strictjson import one_line_lists, translated
 
 FORMAT = "restrict-model/1"
-_DTYPES = {"int64", "int32", "int16", "int8", "uint32", "uint16", "uint8"}
 
 
 def load(path: str | Path) -> Model:
@@ -58,15 +60,12 @@ def loads(content: bytes, source: str = "model", folder: Path | None = None, pat
     Raises:
         ModelError: the bytes break a rule of the format.
         UsageError: a tensor file cannot be read.
-        ResourceLimit: a tensor file of more than 64 MiB.
+        ResourceLimit: tensor files of more than 1 GiB.
     """
     if content[8:9] == b"{" and content[:1] != b"{":
         raise ModelError(f"{source}: {_weights_message(content)}")
-    root = Node(parse(content, source), "top level")
-    try:
-        return _model(root, folder or Path(), content, path)
-    except ModelError as error:
-        raise ModelError(f"{source}: {error}") from None
+    with naming(source), uncollected(), translated(source):
+        return _model(content, source, folder or Path(), path)
 
 
 def _weights_message(content: bytes) -> str:
@@ -78,147 +77,80 @@ def _weights_message(content: bytes) -> str:
     return f"a safetensors file, not {FORMAT!r}; {ways}"
 
 
-def _model(root: Node, folder: Path, content: bytes, path: Path | None) -> Model:
-    required = ("format", "name", "alphabet", "variables", "output")
-    fields = root.fields(required, ("description", "start_marker", "end_marker", "when", "files"))
-    if fields["format"].text() != FORMAT:
-        fields["format"].fail(f"this is {quote(fields['format'].value)}, not {FORMAT!r}")
-    tensors = _Tensors(fields.get("files"), folder)
-    variables = fields["variables"].items()
-    if len(variables) > 4096:
-        fields["variables"].fail("more than 4096 variables")
-
-    def optional(key: str) -> str | None:
-        return fields[key].text() if key in fields else None
-
+def _model(content: bytes, source: str, folder: Path, path: Path | None) -> Model:
+    """A model, read by the trusted checker's tables of fields; what they cannot say is checked when it is made."""
+    top, meter = Place(source), Meter(DEFAULT_LIMIT)
+    fields = record(read_json(content, top, meter), MODEL, top)
+    listed, inside = fields["variables"], top.key("variables")
+    require(len(listed) <= VARIABLES, inside, f"more than {VARIABLES} variables")
+    for name in fields.get("files", {}):
+        will_read(folder / name)
+    files = Files(folder, fields.get("files", {}), top.key("files"), meter)
+    output = fields["output"]
+    accept, labels = output.get("accept"), output.get("labels")
+    repeated = accept is not None and len(set(accept)) < len(accept)
+    require(not repeated, top.key("output").key("accept"), "a value occurs twice")
     return Model(
-        name=fields["name"].text(),
-        alphabet=tuple(s.text() for s in fields["alphabet"].items()),
-        variables=tuple(_variable(v, tensors) for v in variables),
-        output=_output(fields["output"]),
-        start_marker=optional("start_marker"),
-        end_marker=optional("end_marker"),
-        when=optional("when"),
-        description=optional("description") or "",
+        name=fields["name"],
+        alphabet=tuple(fields["alphabet"]),
+        variables=tuple(_variable(thing(v, at := inside.item(t)), at, files) for t, v in enumerate(listed)),
+        output=Output(
+            output["variable"],
+            output["position"],
+            None if accept is None else frozenset(accept),
+            None if labels is None else tuple(labels),
+        ),
+        start_marker=fields.get("start_marker"),
+        end_marker=fields.get("end_marker"),
+        when=fields.get("when"),
+        description=fields.get("description", ""),
         digest=hashlib.sha256(content).hexdigest(),
         source=path,
         content=content,
     )
 
 
-def _variable(node: Node, tensors: _Tensors) -> Variable:
-    kind = node.expect(dict, "an object").get("kind")
-    if kind == "map":
-        fields = node.fields(("name", "kind", "args", "domain", "map"))
-        args = tuple(a.text() for a in fields["args"].items())
-        return Map(fields["name"].text(), args, _size(fields["domain"]), _rule(fields["map"], tensors, ("table",)))
-    if kind != "head":
-        node.fail(f"kind: {quote(kind)} is neither 'map' nor 'head'")
-    fields = node.fields(("name", "kind", "value", "score"), ("query", "key", "mask", "ties", "default", "domain"))
+def _variable(value: dict[str, Any], place: Place, files: Files) -> Variable:
+    """A map or a head."""
+    fields = record(value, MAP if value.get("kind") == "map" else HEAD, place)
+    size = _size(fields["domain"], place.key("domain")) if "domain" in fields else None
+    if "map" in fields:
+        rule = _rule(fields["map"], place.key("map"), {"i", *fields["args"]}, files)
+        assert size is not None
+        return Map(fields["name"], tuple(fields["args"]), size, rule)
     return Head(
-        name=fields["name"].text(),
-        value=fields["value"].text(),
-        score=_rule(fields["score"], tensors, ("table", "dot")),
-        query=fields["query"].text() if "query" in fields else None,
-        key=fields["key"].text() if "key" in fields else None,
-        mask=fields["mask"].text() if "mask" in fields else "none",  # type: ignore[arg-type] # validated with the model
-        ties=fields["ties"].text() if "ties" in fields else "left",  # type: ignore[arg-type]
-        default=fields["default"].integer() if "default" in fields else 0,
-        domain=_size(fields["domain"]) if "domain" in fields else None,
+        name=fields["name"],
+        value=fields["value"],
+        score=_rule(fields["score"], place.key("score"), set("qkij"), files),
+        query=fields.get("query"),
+        key=fields.get("key"),
+        mask=fields.get("mask", "none"),
+        ties=fields.get("ties", "left"),
+        default=fields.get("default", 0),
+        domain=size,
     )
 
 
-def _size(node: Node) -> Size | str:
-    return node.value if isinstance(node.value, str) else node.integer(1)
+def _size(value: Any, place: Place) -> Size | str:
+    """A number, or the text of an expression."""
+    size: int | str = value if isinstance(value, str) else integer(1, LARGEST)(value, place)
+    return size
 
 
-def _rule(node: Node, tensors: _Tensors, kinds: tuple[str, ...]) -> Rule | str:
-    if isinstance(node.value, str):
-        return node.value
-    kind = next((k for k in kinds if k in node.expect(dict, "an expression or a table")), kinds[0])
-    inner = node.fields((kind,))[kind]
-    if kind == "table":
-        return tensors.read(inner)
-    parts = inner.fields(("query", "key"))
-    return Dot(tensors.read(parts["query"]), tensors.read(parts["key"]))
+def _rule(value: Any, place: Place, names: set[str], files: Files) -> Rule | str:
+    """The text of an expression, which the model parses; or tensors, which the checker reads."""
+    if not isinstance(value, dict):
+        return str(string(value, place))
+    tree = read_rule(value, place, names, files).tree
+    parts = [value["table"]] if tree.op == "table" else [value["dot"][role] for role in ("query", "key")]
+    tables = [_table(tensor, part) for tensor, part in zip(tree.value, parts, strict=True)]
+    return tables[0] if tree.op == "table" else Dot(tables[0], tables[1])
 
 
-def _output(node: Node) -> Output:
-    fields = node.fields(("variable", "position"), ("accept", "labels"))
-    accept = [v.integer(0) for v in fields["accept"].items()] if "accept" in fields else None
-    if accept is not None and len(set(accept)) != len(accept):
-        fields["accept"].fail("a value occurs twice")
-    labels = tuple(_label(v) for v in fields["labels"].items()) if "labels" in fields else None
-    position = fields["position"].text()
-    return Output(fields["variable"].text(), position, None if accept is None else frozenset(accept), labels)  # type: ignore[arg-type]
-
-
-def _label(node: Node) -> str:
-    text = node.text()
-    if not text or has_control(text):
-        node.fail("a label is a non-empty string without control characters")
-    return text
-
-
-class _Tensors:
-    """Inline tensors, and those of the safetensors files that the model lists with their digests."""
-
-    def __init__(self, files: Node | None, folder: Path) -> None:
-        self.folder = folder
-        self.digests: dict[str, str] = {}
-        self.loaded: dict[str, dict[str, Any]] = {}
-        for key, digest in (files.expect(dict, "an object") if files else {}).items():
-            if not key or key in (".", "..") or "/" in key or "\\" in key:
-                raise ModelError(f"files: {quote(key)} is not a plain file name")
-            if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-                raise ModelError(f"files.{key}: expected a SHA-256 of 64 lower-case hex digits")
-            self.digests[key] = digest
-
-    def read(self, node: Node) -> Table:
-        """A tensor object of the format."""
-        inline = "values" in node.expect(dict, "a tensor")
-        fields = node.fields(("axes", "values") if inline else ("axes", "file", "tensor"))
-        axes = tuple(a.text() for a in fields["axes"].items())
-        if inline:
-            return Table(axes, _nested(fields["values"], len(axes)))
-        file, tensor = fields["file"].text(), fields["tensor"].text()
-        return Table(axes, self._from_file(fields["file"], file, tensor), (file, tensor))
-
-    def _from_file(self, node: Node, file: str, tensor: str) -> I64:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load as load_tensors
-
-        if file not in self.digests:
-            node.fail(f"{quote(file)} is not listed under 'files' with its SHA-256")
-        if file not in self.loaded:
-            content = read_bytes(self.folder / file, regular=True)
-            if hashlib.sha256(content).hexdigest() != self.digests[file]:
-                node.fail(f"the SHA-256 of {quote(file)} is not the one under 'files'")
-            try:
-                self.loaded[file] = load_tensors(content)
-            except (SafetensorError, KeyError, ValueError) as error:
-                node.fail(f"{quote(file)} is not a safetensors file: {quote(str(error))}")
-        if tensor not in self.loaded[file]:
-            node.fail(f"no tensor {quote(tensor)} in {quote(file)}")
-        array = self.loaded[file][tensor]
-        if array.dtype.name not in _DTYPES:
-            node.fail(
-                f"tensor {quote(tensor)} has type {array.dtype.name}; integers are needed (I64 I32 I16 I8 U32 U16 U8)"
-            )
-        return np.asarray(array, dtype=np.int64, order="C")  # np.ascontiguousarray would give a number an axis
-
-
-def _nested(node: Node, depth: int) -> I64:
-    if depth == 0:
-        return np.array(node.integer(), dtype=np.int64)
-    children = node.items()
-    if not children:
-        node.fail("an empty list in a table")
-    parts = [_nested(child, depth - 1) for child in children]
-    for child, part in zip(children, parts, strict=True):
-        if part.shape != parts[0].shape:
-            child.fail("lists of unequal length in a table")
-    return np.stack(parts)
+def _table(tensor: Tensor, part: dict[str, Any]) -> Table:
+    """The entries as an array, and the file that they lie in."""
+    values = np.array(tensor.entries.data, dtype=np.int64).reshape(tuple(tensor.entries.sizes))
+    return Table(tuple(tensor.sizes), values, (part["file"], part["tensor"]) if "file" in part else None)
 
 
 # ---------------------------------------------------------------- writing

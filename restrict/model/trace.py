@@ -17,7 +17,7 @@ from restrict.errors import UsageError, quote
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import Expr, bind
 from restrict.model.rules import Callback, evaluate, expression
-from restrict.model.variables import Head, Map, mentions, rule_of
+from restrict.model.variables import Head, Map, Variable, mentions, rule_of
 
 if TYPE_CHECKING:
     from restrict.model.instance import Instance
@@ -144,11 +144,16 @@ def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batc
     batch = Batch({"token": tokens, "position": positions}, {})
     wanted = read_at(instance, target)
     for variable in instance.model.variables:
-        if isinstance(variable, Head):
-            _run_head(instance, variable, batch, wanted[variable.name])
-        else:
-            batch.values[variable.name] = _run_map(instance, variable, batch, wanted[variable.name])
+        run_variable(instance, variable, batch, wanted[variable.name])
     return batch
+
+
+def run_variable(instance: Instance, variable: Variable, batch: Batch, places: I64) -> None:
+    """One variable at some positions, from the values of those before it; added to the batch."""
+    if isinstance(variable, Head):
+        _run_head(instance, variable, batch, places)
+    else:
+        batch.values[variable.name] = _run_map(instance, variable, batch, places)
 
 
 def read_at(instance: Instance, target: int | None) -> dict[str, I64]:

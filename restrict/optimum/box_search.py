@@ -25,13 +25,11 @@ from restrict.certificate.lower_bound import indices
 from restrict.deadline import NEVER, Deadline
 from restrict.errors import ResourceLimit
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
-from restrict.force.minimise import needed_cone
+from restrict.force.minimise import needed_cone, shrink
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import ForcingState
 from restrict.model.program import Instance
-from restrict.optimum.cnf import encode
 from restrict.optimum.oracle import Oracle
-from restrict.restriction import Restriction
 
 Symbols = dict[int, tuple[int, ...]]
 """Positions with their allowed symbols (indices), ascending."""
@@ -256,8 +254,7 @@ class BoxSearch:
             return None
         fixed = {p: allowed[0] for p, allowed in held.items()}
         try:
-            code = encode(self.instance, Restriction.of(self.instance, fixed), [self.position], SAT_CLAUSES)
-            oracle = Oracle(code, self.position, self.deadline)
+            oracle = Oracle.of(self.instance, self.position, fixed, deadline=self.deadline, most=SAT_CLAUSES)
         except ResourceLimit:
             return None
         if label not in oracle.other:
@@ -272,11 +269,12 @@ class BoxSearch:
         box = self.run(box)[1]
         costly = [p for p in box if not set(held.get(p, self.alphabet)) <= set(box[p])]
         rest = [p for p in box if p not in set(costly)]
-        for p in [*self._shuffled(costly), *self._shuffled(rest)]:
-            if p in box:
-                labels, read, _ = self.run({other: allowed for other, allowed in box.items() if other != p})
-                box = read if accepts(labels) else box
-        return box
+
+        def test(part: Symbols) -> Symbols | None:
+            labels, read, _ = self.run(part)
+            return read if accepts(labels) else None
+
+        return shrink(test, box, [*self._shuffled(costly), *self._shuffled(rest)])
 
     def _shuffled(self, positions: Collection[int]) -> list[int]:
         return [int(p) for p in self.rng.permutation(sorted(positions))]

@@ -20,13 +20,10 @@ import numpy as np
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm
 from restrict.model.program import Instance
-from restrict.optimum.cnf import encode
-from restrict.optimum.exact import confirm_by_questions
+from restrict.optimum.enumeration import confirm_one
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.restriction import Restriction
 from restrict.sat.limit import Budget
 from restrict.task import Task
 
@@ -63,10 +60,10 @@ def descend(task: Task, known: Mapping[int, int]) -> Descent:
         return Descent(0 if not known else None, None)
     position = task.one_position("an optimum")
     try:
-        code = encode(task.instance, Restriction.of(task.instance), [position], CLAUSES)
+        oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=CLAUSES)
     except ResourceLimit:
         return Descent(None, None)
-    search = _Descending(task, Oracle(code, position, task.deadline), dict(known))
+    search = _Descending(task, oracle, dict(known))
     complete = search.run()
     return Descent(len(search.best) if complete else None, search.confirmed(len(known)))
 
@@ -108,6 +105,6 @@ class _Descending:
         if len(self.best) >= before:
             return None
         try:
-            return confirm(self.task, self.best) or confirm_by_questions(self.task, [self.best])
+            return confirm_one(self.task, [self.best])
         except OutOfTime:
             return None

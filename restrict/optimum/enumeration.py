@@ -8,8 +8,7 @@ digit stands for ``*``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from restrict.arrays import I64
 from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import NEVER, Deadline, OutOfTime
-from restrict.force.cases import confirm, confirm_by_cases, confirm_by_table, confirm_by_tree
+from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
@@ -34,8 +33,8 @@ MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
 """Restrictions in one table, and words, that are gone through at most."""
 LABELS = 255
 """Labels that a table of one byte an entry can tell apart."""
-KEPT, SPLIT_TRIES, TREE_TRIES = 64, 3, 3
-"""Optimal restrictions that are tried as they are, by a split, and by a tree where SAT found them."""
+KEPT = 64
+"""Optimal restrictions that are tried as they are."""
 TREES = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
 """Leaves of a tree, runs for the choice of its questions, and optimal restrictions for which it is tried: the smallest
 first, since every leaf is a run of its own for the certificate and for the checker."""
@@ -230,21 +229,21 @@ def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | Non
     return optimum, confirm_one(task, faces.cubes(task.instance.unpinned)) if optimum < most else None
 
 
-def confirm_one(task: Task, cubes: Sequence[dict[int, int]]) -> Certificate | None:
+def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | None:
     """A certificate of one of several restrictions that force the output.
 
-    Gives the first that the abstract run confirms as it is; else the first with a small tree of cases, with a larger
-    one, or with a split; ``None`` where all that is too much.
+    Gives the first that the abstract run confirms as it is; else the first with a small tree of cases, or with a
+    larger one; ``None`` where all that is too much.
     """
-    shared = Looking(task.instance, task.one_position("an optimum"))
+    shared, seen = Looking(task.instance, task.one_position("an optimum")), list[dict[int, int]]()
     for fixed in cubes:
         if (found := confirm(task, fixed, shared)) is not None:
             return found
+        seen.append(fixed)
     tried = (
-        confirm_by_tree(task, fixed, most, looks, shared) for most, looks, tries in TREES for fixed in cubes[:tries]
+        confirm_by_tree(task, fixed, most, looks, shared) for most, looks, tries in TREES for fixed in seen[:tries]
     )
-    splits = (confirm_by_cases(task, fixed) for fixed in cubes[:SPLIT_TRIES])
-    return next((found for found in chain(tried, splits) if found is not None), None)
+    return next((found for found in tried if found is not None), None)
 
 
 # ---------------------------------------------------------------- c > 0

@@ -21,7 +21,7 @@ The optimum over labels is the least of theirs, so the label of least ``lower`` 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,11 +30,9 @@ from restrict.arguments import the_integer
 from restrict.certificate.certificate import Certificate, certified
 from restrict.deadline import OutOfTime, Progress
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
+from restrict.force.cases import confirm
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import encode
 from restrict.optimum.enumeration import (
-    TREE_TRIES,
     all_labels,
     by_size,
     confirm_one,
@@ -51,8 +49,8 @@ from restrict.sat.hitting_sets import Cheapest, unmissed
 from restrict.task import Target, Task
 from restrict.trial.certificate import try_certificate, try_forced
 
-CONFIRM_TRIES, CASES_TRIES, TABLE_TRIES = 200, 16, 50
-"""Optimal restrictions tried until the abstract run confirms one: as they are, by cases, and for ``c > 0``."""
+CONFIRM_TRIES, TABLE_TRIES = 200, 50
+"""Optimal restrictions tried until the abstract run confirms one as it is, and for ``c > 0``."""
 WIDE_WORDS = 2**17
 """Words that are run one by one where maps are too wide for the formula."""
 
@@ -103,7 +101,7 @@ class Exact:
 # ---------------------------------------------------------------- the search
 
 
-class _Search:
+class _Approaching:
     """A lower and an upper bound that approach each other; both are valid at any moment."""
 
     def __init__(self, oracle: Oracle, rng: np.random.Generator, best: Cube | None) -> None:
@@ -198,21 +196,22 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
         except OutOfTime:
             raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more `time`") from None
     instance = task.instance
-    code = encode(instance, Restriction.of(instance), [position])
-    if code.wide and words_fit(instance, WIDE_WORDS):
+    oracle = Oracle.of(instance, position, deadline=task.deadline)
+    if oracle.code.wide and words_fit(instance, WIDE_WORDS):
         found = _by_words(task)
         if found is not None:
             return found
-    oracle = Oracle(code, position, task.deadline)
     first = None if start is None or start.c else start.restriction.tokens(instance.model)
-    search = _Search(oracle, np.random.default_rng(task.seed), first)
+    search = _Approaching(oracle, np.random.default_rng(task.seed), first)
     if len(oracle.same) == 1:
         search.best = {}
     certificate = start if first is not None else None
     try:
         search.run(task)
         if certificate is None or len(certificate.restriction.fixed) > search.upper:
-            certificate = _confirmed(task, search)
+            assert search.best is not None
+            optima = itertools.chain([search.best], search.optima())
+            certificate = confirm_one(task, itertools.islice(optima, CONFIRM_TRIES))
     except OutOfTime:
         pass
     if search.best is None:
@@ -225,33 +224,7 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
     return Exact(instance.n, task.target, 0, lower, search.upper, rho, witnesses, certificate)
 
 
-def _confirmed(task: Task, search: _Search) -> Certificate | None:
-    """A certificate of optimal size, from the optimum found or from others; by cases where it must be."""
-    assert search.best is not None
-    seen: list[Cube] = []
-    for rho in itertools.islice(itertools.chain([search.best], search.optima()), CONFIRM_TRIES):
-        if (found := confirm(task, rho)) is not None:
-            return found
-        seen.append(rho)
-    return confirm_by_questions(task, seen)
-
-
-def confirm_by_questions(task: Task, cubes: Sequence[Cube]) -> Certificate | None:
-    """A certificate of one of several restrictions that force the output: by a split, else by a tree of cases.
-
-    Args:
-        task: the output at one position.
-        cubes: symbol indices by position.
-
-    Returns:
-        The first that is confirmed, or ``None`` where all that is too much.
-    """
-    by_cases = (confirm_by_cases(task, rho) for rho in cubes[:CASES_TRIES])
-    by_trees = (confirm_by_tree(task, rho) for rho in cubes[:TREE_TRIES])
-    return next((found for found in itertools.chain(by_cases, by_trees) if found is not None), None)
-
-
-def _witnesses(instance: Instance, search: _Search) -> tuple[Witness, ...]:
+def _witnesses(instance: Instance, search: _Approaching) -> tuple[Witness, ...]:
     named = instance.model.alphabet
     return tuple(
         Witness(
@@ -285,7 +258,7 @@ def recheck(model: Model, found: Exact) -> bool:
     """
     task = Task.of(model, found.n, target=found.target)
     position = task.one_position("a bound")
-    oracle = Oracle(encode(task.instance, Restriction.of(task.instance), [position]), position, name="minisat22")
+    oracle = Oracle.of(task.instance, position, name="minisat22")
     if len(oracle.same) == 1:
         return found.lower == 0
     index = {symbol: a for a, symbol in enumerate(model.alphabet)}

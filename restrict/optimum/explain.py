@@ -26,23 +26,23 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import numpy as np
-from pysat.examples.hitman import Hitman
 from pysat.solvers import Solver as Sat
 
 from restrict.arguments import the_integer, the_model
 from restrict.certificate.certificate import Certificate
 from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit, UsageError
-from restrict.force.cases import confirm, confirm_by_cases, confirm_by_tree
+from restrict.force.cases import confirm_by_tree
 from restrict.force.goal import Goal
 from restrict.force.looking import Looking
+from restrict.force.minimise import shrink
 from restrict.model.program import Model
-from restrict.optimum.cnf import encode
 from restrict.optimum.minimum import LENGTH, ROUNDS, SHORT, Blocks, Minimum, minimum
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.optimum.quickxplain import Test, quickxplain
+from restrict.optimum.quickxplain import quickxplain
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.restriction import Restriction
+from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.task import Target, Task
 from restrict.trial.certificate import try_forced
 
@@ -128,10 +128,7 @@ class _Question:
 
     def certificate(self, fixed: Cube) -> Certificate | None:
         """The abstract run's confirmation, where necessary by cases."""
-        found = confirm(self.task, fixed, self.runs)
-        if found is None and self.instance.n <= SAT_LENGTH:
-            found = confirm_by_cases(self.task, fixed)
-        return found or confirm_by_tree(self.task, fixed, looks=0, shared=self.runs)
+        return confirm_by_tree(self.task, fixed, looks=0, shared=self.runs)
 
     def result(
         self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
@@ -196,7 +193,7 @@ def explain(
         return [question.result({}, None, 0)]
     if exact:
         assert oracle is not None
-        return [question.result(cube, oracle, lower) for cube, lower in _minimum(question, oracle, count)]
+        return [question.result(cube, oracle, lower) for cube, lower in islice(_minimum(question, oracle), count)]
     return [question.result(cube, oracle, 0) for cube in sorted(islice(_marco(question), count), key=question.weight)]
 
 
@@ -256,12 +253,11 @@ def _oracle(question: _Question, exact: bool) -> Oracle | None:
     if not exact and question.instance.n > SAT_LENGTH:
         return None
     try:
-        code = encode(question.instance, Restriction.of(question.instance, dict(question.given)), [question.position])
+        return Oracle.of(question.instance, question.position, question.given, deadline=question.deadline)
     except ResourceLimit:
         if exact:
             raise
         return None
-    return Oracle(code, question.position, question.deadline)
 
 
 def _length(model: Model, x: str | Sequence[str]) -> tuple[Model, int]:
@@ -281,23 +277,6 @@ def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weigh
         if i not in word or price < 1:
             raise UsageError(f"weight {price} of position {i}: weights are positive, for positions of the input")
     return _Question(task, word, held, weights, np.random.default_rng(task.seed))
-
-
-def shrink(test: Test, cube: Cube, order: Iterable[int]) -> Cube:
-    """A subset-minimal part that passes a monotone test; ``cube`` passes.
-
-    Args:
-        test: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does.
-        cube: symbol indices by position; it passes.
-        order: the positions, in the order in which the test is tried without them.
-
-    Returns:
-        The part that is left. Cost: one test per position.
-    """
-    for i in order:
-        if i in cube and (rest := test({j: a for j, a in cube.items() if j != i})) is not None:
-            cube = rest
-    return cube
 
 
 # ---------------------------------------------------------------- minimal
@@ -428,23 +407,26 @@ def _next_seed(question: _Question, solver: Sat, variables: dict[int, int]) -> C
 # ---------------------------------------------------------------- minimum
 
 
-def _minimum(question: _Question, oracle: Oracle, count: int) -> Iterator[tuple[Cube, int]]:
+def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
     """Explanations with the weight below which there is no other, lightest first; if time is up before the first,
     a minimal one with the bound so far."""
-    known, lower, found = _minimal(question), 0, 0
-    hit: list[int] | None = []
+    known, lower, found, hitter = _minimal(question), 0, False, Priced(question.weights)
+
+    def propose() -> Cube | None:
+        nonlocal lower
+        hit = hitter.get()
+        if hit is None:
+            return None
+        lower = question.weight(hit)
+        return {i: question.word[i] for i in hit}
+
     try:
-        with Hitman(solver="glucose4", htype="rc2") as hitter:
-            while hit is not None and found < count:
-                lower = question.weight(hit)
-                cube = {i: question.word[i] for i in hit}
-                if not _add_blocks(question, oracle, cube, hitter):
-                    found += 1
-                    yield cube, lower
-                    if not hit:
-                        return
-                    hitter.block(hit)
-                hit = hitter.get()
+        for cube in unmissed(propose, lambda cube: _add_blocks(question, oracle, cube, hitter)):
+            found = True
+            yield cube, lower
+            if not cube:
+                return
+            hitter.block(cube)
     except OutOfTime:
         if not found:
             yield known, min(lower, question.weight(known))
@@ -452,7 +434,7 @@ def _minimum(question: _Question, oracle: Oracle, count: int) -> Iterator[tuple[
 
 def _confirmed_minimum(question: _Question, oracle: Oracle) -> tuple[Cube, int]:
     """A minimum explanation, one that the abstract run confirms if there is one among the first."""
-    answers = _minimum(question, oracle, CONFIRM_TRIES)
+    answers = islice(_minimum(question, oracle), CONFIRM_TRIES)
     first, lower = next(answers)
     try:
         for cube, _ in chain([(first, lower)], answers):
@@ -465,10 +447,10 @@ def _confirmed_minimum(question: _Question, oracle: Oracle) -> tuple[Cube, int]:
     return first, lower
 
 
-def _add_blocks(question: _Question, oracle: Oracle, cube: Cube, hitter: Hitman) -> bool:
+def _add_blocks(question: _Question, oracle: Oracle, cube: Cube, hitter: Priced) -> bool:
     """Disjoint sensitive blocks that the cube does not hit; whether there are any."""
     agreed, other = set(cube), oracle.other[question.label]
     while (block := sensitive_block(oracle, question.word, agreed, other)) is not None:
-        hitter.hit(list(block), weights={i: question.weights.get(i, 1) for i in block})
+        hitter.add(block)
         agreed.update(block)
     return len(agreed) > len(cube)

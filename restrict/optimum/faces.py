@@ -73,7 +73,7 @@ def largest_faces(
         raise ValueError("more than 255 labels")
     label = np.ascontiguousarray(labels, dtype=np.uint8).reshape(-1)
     kinds = None if members is None else np.where(members.reshape(-1), np.uint8(2), np.uint8(1))
-    search = _Search(Faces(m, symbols, m), keep, deadline)
+    search = _Exploring(Faces(m, symbols, m), keep, deadline)
     try:
         search.explore((), list(range(m)), label, kinds)
         search.faces.most = search.faces.largest
@@ -82,7 +82,7 @@ def largest_faces(
     return search.faces
 
 
-class _Search:
+class _Exploring:
     """The depth-first search; ``bound`` is on what the branches at the root that are left can still give."""
 
     def __init__(self, faces: Faces, keep: int, deadline: Deadline) -> None:

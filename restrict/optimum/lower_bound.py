@@ -24,7 +24,7 @@ from restrict.certificate.lower_bound import Box, LowerBound, label_count
 from restrict.deadline import OutOfTime, Progress
 from restrict.elaboration.check import check
 from restrict.errors import ResourceLimit
-from restrict.force.cases import confirm, confirm_by_cases
+from restrict.force.cases import confirm_by_tree
 from restrict.model.program import Instance, Model
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
 from restrict.task import Target, Task
@@ -39,8 +39,6 @@ MOST_APART = 256
 """Disjoint boxes of one label that are looked for at first."""
 HARVEST = 20_000
 """Nodes of one tree over the boxes found so far, when a search that took larger steps is over."""
-CASES_LENGTH = 200
-"""With up to so many positions in all, a restriction met on the way is also confirmed by cases."""
 CHECK = 20_000_000
 """Steps that the check of what was found may take."""
 STEP = 6
@@ -104,7 +102,7 @@ def lower_bound(
     position = task.one_position("a lower bound")
     asked = None if k is None else the_integer("k", k)
     known = None if upper is None else the_integer("upper", upper)
-    search = _Search(task, position)
+    search = _Proving(task, position)
     return search.result(search.run(asked, known))
 
 
@@ -117,7 +115,7 @@ class _Forced(Exception):
 
 
 @dataclass(eq=False)
-class _Search:
+class _Proving:
     """The boxes so far, what they prove for each label, and the smallest restriction met."""
 
     task: Task
@@ -223,7 +221,9 @@ class _Search:
                 raise _Forced(node, label)
             return self._add(box)
 
-        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, NODES, self.task.deadline.check)
+        boxes: list[Mapping[int, int]] = [self.bits[t] for t in mine]
+        tick = self.task.deadline.check
+        tree = HittingTree(boxes, self.everything, level, more, NODES, charge=lambda steps: tick())
         try:
             tree.run()
         finally:
@@ -240,9 +240,7 @@ class _Search:
         if self.upper is not None and len(fixed) >= self.upper:
             return False
         task = self.task.noting(strategy="hitting sets")
-        confirmed = confirm(task, fixed)
-        if confirmed is None and self.letters <= CASES_LENGTH:
-            confirmed = confirm_by_cases(task, fixed)
+        confirmed = confirm_by_tree(task, fixed, looks=0)
         if confirmed is None:
             return False
         self.forcing, self.upper = confirmed, len(fixed)

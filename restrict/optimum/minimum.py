@@ -25,9 +25,8 @@ from restrict.deadline import OutOfTime
 from restrict.errors import ResourceLimit
 from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
 from restrict.force.looking import Looking
-from restrict.optimum.cnf import encode
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.restriction import Restriction
+from restrict.optimum.sensitivity import Flips
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.task import Task
 
@@ -84,9 +83,7 @@ class Blocks:
         self.instance, self.position = task.instance, task.one_position("an explanation")
         self.shared, self.symbols = shared, len(task.instance.model.alphabet)
         self.last = NEVER_SPENT
-        self.input = np.empty(self.instance.n, dtype=np.int64)
-        for cube in (self.instance.pinned, word):
-            self.input[list(cube)] = list(cube.values())
+        self.flips = Flips(shared, word, label)
 
     @property
     def left(self) -> int:
@@ -100,7 +97,7 @@ class Blocks:
         """
         for i in sorted(read):
             self.task.deadline.check()
-            if any(self._flips({i: a}) for a in range(self.symbols) if a != self.word[i]):
+            if any(self.flips.of({i: a}) for a in range(self.symbols) if a != self.word[i]):
                 yield i
 
     def by_words(self, agreed: set[int], fails: int) -> Cube | None:
@@ -112,10 +109,10 @@ class Blocks:
         for _ in range(fails):
             self.task.deadline.check()
             drawn = self.rng.integers(self.symbols, size=self.instance.n)
-            drawn[held] = self.input[held]
+            drawn[held] = self.flips.input[held]
             if self.shared.label_of(drawn) != self.label:
                 changes = {i: int(drawn[i]) for i in sorted(self.shared.tokens_read())}
-                return self._minimal({i: a for i, a in changes.items() if a != self.word[i]})
+                return self.flips.minimal({i: a for i, a in changes.items() if a != self.word[i]})
         return None
 
     def by_sat(self, cube: Cube) -> Cube | None:
@@ -123,34 +120,14 @@ class Blocks:
 
         Gives the new symbols by position, subset-minimal, or ``None``: there is no block, so the cube explains.
         """
-        fixed = Restriction.of(self.instance, {**self.given, **cube})
-        code = encode(self.instance, fixed, [self.position], CLAUSES)
-        oracle = Oracle(code, self.position, self.task.deadline)
+        fixed, deadline = {**self.given, **cube}, self.task.deadline
+        oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=CLAUSES)
         if self.label not in oracle.other or len(oracle.other) == 1:
             return None
         found = oracle.find({}, oracle.other[self.label])
         if found is None:
             return None
-        return self._minimal({i: a for i, a in found.items() if a != self.word[i]})
-
-    def _flips(self, changes: Mapping[int, int]) -> bool:
-        word = self.input.copy()
-        for i, a in changes.items():
-            word[i] = a
-        return self.shared.label_of(word) != self.label
-
-    def _minimal(self, changes: Cube) -> Cube:
-        """Changes of which none can be undone; first halves, then quarters, at last single ones are tried."""
-        size = (len(changes) + 1) // 2
-        while size:
-            places = sorted(changes)
-            for start in range(0, len(places), size):
-                part = set(places[start : start + size])
-                rest = {i: a for i, a in changes.items() if i not in part}
-                if rest and self._flips(rest):
-                    changes = rest
-            size //= 2
-        return changes
+        return self.flips.minimal({i: a for i, a in found.items() if a != self.word[i]})
 
 
 def minimum(

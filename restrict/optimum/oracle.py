@@ -13,8 +13,11 @@ from pysat.solvers import Solver as Sat
 
 from restrict.deadline import NEVER, Deadline
 from restrict.errors import InternalError
+from restrict.force.minimise import shrink
 from restrict.model.on_demand import OnDemandRun
-from restrict.optimum.cnf import Encoding
+from restrict.model.program import Instance
+from restrict.optimum.cnf import Encoding, encode
+from restrict.restriction import Restriction
 from restrict.sat.limit import ask
 
 Cube = dict[int, int]
@@ -44,6 +47,15 @@ class Oracle:
         }
         self.position = position
         self.place = {abs(y): i for i in self.inputs for y in code.values["token", i].values()}
+
+    @classmethod
+    def of(
+        cls, instance: Instance, position: int, fixed: Mapping[int, int] | None = None, *,
+        deadline: Deadline = NEVER, most: int | None = None, name: str = "glucose4",
+    ) -> Oracle:  # fmt: skip
+        """The oracle of the output at a position where some positions are fixed; at most so many clauses."""
+        code = encode(instance, Restriction.of(instance, dict(fixed or {})), [position], most)
+        return cls(code, position, deadline, name)
 
     @property
     def top(self) -> int:
@@ -90,9 +102,6 @@ class Oracle:
         """
         if self.find(cube, selector) is not None:
             raise ValueError("the cube does not exclude the selector")
-        cube = self.core(cube)
-        for i in order:
-            rest = {j: a for j, a in cube.items() if j != i}
-            if i in cube and self.find(rest, selector) is None:
-                cube = self.core(rest)
-        return cube
+        return shrink(
+            lambda rest: self.core(rest) if self.find(rest, selector) is None else None, self.core(cube), order
+        )

@@ -14,6 +14,7 @@ Both kinds are evaluated again before they are returned.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,18 +24,15 @@ from restrict.arguments import the_model, the_time
 from restrict.deadline import Deadline, OutOfTime
 from restrict.errors import InternalError, ResourceLimit, UsageError
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
-from restrict.force.on_demand import OnDemandState
+from restrict.force.looking import Looking
 from restrict.force.state import ForcingState
+from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance, Model
-from restrict.optimum.cnf import encode
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.restriction import Restriction
 from restrict.task import Target, position_of
 
 SAT_LENGTH = 400
 """Beyond this length blocks are searched for without CNF."""
-RUN_LENGTH = 1500
-"""Up to this length witnesses are evaluated by ``model.run``, beyond by a run on demand from the target."""
 SMALL = 5
 """Blocks of up to this size are sought smallest first."""
 WIDTH, WORK = 3, 250_000
@@ -90,28 +88,38 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
     return instance, dict(zip((i for i in range(n) if i not in pinned), symbols, strict=True))
 
 
-def label_on(full: OnDemandState, position: int, changes: Mapping[int, int]) -> str:
-    """The label on the input that ``full`` holds, with changes: the abstract run with everything fixed.
+class Flips:
+    """One word (symbol indices by position), its ``label`` at a position, and which changes of it give another one.
 
-    Cost: the nodes that the target reads.
-
-    Args:
-        full: a state in which every token is fixed; its facts are those of this run afterwards, its tokens are as
-            before.
-        position: that of the output, 0..n - 1.
-        changes: symbol indices by position, laid over the input.
-
-    Returns:
-        The label (exact).
+    Cost of a question: the nodes that the output reads.
     """
-    before = {i: full.tokens[i] for i in changes}
-    full.tokens.update({i: (a,) for i, a in changes.items()})
-    full.facts.clear()
-    full.reads.clear()
-    full.trail.clear()
-    (value,) = full.values(full.instance.model.output.variable, position)
-    full.tokens.update(before)
-    return full.instance.label(value)
+
+    def __init__(self, runs: Looking, word: Cube, label: str | None = None) -> None:
+        self.runs, self.word = runs, word
+        self.input = np.empty(runs.instance.n, dtype=np.int64)
+        for cube in (runs.instance.pinned, word):
+            self.input[list(cube)] = list(cube.values())
+        self.label = runs.label_of(self.input) if label is None else label
+
+    def of(self, changes: Mapping[int, int]) -> bool:
+        """Whether the label on the word with changes is another one (exact)."""
+        word = self.input.copy()
+        for i, a in changes.items():
+            word[i] = a
+        return self.runs.label_of(word) != self.label
+
+    def minimal(self, changes: Cube) -> Cube:
+        """Changes of which none can be undone; first halves, then quarters, at last single ones are tried."""
+        size = (len(changes) + 1) // 2
+        while size:
+            places = sorted(changes)
+            for start in range(0, len(places), size):
+                part = set(places[start : start + size])
+                rest = {i: a for i, a in changes.items() if i not in part}
+                if rest and self.of(rest):
+                    changes = rest
+            size //= 2
+        return changes
 
 
 def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
@@ -167,34 +175,29 @@ def sensitivity(
     if position is None:
         raise UsageError("sensitivity is for one position, not for the target all")
     deadline = Deadline.after(the_time(time))
-    full = OnDemandState.of(instance, word)
-    label = label_on(full, position, {})
+    flips = Flips(Looking(instance, position), word)
     found: Iterator[Cube] | None = None
     if instance.n <= SAT_LENGTH:
-        try:
-            code = encode(instance, Restriction.of(instance), [position])
-            found = _by_sat(Oracle(code, position, deadline), word, label)
-        except ResourceLimit:
-            pass
+        with suppress(ResourceLimit):
+            found = _by_sat(Oracle.of(instance, position, deadline=deadline), word, flips.label)
     exhausted = found is not None
     blocks = []
     try:
-        for changes in found or _by_search(full, position, word, label, seed, deadline):
-            blocks.append(_checked(full, position, label, word, changes))  # noqa: PERF401 (those before a timeout count)
+        for changes in found or _by_search(flips, seed, deadline):
+            blocks.append(_checked(flips, changes))  # noqa: PERF401 (those before a timeout count)
     except OutOfTime:
         exhausted = False
-    return Sensitivity(label, tuple(blocks), exhausted)
+    return Sensitivity(flips.label, tuple(blocks), exhausted)
 
 
-def _checked(full: OnDemandState, position: int, label: str, word: Cube, changes: Cube) -> Block:
-    """Evaluate a block's witness again."""
-    alphabet, changed = full.instance.model.alphabet, word | changes
-    witness = tuple(alphabet[changed[i]] for i in sorted(changed))
-    short = full.instance.n <= RUN_LENGTH
-    seen = full.instance.model.run(witness).label(position) if short else label_on(full, position, changes)
-    if seen == label:
+def _checked(flips: Flips, changes: Cube) -> Block:
+    """Evaluate a block's witness again, by the model's own definition."""
+    instance, changed = flips.runs.instance, flips.word | changes
+    word = [changed[i] for i in sorted(changed)]
+    seen = OnDemandRun(instance, word).label(flips.runs.position)
+    if seen == flips.label:
         raise InternalError(f"the block {sorted(changes)} is not sensitive; please report the model")
-    return Block(tuple(sorted(changes)), seen, witness)
+    return Block(tuple(sorted(changes)), seen, tuple(instance.model.alphabet[a] for a in word))
 
 
 # ---------------------------------------------------------------- by SAT
@@ -226,33 +229,31 @@ def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
 # ---------------------------------------------------------------- by search
 
 
-def _by_search(
-    full: OnDemandState, position: int, word: Cube, label: str, seed: int, deadline: Deadline
-) -> Iterator[Cube]:
+def _by_search(flips: Flips, seed: int, deadline: Deadline) -> Iterator[Cube]:
     """Single changes of tokens that the target reads, then what forces another label."""
-    rng = np.random.default_rng(seed)
+    rng, word = np.random.default_rng(seed), flips.word
     used: set[int] = set()
-    label_on(full, position, {})
-    for i in sorted(full.read_tokens((full.instance.model.output.variable, position)) - set(full.instance.pinned)):
+    flips.runs.label_of(flips.input)
+    for i in sorted(flips.runs.tokens_read()):
         deadline.check()
-        for a in full.alphabet:
-            if a != word[i] and i not in used and label_on(full, position, {i: a}) != label:
+        for a in range(len(flips.runs.instance.model.alphabet)):
+            if a != word[i] and i not in used and flips.of({i: a}):
                 used.add(i)
                 yield {i: a}
-    while (found := _other_label(full, position, word, used, label, rng)) is not None:
+    while (found := _other_label(flips, used, rng)) is not None:
         deadline.check()
-        block = _minimal(full, position, found, label)
+        block = flips.minimal(found)
         used.update(block)
         yield block
 
 
-def _other_label(
-    full: OnDemandState, position: int, word: Cube, used: set[int], label: str, rng: np.random.Generator
-) -> Cube | None:
+def _other_label(flips: Flips, used: set[int], rng: np.random.Generator) -> Cube | None:
     """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
-    instance, name = full.instance, full.instance.model.output.variable
-    wanted = frozenset(v for v in range(instance.domains[name]) if instance.label(v) != label)
-    found = force(instance, Goal(name, position, wanted), {i: word[i] for i in used}, instance.n, rng)
+    instance, word = flips.runs.instance, flips.word
+    name = instance.model.output.variable
+    wanted = frozenset(v for v in range(instance.domains[name]) if instance.label(v) != flips.label)
+    goal = Goal(name, flips.runs.position, wanted)
+    found = force(instance, goal, {i: word[i] for i in used}, instance.n, rng)
     return None if found is None else {i: a for i, a in found.items() if a != word[i]}
 
 
@@ -287,12 +288,3 @@ def force(
     except OutOfBudget:
         return None
     return {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
-
-
-def _minimal(full: OnDemandState, position: int, changes: Cube, label: str) -> Cube:
-    """Undo every change without which the label is still another one."""
-    for i in sorted(changes):
-        rest = {j: a for j, a in changes.items() if j != i}
-        if label_on(full, position, rest) != label:
-            changes = rest
-    return changes

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from restrict.languages.dfa import Dfa
 from restrict.languages.regular import Regular, read_dfa
-from restrict.report.drawing import Drawing, Group, Shape
+from restrict.report.automaton_drawing import DRAWN, draw_dfa
 from restrict.report.page import Page, Section, word_copy
 from restrict.report.text import check_command
 from restrict.strictjson import Node
 from restrict.wording import counted
 
-DRAWN = 60
-"""Automata of more states are not drawn."""
 LISTED = 200
 """States whose transitions are listed."""
 
@@ -60,7 +56,8 @@ def dfa_sections(found: Regular) -> list[Section]:
 
 
 DRAWN_WORDS = (
-    "State 0 is the start; states with a green ring accept. One arrow stands for all symbols between two states."
+    "State 0 is the start; states with two rings accept. One arrow stands for all symbols between two states. "
+    "Where a symbol has no arrow, no word is accepted from there on."
 )
 
 
@@ -82,80 +79,6 @@ def shortest(dfa: Dfa) -> dict[bool, tuple[str, ...]]:
                 words[to] = (*words[state], symbol)
                 queue.append(to)
     return out
-
-
-def draw_dfa(dfa: Dfa) -> Drawing:
-    """An automaton on a circle.
-
-    ``dfa``: the automaton, of at most a few dozen states.
-    """
-    states = dfa.states
-    radius = max(100.0, states * 24 / math.pi) if states > 1 else 0.0
-    size = 2 * radius + 200
-    drawing = Drawing(size, size, f"automaton of {counted(states, 'state')}")
-    place = {
-        q: (
-            size / 2 - radius * math.cos(2 * math.pi * q / states),
-            size / 2 - radius * math.sin(2 * math.pi * q / states),
-        )
-        for q in range(states)
-    }
-    arrows: dict[tuple[int, int], list[str]] = {}
-    for q, row in enumerate(dfa.delta):
-        for symbol, to in zip(dfa.alphabet, row, strict=True):
-            arrows.setdefault((q, to), []).append(symbol)
-    lines, names = drawing.group(), drawing.group()
-    for (q, to), symbols in arrows.items():
-        text = " ".join(symbols) if len(" ".join(symbols)) < 18 else counted(len(symbols), "symbol")
-        _arrow(lines, names, place[q], place[to], (size / 2, size / 2), text)
-    nodes = drawing.group()
-    for q, (x, y) in place.items():
-        if q in dfa.accept:
-            nodes.shapes.append(Shape("circle", (x, y, 17), "accepting"))
-        nodes.shapes.append(Shape("circle", (x, y, 14), "free"))
-        nodes.shapes.append(Shape("text", (x, y + 4, 11), "label", str(q), "middle"))
-    x, y = place[0]
-    nodes.shapes.append(Shape("line", (x - 42, y, x - 19, y), "arrow"))
-    nodes.shapes.append(Shape("path", (x - 18, y, x - 26, y - 4, x - 26, y + 4), "box"))
-    return drawing
-
-
-def _arrow(
-    lines: Group, names: Group, a: tuple[float, float], b: tuple[float, float], centre: tuple[float, float], text: str
-) -> None:
-    """An arrow, bent to its left so that the one back does not lie on it; a loop points outwards."""
-    if a == b:
-        dx, dy = a[0] - centre[0], a[1] - centre[1]
-        far = math.hypot(dx, dy) or 1.0
-        ux, uy = (dx / far, dy / far) if dx or dy else (0.0, -1.0)
-        points = [
-            (a[0] + 17 * (ux * c - uy * s) * 1.0, a[1] + 17 * (uy * c + ux * s)) for c, s in ((0.87, -0.5), (0.87, 0.5))
-        ]
-        tips = [(x + 26 * ux, y + 26 * uy) for x, y in points]
-        path = [points[0], tips[0], tips[1], points[1]]
-        label = (a[0] + 56 * ux, a[1] + 56 * uy + 4)
-    else:
-        dx, dy = b[0] - a[0], b[1] - a[1]
-        far = math.hypot(dx, dy)
-        nx, ny = -dy / far, dx / far
-        bend = min(24.0, far / 6)
-        middle = ((a[0] + b[0]) / 2 + bend * nx, (a[1] + b[1]) / 2 + bend * ny)
-        path = [_toward(a, middle, 17), middle, _toward(b, middle, 19)]
-        label = (middle[0] + 8 * nx, middle[1] + 8 * ny + 4)
-    for (x, y), (u, v) in pairwise(path):
-        lines.shapes.append(Shape("line", (x, y, u, v), "arrow"))
-    (x, y), (u, v) = path[-2], path[-1]
-    far = math.hypot(u - x, v - y) or 1.0
-    ux, uy = (u - x) / far, (v - y) / far
-    tip = (u, v, u - 8 * ux + 4 * uy, v - 8 * uy - 4 * ux, u - 8 * ux - 4 * uy, v - 8 * uy + 4 * ux)
-    lines.shapes.append(Shape("path", tip, "box"))
-    names.shapes.append(Shape("text", (*label, 10), "quiet", text, "middle"))
-
-
-def _toward(a: tuple[float, float], b: tuple[float, float], distance: float) -> tuple[float, float]:
-    """A point at a distance from ``a`` on the way to ``b``."""
-    far = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
-    return a[0] + distance * (b[0] - a[0]) / far, a[1] + distance * (b[1] - a[1]) / far
 
 
 # ---------------------------------------------------------------- proofs for all lengths

@@ -7,7 +7,7 @@ for light and dark screens by style sheet, while a figure for a paper carries th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -65,9 +65,10 @@ LOOKS: dict[str, Look] = {
     "onfixed": Look("paper", "none"),
     "arrow": Look("none", "grey", 1.2),
     "accepting": Look("paper", "forced", 2.0),
+    **{f"range{c}": Look(c, "none") for c in ("head", "fixed", "first", "second", "forced", "needed")},
     **{f"rank{r}": Look("none", "head", width) for r, width in enumerate((4.5, 3.4, 2.5, 1.8, 1.2, 0.7))},
 }
-Kind = Literal["line", "rect", "circle", "text", "path"]
+Kind = Literal["line", "rect", "circle", "text", "path", "curve"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Shape:
 
     Attributes:
         kind: ``line`` (x1, y1, x2, y2), ``rect`` (x, y, width, height), ``circle`` (x, y, radius), ``text`` (x, y,
-            size) or ``path`` (x, y of its points, closed).
+            size), ``path`` (x, y of its points, closed) or ``curve`` (x, y of the four points of a cubic Bezier curve).
         at: these numbers, in points from the left and from the top.
         look: a name of :data:`LOOKS`.
         text: what a text says; for other shapes nothing.
@@ -90,6 +91,12 @@ class Shape:
     text: str = ""
     anchor: str = "start"
     key: int = -1
+
+    def moved(self, right: float, down: float) -> Shape:
+        """The shape elsewhere."""
+        points = len(self.at) if self.kind in ("line", "path", "curve") else 2
+        at = [x + (down if k % 2 else right) if k < points else x for k, x in enumerate(self.at)]
+        return replace(self, at=tuple(at))
 
 
 @dataclass
@@ -138,6 +145,8 @@ def _element(shape: Shape) -> str:
     if shape.kind == "path":
         points = "L".join(f"{x} {y}" for x, y in zip(a[::2], a[1::2], strict=True))
         return f'<path d="M{points}z"{tail}/>'
+    if shape.kind == "curve":
+        return f'<path d="M{a[0]} {a[1]}C{" ".join(a[2:])}"{tail}/>'
     anchor = "" if shape.anchor == "start" else f' text-anchor="{shape.anchor}"'
     return f'<text x="{a[0]}" y="{a[1]}" font-size="{a[2]}"{anchor}{tail}>{escape(shape.text)}</text>'
 
@@ -238,6 +247,7 @@ def _patch(axes: object, shape: Shape, order: int) -> None:
     from typing import Any
 
     from matplotlib import patches
+    from matplotlib.path import Path as MplPath
 
     to: Any = axes
     look = LOOKS[shape.look]
@@ -256,6 +266,9 @@ def _patch(axes: object, shape: Shape, order: int) -> None:
         to.add_patch(patches.Rectangle((a[0], a[1]), a[2], a[3], **kind))
     elif shape.kind == "circle":
         to.add_patch(patches.Circle((a[0], a[1]), a[2], **kind))
+    elif shape.kind == "curve":
+        line = MplPath(list(zip(a[::2], a[1::2], strict=True)), [MplPath.MOVETO, *[MplPath.CURVE4] * 3])
+        to.add_patch(patches.PathPatch(line, **kind))
     else:
         points = list(zip(a[::2], a[1::2], strict=True))
         to.add_patch(patches.Polygon(points, closed=shape.kind == "path", **kind))

@@ -17,7 +17,7 @@ from restrict.report.picture import Axis, Picture, inputs_track
 from restrict.report.scene import scene
 from restrict.report.text import fixed_list
 from restrict.restriction import Restriction
-from restrict.soft.claim import SoftCertificate
+from restrict.soft.restriction.claim import SoftCertificate
 from restrict.strictjson import Node
 
 CURVES = (("layerwise", "firstline", "(b) layer by layer, certified bound"),

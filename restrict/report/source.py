@@ -28,7 +28,9 @@ from restrict.report.sweep_page import is_sweep, sweep_page
 from restrict.strictjson import Node, parse
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
-KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT)
+VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
+"""On one layer, on two."""
+KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT, *VERDICTS)
 DRAWN = (CERTIFICATE, REFUTATION, BOUND, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
 Checked = Callable[[Model, Any], str | None]
@@ -38,8 +40,9 @@ Checked = Callable[[Model, Any], str | None]
 def page_of(path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False) -> Page:
     """The report of a file.
 
-    ``path``: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-    rows of a sweep, the output of `restrict soft influence --json`, or a folder with the certificates of a front.
+    ``path``: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate,
+    a verdict on a trained model, the rows of a sweep, the output of `restrict soft influence --json`, or a folder with
+    the certificates of a front.
     ``model``: the model, as on the command line; by default the built-in model or generator that the file names.
     """
     if path.is_dir():
@@ -64,6 +67,10 @@ def document_page(
 ) -> Page:
     """The report of a proof that has been parsed."""
     kind = root.value.get("format") if isinstance(root.value, dict) else None
+    if kind in VERDICTS:
+        from restrict.report.verdict_page import verdict_page
+
+        return verdict_page(root.value, path, model)
     given = None if model is None else load(model)
     with naming(path):
         if kind == AUTOMATON:

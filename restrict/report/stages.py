@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from restrict.arguments import SEEDS, the_share
 from restrict.certificate.outline import Outline
-from restrict.depth_reduction.lemma4 import Reduction
+from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.errors import UsageError
 from restrict.model.program import Model

@@ -14,7 +14,7 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.model.program import Head, Instance, mentions
 from restrict.rows.row import Row
-from restrict.rows.values import CONSTANT, Values
+from restrict.rows.values import Values, unrestricted
 
 Pair = tuple[int, int]
 """A position and a key value."""
@@ -102,7 +102,7 @@ class RowStore:
     def __init__(self, instance: Instance, pinned: Mapping[int, tuple[int, ...]]) -> None:
         self.instance, self.pinned = instance, pinned
         self._lists: dict[tuple[str, int, int], RowList] = {}
-        self._keys: dict[str, Values] = {}
+        self._keys: dict[str | None, Values] = {}
 
     def of(self, head: Head, i: int, u: int) -> RowList:
         """The list of a row; positions that see half of the word or more share it if the score does not mention ``i``.
@@ -117,19 +117,8 @@ class RowStore:
             row.own = (-1, -1)
             if shared:
                 row.first, row.stop = 0, self.instance.n
-            self._lists[slot] = RowList(row, self._key_values(self.instance.key(head)))
+            key = self.instance.key(head)
+            if key not in self._keys:
+                self._keys[key] = unrestricted(self.instance, key, self.pinned)
+            self._lists[slot] = RowList(row, self._keys[key])
         return self._lists[slot]
-
-    def _key_values(self, key: str | None) -> Values:
-        """What a key may be where nothing but the pinned tokens is known."""
-        if key is None:
-            return CONSTANT
-        if key not in self._keys:
-            if key == "token":
-                self._keys[key] = Values.make(len(self.instance.model.alphabet), self.pinned)
-            else:
-                every = (
-                    Values.own(self.instance.n) if key == "position" else Values.make(self.instance.domains[key], {})
-                )
-                self._keys[key] = every
-        return self._keys[key]

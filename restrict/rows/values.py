@@ -13,6 +13,7 @@ import numpy as np
 
 from restrict.arrays import I64, offsets, take_rows
 from restrict.kernels.scan_hash import KeyValues
+from restrict.model.program import Instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +62,15 @@ class Values:
 
 CONSTANT = Values.make(1, {})
 """The dummy key of a score that does not mention one."""
+
+
+def unrestricted(instance: Instance, name: str | None, tokens: Mapping[int, tuple[int, ...]] | None = None) -> Values:
+    """V of a key where nothing is known but the tokens at some positions: by default the markers."""
+    if name is None:
+        return CONSTANT
+    if name == "position":
+        return Values.own(instance.n)
+    if name == "token":
+        pinned = {i: (value,) for i, value in instance.pinned.items()} if tokens is None else tokens
+        return Values.make(len(instance.model.alphabet), pinned)
+    return Values.make(instance.domains[name], {})

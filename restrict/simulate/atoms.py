@@ -19,14 +19,14 @@ from math import lcm
 
 import numpy as np
 
-from restrict.all_lengths.forms import Declined, analyse, wave
+from restrict.all_lengths.forms import Declined, analyse
 from restrict.all_lengths.within import within
 from restrict.arrays import I64
 from restrict.errors import ModelError
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.expr_parser import SIGNS
 from restrict.model.rules import evaluate
-from restrict.soft.terms import MAX_TEXT, Term
+from restrict.soft.models.terms import MAX_TEXT, Term
 
 MOST_LENGTHS = 200
 """Classes are collected at the shorter lengths up to this many; atoms that need more count as growing."""
@@ -132,10 +132,10 @@ def reach(atoms: Sequence[Expr]) -> int | None:
     threshold, period = 1, 1
     for atom in atoms:
         try:
-            form = wave(analyse(within(atom)))
+            form = analyse(within(atom))
         except Declined:
             return None
-        if not form.finite or form.reach:
+        if any(form.slope) or form.reach:
             return None
         threshold, period = max(threshold, form.threshold), lcm(period, form.period)
     needed = 2 * (threshold + period) + period

@@ -26,8 +26,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from restrict.soft.model import MAX_N
-from restrict.soft.terms import down, up
+from restrict.soft.models.model import MAX_N
+from restrict.soft.models.terms import down, up
 
 UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
 """Unit roundoff by the name of the type."""

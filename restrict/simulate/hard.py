@@ -31,7 +31,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from restrict.all_lengths.forms import Declined, Linear, analyse
+from restrict.all_lengths.forms import Declined, analyse
 from restrict.arrays import I64
 from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.expr import Expr, bind, const, name, substitute, table
@@ -44,8 +44,8 @@ from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
 from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
-from restrict.soft.model import SoftOutput
-from restrict.soft.terms import Term, up
+from restrict.soft.models.model import SoftOutput
+from restrict.soft.models.terms import Term, up
 
 MAX_UNITS = 2**14
 """Units of one map."""
@@ -263,11 +263,11 @@ class _Compiler:
         expr = substitute(expr, known)
         if expr.names <= {"i", "j", "n"} and "j" in expr.names:
             try:
-                form = analyse(expr)
+                line = analyse(expr).line
             except Declined:
                 return expr, head.ties
-            if isinstance(form, Linear) and form.j:
-                return const(0), "right" if form.j > 0 else "left"
+            if line and line.j:
+                return const(0), "right" if line.j > 0 else "left"
         return expr, head.ties
 
     def _ranks(self, expr: Expr, left: Classes, right: Classes, sizes: tuple[int, int], lengths: list[int]) -> I64:

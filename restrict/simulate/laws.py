@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.errors import ModelError, UsageError, quote
-from restrict.soft.evaluate import activations
-from restrict.soft.model import Floats, SoftHead, SoftLayer, SoftModel, visible
-from restrict.soft.terms import Term
+from restrict.soft.models.evaluate import activations
+from restrict.soft.models.model import Floats, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.terms import Term
 
 Law = Literal["leftmost", "rightmost", "average", "softmax"]
 LAWS: tuple[Law, ...] = ("leftmost", "rightmost", "average", "softmax")

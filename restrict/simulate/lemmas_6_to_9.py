@@ -27,7 +27,7 @@ Our own, not in the paper: the share ``m / (1 + m)`` in place of ``m``, the gene
 constants of the decoder's tie-breaking.
 
 Every function takes ``gap`` and ``scale`` as lower bounds on the true ones and returns a number that is not below the
-exact one, under the assumption on the C library of :mod:`restrict.soft.terms`.
+exact one, under the assumption on the C library of :mod:`restrict.soft.models.terms`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ import numpy as np
 
 from restrict.errors import UsageError
 from restrict.simulate.floating import share
-from restrict.soft.model import Floats, SoftFeedForward
-from restrict.soft.terms import LIBRARY_ULPS, down, up
+from restrict.soft.models.model import Floats, SoftFeedForward
+from restrict.soft.models.terms import LIBRARY_ULPS, down, up
 
 Real = float | Fraction | int
 Sides = Literal[1, 2]

@@ -13,9 +13,9 @@ import numpy as np
 from restrict.arrays import I64
 from restrict.model.trace import Batch, run_batch
 from restrict.simulate.report import Compiled
-from restrict.soft.evaluate import Real, activations, labels
-from restrict.soft.model import SoftModel
-from restrict.soft.terms import Term
+from restrict.soft.models.evaluate import Real, activations, labels
+from restrict.soft.models.model import SoftModel
+from restrict.soft.models.terms import Term
 
 EXHAUSTIVE = 4096
 """Words that are all tried; above this many, samples are drawn."""

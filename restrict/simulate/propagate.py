@@ -18,7 +18,7 @@ import numpy as np
 
 from restrict.errors import NotEstablished
 from restrict.simulate.floating import average_error
-from restrict.soft.model import Floats, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, SoftHead, SoftLayer, SoftModel
 
 SLACK = 1 + 2.0**-30
 """More than the rounding of a sum of up to a million non-negative products."""

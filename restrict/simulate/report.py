@@ -9,8 +9,8 @@ from fractions import Fraction
 from restrict.model.program import Model
 from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
 from restrict.simulate.stream import Block
-from restrict.soft.model import SoftModel
-from restrict.soft.terms import Term
+from restrict.soft.models.model import SoftModel
+from restrict.soft.models.terms import Term
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, blown, devi
 from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
 from restrict.simulate.propagate import logits_error, refuse
 from restrict.simulate.report import Compiled, HeadReport
-from restrict.soft.model import SoftModel
-from restrict.soft.terms import Span, up
+from restrict.soft.models.model import SoftModel
+from restrict.soft.models.terms import Span, up
 
 
 def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) -> float:

@@ -16,12 +16,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.errors import ModelError, ResourceLimit
-from restrict.soft.model import Floats, Mask, Positions, SoftFeedForward, SoftHead, SoftLayer, SoftModel, SoftOutput
-from restrict.soft.terms import Term
+from restrict.soft.models.model import (
+    Floats,
+    Mask,
+    Positions,
+    SoftFeedForward,
+    SoftHead,
+    SoftLayer,
+    SoftModel,
+    SoftOutput,
+)
+from restrict.soft.models.terms import Term
 
 Row = Mapping[int, float]
 """A sparse row: the weight of each dimension."""
-MAX_LAYERS = 256
+MAX_LAYERS, MAX_HEADS = 256, 256
 MAX_ENTRIES = 2**26
 """Entries of one matrix."""
 
@@ -53,6 +62,7 @@ class HeadRows:
     target: Block
     mask: Mask
     scale: Term
+    value_bias: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -117,9 +127,18 @@ class Stream:
             self._layers.append(_Layer())
         return self._layers[time]
 
-    def head(self, time: int, head: HeadRows) -> None:
-        """Put a head into a layer."""
-        self._layer(time).heads.append(head)
+    @property
+    def depth(self) -> int:
+        """How many layers there are."""
+        return len(self._layers)
+
+    def head(self, time: int, head: HeadRows) -> int:
+        """Put a head into a layer; its number there."""
+        heads = self._layer(time).heads
+        if len(heads) == MAX_HEADS:
+            raise ResourceLimit(f"a layer of the softmax model would have more than {MAX_HEADS} heads")
+        heads.append(head)
+        return len(heads) - 1
 
     def unit(self, time: int, unit: Unit) -> None:
         """Put a ReLU unit into a layer."""
@@ -178,7 +197,7 @@ class Stream:
             output=outputs,
             query_bias=np.array(head.query_bias, dtype=np.float64),
             key_bias=np.array(head.key_bias, dtype=np.float64),
-            value_bias=np.zeros(size),
+            value_bias=np.array(head.value_bias or [0.0] * size, dtype=np.float64),
             mask=head.mask,
             scale=head.scale,
         )

@@ -33,8 +33,8 @@ from restrict.simulate.floating import longest, share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
 from restrict.simulate.lemmas_6_to_9 import exp_above, low_float
 from restrict.simulate.propagate import SLACK, logits_error, refuse
-from restrict.soft.model import SoftHead, SoftModel, visible
-from restrict.soft.terms import Term, down, up
+from restrict.soft.models.model import SoftHead, SoftModel, visible
+from restrict.soft.models.terms import Term, down, up
 
 MAX_SCALE = 1e300
 

@@ -5,7 +5,7 @@ temperatures are those of the length. The file is safetensors with the module's 
 structure as JSON; it is made without PyTorch, and loading it never runs code from it. PyTorch is imported in the
 functions that need it, and is not a dependency.
 
-Invariant: the module computes what :func:`restrict.soft.evaluate.logits` computes at every position, up to the order of
+Invariant: the module computes what :func:`.evaluate.logits` computes at every position, up to the order of
 summation.
 """
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.files import read_bytes, write_bytes
-from restrict.soft.model import SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.model import SoftHead, SoftLayer, SoftModel, visible
 
 FORMAT = "restrict-torch/1"
 KINDS = ("float32", "float64")
@@ -194,7 +194,7 @@ def _linear(arrays: Arrays, name: str) -> Any:
 
 
 def _averaged(scores: Any, values: Any) -> Any:
-    """Values weighted by softmax, as :func:`restrict.soft.evaluate.averaged`: the division comes after the sum."""
+    """Values weighted by softmax, as :func:`.evaluate.averaged`: the division comes after the sum."""
     import torch
 
     top = scores.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)

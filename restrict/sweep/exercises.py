@@ -108,8 +108,8 @@ def _refuted() -> None:
 
 def _soft() -> None:
     """How far one symbol can move the output of a softmax model."""
-    from restrict.soft.influence import influence
-    from restrict.soft.source import load
+    from restrict.soft.influence.influence import influence
+    from restrict.soft.models.source import load
 
     influence(load("random:layers=1,seed=1"), 16)
 

@@ -15,8 +15,9 @@ from restrict.model.fileformat import dumps
 from tests import generator, length_claims, length_mutations
 from tests.fuzzing.at_all_lengths import judge
 from tests.fuzzing.certificates import MODEL_OPERATORS
-from tests.fuzzing.changes import mutant, pick
+from tests.fuzzing.changes import mutant
 from tests.fuzzing.kinds import Document, Kind, Operator, Trial, sealed
+from tests.fuzzing.operators import pick
 from tests.length_claims import Subject
 
 LARGEST = 6_000

@@ -12,6 +12,7 @@ from typing import Any
 from numpy.random import Generator
 
 from tests.fuzzing.kinds import Document, Operator, Trial, sealed
+from tests.fuzzing.operators import pick
 
 NUMBERS = (0, 1, -1, 2, 3, 63, 64, 65, 1000, 65536, 10**6, 10**8, 10**8 + 1, 2**31, 2**62, 2**63 - 1, -(2**63), 2**63)
 WORDS = ["n", "i", "j", "q", "k", "token", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
@@ -21,11 +22,6 @@ ATOMS: tuple[Any, ...] = (
 )
 PIECES = (b"[", b"]", b"{", b"}", b'"', b",", b":", b"-", b"0", b"9" * 30, b"1e9", b"null", b"\\", b"\xff", b"(", b"%")
 KEYS = ("x", "split", "cases", "labels", "accept", "when", "default", "mask", "never", "others", "right", "position")
-
-
-def pick(rng: Generator, options: Sequence[Any]) -> Any:
-    """One of the options."""
-    return options[int(rng.integers(len(options)))]
 
 
 def spots(document: Any) -> list[tuple[Any, Any]]:
@@ -64,15 +60,25 @@ def restructure(rng: Generator, document: Any) -> None:
         part[pick(rng, KEYS)] = pick(rng, NUMBERS)
 
 
+def places(document: Any) -> list[tuple[Any, Any]]:
+    """Every list and every integer, by its container and its key there."""
+    return [(part, key) for part, key in spots(document) if isinstance(part[key], int | list)]
+
+
 def nudge(rng: Generator, document: Any) -> None:
-    """A small change that mostly stays well-formed: a number off by one, an entry dropped, doubled or exchanged."""
-    places = [(part, key) for part, key in spots(document) if isinstance(part[key], int | list)]
-    if not places:
-        return
-    part, key = pick(rng, places)
+    """A small change that mostly stays well-formed, somewhere in a document."""
+    if found := places(document):
+        nudged(rng, *pick(rng, found))
+
+
+def nudged(rng: Generator, part: Any, key: Any) -> None:
+    """A number off by one, a list with an entry dropped, doubled or exchanged, or an object with two exchanged."""
     value = part[key]
     if isinstance(value, int):
         part[key] = value + pick(rng, (-1, 1, 2)) if rng.random() < 0.8 else int(rng.integers(4))
+    elif isinstance(value, dict):
+        first, second = pick(rng, value), pick(rng, value)
+        value[first], value[second] = value[second], value[first]
     elif value:
         i, j, how = int(rng.integers(len(value))), int(rng.integers(len(value))), int(rng.integers(3))
         if how == 0:

@@ -10,9 +10,10 @@ from numpy.random import Generator
 from tests import naive
 from tests.fuzzing import certificates
 from tests.fuzzing.at_one_length import consistent, errors, judged, member, singles, subject, true_refutation
-from tests.fuzzing.changes import mutant, pick
+from tests.fuzzing.changes import mutant
 from tests.fuzzing.kinds import Document, Kind, Operator, Trial, sealed
 from tests.fuzzing.meaning import Meaning, Word
+from tests.fuzzing.operators import pick
 
 NAMES = ("parity", "majority", "anbn", "palindromes", "dyck", "shuffle-dyck")
 

@@ -13,8 +13,9 @@ from numpy.random import Generator
 from restrict.soft.trained import verdict as search
 from restrict.soft.trained.decide import verify_trained
 from tests import verdict_cases
-from tests.fuzzing.changes import bytes_changed, nudge, pick, restructure
+from tests.fuzzing.changes import bytes_changed, nudge, restructure
 from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
+from tests.fuzzing.operators import pick
 
 N = 3
 READ_AS = (
@@ -25,9 +26,9 @@ READ_AS = (
 
 def original(rng: Generator) -> Trial:
     """A random model with a claim about a random language that the engine proves; half of them with axes of their own
-    for every case."""
+    for every case, and a third have two layers."""
     while True:
-        model, naive = verdict_cases.random_checkpoint(rng)
+        model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         with patch.multiple(search, **own):
             found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), N, seconds=5)

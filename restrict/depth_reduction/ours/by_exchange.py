@@ -1,6 +1,6 @@
 """Theorem 1 by exchange: every layer captured on the real objective, how many inputs each position depends on.
 
-Each layer is captured (:mod:`restrict.depth_reduction.capture`) with a part of the inputs that may be fixed, then
+Each layer is captured (:mod:`restrict.depth_reduction.ours.capture`) with a part of the inputs that may be fixed, then
 collapsed. In the layers below the last one the aim is many constant and cheap activations, since the next layer's heads
 are captured with these. How the inputs are split over the layers, and which objective each layer has, is chosen by
 measuring candidates, at a shorter length where the model is defined there.
@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from restrict.arguments import least_free
-from restrict.depth_reduction.candidates import MEASURE_AT, Setup, Worth, least, shortened, worth
-from restrict.depth_reduction.capture import LayerObjective, capture
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.layers import collapsed
-from restrict.model.shipped import Shipped
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.layers import collapsed
+from restrict.depth_reduction.candidates import MEASURE_AT, least, shortened
+from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.restriction import Restriction
 from restrict.task import Task
 
@@ -112,12 +110,12 @@ def schedules(layers: int) -> Iterator[LayerSchedule]:
             yield LayerSchedule((*shares, 1.0), (*(below for _ in shares), last))
 
 
-def choose_schedule(task: Task, free: float) -> LayerSchedule:
+def choose_schedule(task: Task, budget: int) -> LayerSchedule:
     """The schedule with the least maximum of dependencies, measured at a shorter length where one is defined.
 
     Args:
         task: its instance, seed, deadline and progress.
-        free: the fraction of the positions that stays free.
+        budget: how many inputs may be fixed.
 
     Returns:
         One of :func:`schedules`.
@@ -131,24 +129,9 @@ def choose_schedule(task: Task, free: float) -> LayerSchedule:
         return candidates[0]
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
         return candidates[DEFAULT]
-    positions = short.n - len(short.pinned)
-    trial = Setup(Shipped(short), positions - least_free(positions, free), task.seed, task.deadline)
-    return least(task, measured_schedule, trial, candidates, "schedule") or candidates[DEFAULT]
+    return least(task, schedule_run, budget, candidates, "schedule", seed=task.seed) or candidates[DEFAULT]
 
 
-def measured_schedule(trial: Setup, schedule: LayerSchedule) -> Worth:
-    """The worth of a schedule, measured here or in another process.
-
-    Args:
-        trial: what it is measured with.
-        schedule: the candidate.
-
-    Returns:
-        The greatest and the mean number of inputs that a label depends on. Cost: one run of all layers.
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
-    """
-    task = trial.task()
-    found = by_exchange(task, CTransformer.of_model(task.instance), schedule, trial.budget, trial.seed)
-    return worth(collapsed(task.instance, found.restriction)[-1].output_depends())
+def schedule_run(task: Task, start: CTransformer, schedule: LayerSchedule, budget: int, seed: int) -> CTransformer:
+    """A run with a schedule."""
+    return collapsed(task.instance, by_exchange(task, start, schedule, budget, seed).restriction)[-1]

@@ -136,7 +136,7 @@ class Exchange:
         rows = self.rows
         self.arrays = rows.arrays
         groups = len(self.arrays.group_ptr) - 1
-        self.search = kernels.Search(
+        self.search = kernels.ExchangeState(
             np.zeros(rows.inputs * rows.symbols, np.int64), np.zeros((3, rows.count), np.int64),
             np.zeros(groups, np.int64), np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1),
             np.full(rows.inputs, -1000), np.zeros(3, np.int64),

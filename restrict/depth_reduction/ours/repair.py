@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.arrays import FREE_INPUT
-from restrict.depth_reduction.activations import unpacked
-from restrict.depth_reduction.ctransformer import CTransformer
-from restrict.depth_reduction.layers import collapsed
+from restrict.depth_reduction.c_transformer.activations import unpacked
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.restriction import Restriction
 from restrict.task import Task
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from restrict.simulate.floating import SAFE, UNITS, longest
 from restrict.simulate.formulas.bounds import Bound
-from restrict.soft.model import SoftModel
+from restrict.soft.models.model import SoftModel
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from restrict.simulate.formulas.budget import Budget, HeadRecord
 from restrict.simulate.formulas.network import Network, Value
 from restrict.simulate.formulas.patterns import How, Patterns, Result
 from restrict.simulate.formulas.theorems import theorem
-from restrict.soft.model import Mask, Place, SoftModel
+from restrict.soft.models.model import Mask, Place, SoftModel
 
 MAX_LABEL = 60
 PLACES: tuple[Place, ...] = ("last", "first", "every")

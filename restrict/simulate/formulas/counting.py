@@ -25,7 +25,7 @@ from restrict.simulate.formulas import gates
 from restrict.simulate.formulas.network import Value
 from restrict.simulate.formulas.patterns import Patterns, Result
 from restrict.simulate.formulas.terms import predicate_term
-from restrict.soft.model import Mask
+from restrict.soft.models.model import Mask
 
 Record = Callable[[Result], Value]
 """Notes a head's place and bound, and gives its coordinate."""

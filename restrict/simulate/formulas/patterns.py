@@ -34,7 +34,7 @@ from typing import Literal, NamedTuple
 from restrict.simulate.formulas.bounds import Bound, Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.gates import TRUE
 from restrict.simulate.formulas.network import Attention, Network, Value
-from restrict.soft.model import Mask
+from restrict.soft.models.model import Mask
 
 How = Literal["temperature", "positions"]
 HOWS: tuple[How, ...] = ("temperature", "positions")

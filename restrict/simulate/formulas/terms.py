@@ -6,7 +6,7 @@ from restrict.errors import UsageError, quote
 from restrict.logic.counting import parsed
 from restrict.model.expr import Expr
 from restrict.model.expr_parser import COMPARED, SIGNS
-from restrict.soft.terms import MAX_TEXT
+from restrict.soft.models.terms import MAX_TEXT
 
 _LOGICAL = ("and", "or", "not")
 

@@ -13,7 +13,7 @@ from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import MAX_WORDS, all_words
 from restrict.simulate.formulas.compiler import Compiled
 from restrict.simulate.formulas.network import Value
-from restrict.soft import evaluate
+from restrict.soft.models import evaluate
 
 _BATCH = 2**10
 DTYPES: dict[str, type] = {"float64": np.float64, "float32": np.float32}

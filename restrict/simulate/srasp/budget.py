@@ -31,7 +31,7 @@ from restrict.errors import UsageError
 from restrict.simulate.floating import SLACK, UNITS, longest, noise, share
 from restrict.simulate.formulas.bounds import fall, lookup_falls, moved, steps
 from restrict.simulate.theorem26 import Sharpness, by_softmax, least_scale
-from restrict.soft.model import SoftModel
+from restrict.soft.models.model import SoftModel
 
 Weights = tuple[tuple[int, float], ...]
 """Dimensions, each with the largest factor by which its error counts."""

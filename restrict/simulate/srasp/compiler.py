@@ -47,8 +47,8 @@ from restrict.simulate.srasp.score import holds, leaves, split
 from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
 from restrict.simulate.stream import HeadRows, Stream, Unit
 from restrict.simulate.theorem26 import grows
-from restrict.soft.model import SoftModel, SoftOutput
-from restrict.soft.terms import Term
+from restrict.soft.models.model import SoftModel, SoftOutput
+from restrict.soft.models.terms import Term
 
 MARKER = "<s>"
 MAX_LEAVES = 10

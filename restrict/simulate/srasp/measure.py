@@ -11,8 +11,8 @@ from restrict.errors import UsageError
 from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.syntax import Program
-from restrict.soft.evaluate import Real, activations
-from restrict.soft.model import SoftModel
+from restrict.soft.models.evaluate import Real, activations
+from restrict.soft.models.model import SoftModel
 
 
 def measure(

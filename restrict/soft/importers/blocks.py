@@ -12,7 +12,7 @@ from restrict.errors import ModelError, UsageError, quote
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices, Origin
 from restrict.soft.importers.vocabulary import Vocabulary, vocabulary
-from restrict.soft.model import (
+from restrict.soft.models.model import (
     Activation,
     Floats,
     LayerNorm,
@@ -25,7 +25,7 @@ from restrict.soft.model import (
     SoftModel,
     SoftOutput,
 )
-from restrict.soft.terms import Term
+from restrict.soft.models.terms import Term
 
 Kind = Literal["softmax", "sign", "signs"]
 PLACES: tuple[Place, ...] = ("last", "first", "every")

@@ -18,11 +18,11 @@ import numpy as np
 
 from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError, quote
 from restrict.files import read_bytes
-from restrict.soft import evaluate
 from restrict.soft.importers.config import read_object
 from restrict.soft.importers.read import Imported, import_weights
 from restrict.soft.importers.settings import Options
-from restrict.soft.model import Floats
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats
 
 TOLERANCE = 1e-5
 """Of the largest recorded logit: some hundred roundings of float32."""

@@ -20,8 +20,8 @@ from restrict.soft.importers.blocks import (
 )
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.model import Activation, Floats, SoftLayer, SoftModel
-from restrict.soft.terms import Term
+from restrict.soft.models.model import Activation, Floats, SoftLayer, SoftModel
+from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
 BUFFER = re.compile(r".*\.attn\.(bias|masked_bias)|blocks\.\d+\.attn\.(mask|IGNORE)")

@@ -11,8 +11,8 @@ import numpy as np
 
 from restrict.errors import ModelError, quote
 from restrict.files import read_bytes
-from restrict.soft.format import Tensors
-from restrict.soft.model import Floats
+from restrict.soft.models.format import Tensors
+from restrict.soft.models.model import Floats
 
 Arrays = Mapping[str, Any]
 

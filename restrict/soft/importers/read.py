@@ -16,7 +16,7 @@ from restrict.soft.importers.named import Arrays, Named, read_arrays
 from restrict.soft.importers.settings import Choices, Options, Setting
 from restrict.soft.importers.torch_encoder import torch_encoder
 from restrict.soft.importers.transformer_lens import transformer_lens
-from restrict.soft.model import Activation, Place, SoftModel
+from restrict.soft.models.model import Activation, Place, SoftModel
 
 LAYOUTS: dict[str, tuple[Callable[[Named, Choices, str], SoftModel], str, str]] = {
     "gpt2": (gpt2, r"(?:.*\.)?h\.\d+\.attn\.c_attn\.weight", "GPT-2's names"),

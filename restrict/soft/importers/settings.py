@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restrict.errors import ModelError, UsageError, quote
-from restrict.soft.model import Activation, Place
+from restrict.soft.models.model import Activation, Place
 
 Origin = Literal["given", "config", "weights", "assumed"]
 """``given``: by the caller. ``config``: by the configuration. ``weights``: read off names, shapes or values."""

@@ -16,8 +16,8 @@ from restrict.errors import ModelError
 from restrict.soft.importers.blocks import Parts, assembled, final_norm, heads_of, layers_named, mlp, norm_of, usual
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.model import Activation, Floats, Mask, SoftLayer, SoftModel
-from restrict.soft.terms import Term
+from restrict.soft.models.model import Activation, Floats, Mask, SoftLayer, SoftModel
+from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?:(?P<prefix>.*)\.)?layers\.(?P<layer>\d{1,4})\.self_attn\.in_proj_weight")
 ROLES = {

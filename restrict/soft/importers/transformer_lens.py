@@ -15,8 +15,8 @@ from restrict.errors import ModelError, UsageError, quote
 from restrict.soft.importers.blocks import Parts, assembled, layers_named, learned, mlp
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.model import Activation, Floats, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
-from restrict.soft.terms import Term
+from restrict.soft.models.model import Activation, Floats, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)blocks\.(?P<layer>\d{1,4})\.attn\.W_Q")
 Kind = Literal["LN", "LNPre", "none"]

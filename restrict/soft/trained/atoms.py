@@ -32,11 +32,12 @@ class Atoms:
     """Tables of one layer up to length ``n``.
 
     Args:
-        model: a checkpoint of one layer with a start token.
+        model: a checkpoint with a start token; the tables are those of its first layer.
         n: the greatest length.
+        least: directions in which no value is farther from the mean than this are left to the remainder.
     """
 
-    def __init__(self, model: Trained, n: int) -> None:
+    def __init__(self, model: Trained, n: int, least: float = LEAST) -> None:
         if model.bos is None:
             raise UsageError(f"{model.name} has no start token; verdicts are about models with one")
         if model.longest is not None and n > model.longest:
@@ -56,7 +57,7 @@ class Atoms:
         self.q, self.k = q / math.sqrt(d // heads), k
         self.v: Array = np.einsum("jshk,hkd->hjsd", v, out)
         self.bias = layer.projection.bias
-        self.n, self.heads = n, heads
+        self.n, self.heads, self.least = n, heads, least
         self.bases = [self._basis(self.v[h]) for h in range(heads)]
 
     def _basis(self, v: Array) -> Basis:
@@ -64,7 +65,7 @@ class Atoms:
         mean = flat.mean(0)
         _, _, rows = np.linalg.svd(flat - np.round(mean * UNIT) / UNIT, full_matrices=False)
         reach = np.abs((flat - mean) @ rows.T).max(0)
-        return basis_of(v, mean, rows[reach > LEAST])
+        return basis_of(v, mean, rows[reach > self.least])
 
     def weights(self, h: int, i: int, a: int) -> Array:
         """The weights of all symbols up to a position, the largest 1.

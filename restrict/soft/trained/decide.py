@@ -19,13 +19,18 @@ from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
-FORMAT = "restrict-soft-verdict/1"
+FORMAT, LAYERED = "restrict-soft-verdict/1", "restrict-soft-verdict/2"
+"""Of one layer, and of several."""
 MANY = 60
 """Open cases after which the search gives up."""
+MOST_LAYERS = 16
+FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
+"""Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 MEMORIES = 3
 """Memories, one upon the other."""
 RUN = 6
@@ -83,6 +88,7 @@ class Verdict(Certified):
     memory: tuple[str, ...]
     seconds: float
     stopped: str | None = None
+    frames: list[list[Basis]] = field(default_factory=list, repr=False)
 
     @property
     def proves(self) -> bool:
@@ -115,7 +121,7 @@ class Verdict(Certified):
             An object of integers and texts.
         """
         found: dict[str, Any] = {
-            "format": FORMAT,
+            "format": FORMAT if len(self.model.layers) == 1 else LAYERED,
             "model": model_document(self.model),
             "n": self.n,
             "upto": self.upto,
@@ -127,7 +133,10 @@ class Verdict(Certified):
         if len(used) > 1:
             found["turned"] = [basis_document(self.bases[number]) for number in used[1:]]
         numbers = {number: place for place, number in enumerate(used)}
-        found["cases"] = [case_document(case, numbers) for case in cases]
+        if len(self.model.layers) == 1:
+            found["cases"] = [case_document(case, numbers) for case in cases]
+        else:
+            found |= layered_document(cases, numbers, self.frames)
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
@@ -185,15 +194,15 @@ def model_document(model: Trained) -> dict[str, Any]:
     Raises:
         ModelError: it is none that a verdict can be about.
     """
-    if len(model.layers) != 1:
-        raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about models of one layer")
     if model.activation not in ("gelu_new", "relu"):
         raise ModelError(f"{model.name} has the activation {model.activation}; verdicts know gelu_new and relu")
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
     if model.final is None:
         raise ModelError(f"{model.name} has no final LayerNorm, which verdicts need")
-    return {
+    if len(model.layers) > MOST_LAYERS:
+        raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about at most {MOST_LAYERS}")
+    return ({} if len(model.layers) == 1 else {"layers": len(model.layers)}) | {
         "name": model.name,
         "sha256": model.sha256,
         "heads": model.heads,
@@ -247,7 +256,7 @@ class _State:
     """The cases of one graph: the first ``done`` of them are decided or open."""
 
     graph: Graph
-    search: Search
+    search: Search | Second
     keys: list[Key]
     memory: tuple[str, ...] = ()
     found: list[Case] = field(default_factory=list)
@@ -270,7 +279,14 @@ class _Run:
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.started(graph)]
-        self.attack = Attack(model, graph, self.states[0].search.atoms)
+
+        self.attack = Attack(model, graph, self.search().atoms)
+
+    def search(self) -> Search:
+        """That of the finest graph."""
+        found = self.states[-1].search
+        assert isinstance(found, Search)
+        return found
 
     def started(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
         """All cases of a graph are to be decided."""
@@ -315,7 +331,7 @@ class _Run:
             if self.wrong is not None and key[0] >= len(self.wrong.word):
                 return
             self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
-            found = at.search.case(key)
+            found = self.search().case(key)
             if isinstance(found, Open) and not self.attacked(at, found) and self.remembered(at, found):
                 continue  # from the beginning, on a finer graph
             if isinstance(found, Case):
@@ -326,7 +342,7 @@ class _Run:
 
     def attacked(self, at: _State, case: Open) -> bool:
         """Whether a word of an open case is wrong; it is then a shortest one, or as short as the open cases allow."""
-        for word in at.search.attack(case.key, case.label):
+        for word in self.search().attack(case.key, case.label):
             found = wrong_of(self.model, at.graph, word)
             if found is not None:
                 self.wrong = found
@@ -357,13 +373,66 @@ class _Run:
         return max(reversed(self.states), key=lambda state: state.upto())
 
 
+class _Layers(_Run):
+    """The same for several layers: words by sampling alone, and two layers are decided with finer and finer cells."""
+
+    def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell) -> None:
+        self.model, self.n, self.tell = model, n, tell
+        self.until: float | None = None
+        self.hunt = Hunt(model, graph, n)
+        self.wrong: Wrong | None = None
+        self.stopped: str | None = None
+        self.states = [self.begun(graph, 0)]
+
+    def begun(self, graph: Graph, step: int, memory: tuple[str, ...] = ()) -> _State:
+        """All cases of a graph are to be decided, with cells as fine as the step says."""
+        return _State(graph, Second(self.model, graph, self.n, *FINER[step]), graph.cases(self.n), memory)
+
+    def hunted(self) -> None:
+        """Short and random words."""
+        self.tell("words")
+        self.wrong = self.hunt.short()[0] or self.hunt.random()
+
+    def cases(self) -> None:
+        """The cases of two layers in order, until one is open; then again, finer, or with a memory."""
+        for at in self.tries() if len(self.model.layers) == 2 else ():
+            self.states.append(at)
+            if not self.ran(at) or self.late():
+                return
+
+    def tries(self) -> Iterator[_State]:
+        """Finer cells, then memories, each with finer cells."""
+        graph = self.states[0].graph
+        for step in range(len(FINER)):
+            yield self.begun(graph, step)
+        for name, table in memories(len(self.model.symbols)):
+            finer = graph.remembering(table)
+            if len(finer.delta) > len(graph.delta):
+                yield from (self.begun(finer, step, (name,)) for step in range(1, len(FINER)))
+
+    def ran(self, at: _State) -> bool:
+        """Whether a case stays open; none behind it is tried, as all need what comes before."""
+        assert isinstance(at.search, Second)
+        for key in at.keys:
+            if self.late() or (self.wrong is not None and key[0] >= len(self.wrong.word)):
+                return False
+            self.tell(f"position {key[0]} of {self.n}, cells of {at.search.fine}{''.join(f', {m}' for m in at.memory)}")
+            found = at.search.case(key)
+            if isinstance(found, Open):
+                at.open.append(found)
+                return True
+            at.found.append(found)
+            at.done += 1
+        return False
+
+
 def verify_trained(
     model: Trained, graph: Graph, n: int, *, language: str = "", seconds: float | None = None, tell: Tell | None = None
 ) -> Verdict:
     """Decide whether a model is right on every prefix of every word of a graph with at most ``n`` symbols.
 
     Args:
-        model: a checkpoint of one layer with a start token.
+        model: a checkpoint with a start token; of more than two layers wrong words are looked for alone.
         graph: the words and what is wanted behind them.
         n: the greatest length.
         language: its name, for the certificate's provenance.
@@ -384,10 +453,11 @@ def verify_trained(
         raise UsageError(f"-n must be at most 4096, not {n}")
     if not graph.prefixes(n)[0]:
         raise UsageError(f"no word of the language has at most {n} symbols: there is nothing to verify")
-    run = _Run(model, graph, n, tell or (lambda _: None))
+    run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None))
     try:
         run.tell("kernels")
-        prepare(model)
+        if len(model.layers) == 1:
+            prepare(model)
         run.until = None if seconds is None else time.monotonic() + seconds
         run.hunted()
         run.cases()
@@ -406,7 +476,8 @@ def verify_trained(
         status=status,
         upto=upto,
         cases=best.found,
-        bases=best.search.turns,
+        bases=best.search.turns if isinstance(best.search, Search) else best.search.first.turns,
+        frames=[] if isinstance(best.search, Search) else best.search.frames,
         open=best.open,
         wrong=wrong,
         shortest=wrong is not None and upto == len(wrong.word) - 1,

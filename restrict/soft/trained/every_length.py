@@ -295,6 +295,10 @@ def verify_every_length(
     """
     begin = time.monotonic()
     model_document(model)
+    if len(model.layers) != 1:
+        raise ModelError(
+            f"{model.name} has {len(model.layers)} layers; every length at once is for models of one layer"
+        )
     if model.positions is not None:
         raise UsageError(
             f"{model.name} has position embeddings; every length at once is for models without, use -n for this one"

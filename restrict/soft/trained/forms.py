@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.kernels.cells import Tables, signed
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Array, Layer, Trained
 
 
 class Form(NamedTuple):
@@ -20,18 +20,21 @@ class Form(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """``start + sum t_m rows_m + r`` with ``low <= t <= high``: shapes ``(d,)``, ``(m, d)``, ``(d,)``, ``(m,)``."""
+    """``start + sum t_m rows_m + more eps + r`` with ``low <= t <= high``: shapes ``(d,)``, ``(m, d)``, ``(d,)``,
+    ``(m,)``; ``more`` has further generators as columns."""
 
     start: Array
     rows: Array
     rest: Array
     low: Array
     high: Array
+    more: Array | None = None
 
     def form(self) -> Form:
         """The cell as a form, a generator for each coordinate."""
         middle, radius = (self.low + self.high) / 2, (self.high - self.low) / 2
-        return Form(self.start + middle @ self.rows, self.rows.T * radius, self.rest)
+        spans = self.rows.T * radius if self.more is None else np.hstack([self.rows.T * radius, self.more])
+        return Form(self.start + middle @ self.rows, spans, self.rest)
 
     def middle(self) -> Form:
         """Its middle alone, without generators."""
@@ -48,12 +51,13 @@ class Tail:
     """From the residual stream behind attention to the labels' signs, for one model and some labels.
 
     Args:
-        model: a checkpoint of one layer.
+        model: a checkpoint.
         labels: rows of the unembedding.
+        layer: the block; by default the last one.
     """
 
-    def __init__(self, model: Trained, labels: tuple[int, ...]) -> None:
-        layer = model.layers[0]
+    def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
+        layer = layer or model.layers[-1]
         assert model.final is not None
         rows = model.unembed[list(labels)] * model.final.weight
         self.tables = Tables(

@@ -15,7 +15,7 @@ import numpy as np
 
 from restrict.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
-from restrict.soft.trained.atoms import UNIT, Atoms, Basis, basis_of
+from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.forms import Cell, Tail
 from restrict.soft.trained.graph import Graph
@@ -76,10 +76,11 @@ class Search:
         model: a checkpoint of one layer.
         graph: the words and what is wanted behind them.
         n: the greatest length.
+        least: as in :class:`Atoms`.
     """
 
-    def __init__(self, model: Trained, graph: Graph, n: int) -> None:
-        self.model, self.graph, self.atoms = model, graph, Atoms(model, n)
+    def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
+        self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
         self.tail, self.n = Tail(model, graph.labels), n
         self.wanted = np.array([[1.0 if k in want else -1.0 for k in graph.labels] for want in graph.want])
         self.warm: dict[tuple[int, int, int, int], Array] = {}

@@ -1,0 +1,268 @@
+"""Verdicts on models of several layers: two are decided, and a wrong word may have any number.
+
+A node is a case of the first layer: a position, its symbol, the state behind it. For each cell of its box the residual
+stream behind the first block is an affine form in which every error has a generator of its own, and so are the second
+layer's keys, values and, where the node is a case, its query. Weights and values of the second layer are then bounded
+cell by cell, and one longest path over the nodes bounds the output (Theorem 8). Docs: docs/soft-verdicts.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .account import Place, Task, require, unproved
+from .read import integer, listing
+from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
+from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened
+from .verdict_model import MODEL, START, Block
+from .verdict_numbers import BITS, EXP_BITS, ONE, Matrix, Vector, dot, enclosed, exponential
+from .verdict_paths import NEVER
+
+SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
+SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
+LAYERS = MODEL | {"layers": integer(2, 16)}
+KEPT, STREAM = 4, 8
+"""Generators of a key, a value or a query, and of the stream behind the first block; others go to the remainder."""
+
+
+class Cell(NamedTuple):
+    """The second layer at a node: for each head the key and the value; bounds on the value along each basis."""
+
+    keys: list[Form]
+    values: list[Form]
+    ends: dict[int, list[list[Interval]]]
+
+
+class Query(NamedTuple):
+    """A case at a cell of its node: the stream behind the first block, the query of each head, and the cell."""
+
+    stream: Form
+    heads: list[Form]
+    cell: Cell
+
+
+class Frame(NamedTuple):
+    """A basis of the second layer, and for each head the rows of ``I - B'B``, times ``2^48``."""
+
+    bases: list[Basis]
+    gaps: list[Matrix]
+
+
+Row = dict[tuple[int, int], list[Cell]]
+"""The nodes of a position, by symbol and state."""
+
+
+def verify(task: Task) -> str:
+    """The line ``s VERIFIED ...``, if the certificate proves its claim; raises ``Reject`` in every other case."""
+    return decided(task, SECOND, LAYERS, Second)
+
+
+def spread(q: Form, k: Form, middle: Vector, root: int) -> tuple[int, int]:
+    """A score, up to what all keys have in common, and how far off it is (Lemma V7); ``root`` is ``1/sqrt(dk)``."""
+    gap = [a - b for a, b in zip(k.centre, middle, strict=True)]
+    size, off, s = list(map(abs, q.centre)), list(map(abs, gap)), dot(q.centre, k.centre) >> BITS
+    wide = sum(abs(dot(q.centre, g)) for g in k.spans) + sum(abs(dot(g, gap)) for g in q.spans)
+    wide = (wide + dot(size, k.rest) + dot(q.rest, off) + dot(reach(q), reach(k)) >> BITS) + 2
+    return s * root >> BITS, (wide * (root + 1) + abs(s) >> BITS) + 2
+
+
+def reach(y: Form) -> Vector:
+    """How far each entry is from its centre."""
+    return list(map(sum, zip(y.rest, *(map(abs, g) for g in y.spans), strict=True)))
+
+
+class Second(Check):
+    """The cases of a model of two layers, in the order of their positions: each becomes a node for later ones."""
+
+    rows: list[Row]
+    leaves: list[Form]
+    query: Query | None = None
+
+    def read_more(self, fields: dict[str, Any], place: Place) -> None:
+        """Bases of the second layer's output."""
+        require(len(self.model.blocks) == 2, place.key("upto"), "cases are about two layers; others may be wrong only")
+        self.rows, self.frames, self.sizes = [], list[Frame](), (9, 9)
+        self.most = [[0] * self.model.d for _ in range(self.model.heads)]
+        d, inner = self.model.d, len(self.final.inner.rows)
+        spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
+        self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + inner * 200
+        m = min(SPANS, self.model.heads * d) + STREAM
+        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200
+        self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
+        for number, entry in enumerate(fields["second"]):
+            at = place.key("second").item(number)
+            require(len(listing(entry, at)) == self.model.heads, at, "expected a basis for each head")
+            read = [self.directions(basis, at.item(h)) for h, basis in enumerate(entry)]
+            self.meter.charge(len(read) * d**3)
+            gaps = [[[(k == j) * (1 << 48) - dot(a, b) for j, a in enumerate(columns)] for k, b in enumerate(columns)]
+                    for _, rows in read for columns in [list(zip(*rows, strict=True)) or [()] * d]]  # fmt: skip
+            self.frames.append(Frame([Basis(centre, rows, [], 0, []) for centre, rows in read], gaps))
+
+    # ---------------------------------------------------------------- nodes
+
+    def case(self, key: Key, hints: list[Any], place: Place) -> None:
+        """One case: its cells in the first layer make a node; at each of them it is decided in the second."""
+        self.leaves, self.query = [], None
+        super().case(key, hints[:4], place)
+        number = integer(0, len(self.frames) - 1)(hints[4], place)
+        given = listing(hints[5], place)
+        require(len(given) == len(self.leaves), place, f"expected an entry for each of {len(self.leaves)} cells")
+        queries = [self.node(stream) for stream in self.leaves]
+        if key[0] == len(self.rows):
+            self.rows.append({})
+        self.rows[key[0]][key[1:]] = [query.cell for query in queries]
+        for entry, query in zip(given, queries, strict=True):
+            self.second(key, query, number, listing(entry, place), place)
+
+    def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
+        """In the first layer a cell is the start of a node."""
+        if self.query is not None:
+            return super().leaf(key, boxes, place)
+        kept = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS])
+        self.leaves.append(self.start(key, boxes, kept))
+        return None
+
+    def behind(self, block: Block, y: Form) -> Form:
+        """A block's network and the sum; every error on the way is a generator."""
+        hidden, slack = moved(block.inner, opened(layer_norm(block.second, y)))
+        values, _, _ = activated(self.model.activation, hidden, slack)
+        return added(y, moved(block.outer, opened(values))[0])
+
+    def node(self, y: Form) -> Query:
+        """The stream behind attention, carried to the second layer."""
+        self.meter.charge(self.node_price)
+        self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads)
+        x = self.behind(self.model.blocks[0], y)
+        queries, keys, values = self.read_by(self.final, x)
+        for most, value in zip(self.most, values, strict=True):
+            most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reach(value), strict=True)))
+        return Query(merged(x, STREAM), queries, Cell(keys, values, {}))
+
+    def read_by(self, block: Block, x: Form) -> tuple[list[Form], list[Form], list[Form]]:
+        """Query, key and value of each head of a block."""
+        normal = opened(layer_norm(block.first, x))
+        found: tuple[list[Form], list[Form], list[Form]] = ([], [], [])
+        for head in block.attention:
+            value = moved(head.output, moved(head.value, normal)[0])[0]
+            for into, form in zip(
+                found, (moved(head.query, normal)[0], moved(head.key, normal)[0], value), strict=True
+            ):
+                into.append(merged(form, KEPT))
+        return found
+
+    def scored(self, q: Form, keys: list[Form]) -> list[Interval]:
+        """Enclosures of the weights of some keys, up to a common factor."""
+        dk = len(q.centre)
+        self.meter.charge(len(keys) * ((2 * KEPT + 6) * (dk + 8) + 200))
+        root = math.isqrt(ONE * ONE // dk)
+        middle = [dot(q.centre, k.centre) * root >> 2 * BITS for k in keys]
+        shares = [exponential(s - max(middle)) >> EXP_BITS - 32 for s in middle]
+        mean = [dot(shares, column) // max(1, sum(shares)) for column in zip(*(k.centre for k in keys), strict=True)]
+        found = [spread(q, k, mean, root) for k in keys]
+        top = max(s + w for s, w in found)
+        return [(enclosed(s - w - top, 0)[0], enclosed(s + w - top, 0)[1]) for s, w in found]
+
+    # ---------------------------------------------------------------- the second layer
+
+    def second(self, key: Key, query: Query, number: int, hints: list[Any], place: Place) -> None:
+        """One case at one cell of its node: the box of the second layer's output, then its cells."""
+        bases, gaps = self.frames[number]
+        require(2 <= len(hints) <= 3, place, "expected bounds, widths and perhaps a tree")
+        upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in bases)
+        require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths of the second layer")
+        rows = [*self.rows[: key[0]], {key[1:]: [query.cell]}]
+        self.path = [[(a, q, len(cells)) for (a, q), cells in row.items()] for row in rows]
+        self.cells = [cell for row in rows for cells in row.values() for cell in cells]
+        self.shares = [self.scored(q, [cell.keys[h] for cell in self.cells]) for h, q in enumerate(query.heads)]
+        self.query, boxes = query, list[Box]()
+        for cell in self.cells:
+            if number not in cell.ends:
+                cell.ends[number] = [self.along(b, v) for b, v in zip(bases, cell.values, strict=True)]
+        for h, basis in enumerate(bases):
+            for line in range(len(basis.rows)):
+                high, low = upper[len(boxes)] << BOUND, (upper[len(boxes)] - width[len(boxes)]) << BOUND
+                ups, downs = zip(*(cell.ends[number][h][line] for cell in self.cells), strict=True)
+                inside = self.bounded(h, key, [list(ups)], high) and self.bounded(h, key, [list(downs)], -low)
+                if not inside:
+                    unproved(place, f"layer 2, head {h}, direction {line}: a word of the case is beyond the bound")
+                boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
+        self.basis = [
+            self.framed(*pair, most) for pair, most in zip(zip(bases, gaps, strict=True), self.most, strict=True)
+        ]
+        self.cell(key, boxes, hints[2] if len(hints) == 3 else 0, place)
+
+    def framed(self, basis: Basis, gap: Matrix, most: Vector) -> Basis:
+        """The basis with what it leaves of any average of the values so far (Lemma V5)."""
+        sizes = [v + abs(b) for v, b in zip(most, basis.centre, strict=True)]
+        return basis._replace(rest=[(dot(list(map(abs, row)), sizes) >> 48) + 1 for row in gap])
+
+    def along(self, basis: Basis, value: Form) -> list[Interval]:
+        """Upper bounds on the coordinates of a value, and on their negatives."""
+        self.meter.charge(len(basis.rows) * (KEPT + 2) * (len(value.centre) + 8))
+        gap = [v - b for v, b in zip(value.centre, basis.centre, strict=True)]
+        found = []
+        for row in basis.rows:
+            at, wide = dot(row, gap), sum(abs(dot(row, g)) for g in value.spans) + dot(list(map(abs, row)), value.rest)
+            found.append(((wide + at >> 24) + 1, (wide - at >> 24) + 1))
+        return found
+
+    def against(self, key: Key, slopes: Vector) -> list[Vector]:
+        """As in the first layer; one list for all cells."""
+        if self.query is None:
+            return super().against(key, slopes)
+        (basis,) = self.basis
+        self.meter.charge(len(self.cells) * (KEPT + 2) * (self.model.d + 8))
+        row = [-dot(slopes, column) for column in zip(*basis.rows, strict=True)]
+        size, start = list(map(abs, row)), dot(row, basis.centre)
+        found = []
+        for value in (cell.values[0] for cell in self.cells):
+            wide = sum(abs(dot(row, g)) for g in value.spans) + dot(size, value.rest)
+            found.append((dot(row, value.centre) - start + wide >> BITS + 24) + 1)
+        return [found]
+
+    def bounded(self, h: int, key: Key, ends: list[Vector], limit: int) -> bool:
+        """In the second layer: Theorem 8, over the nodes; of the cells of a node the worst counts."""
+        if self.query is None:
+            return super().bounded(h, key, ends, limit)
+        self.meter.charge(len(self.cells) + (key[0] + 1) * self.edges)
+        lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
+        phi = dict[int, int]()
+        for row in self.path:
+            after = dict[int, int]()
+            for a, q, count in row:
+                u = max(next(lengths) for _ in range(count))
+                before = [phi[p] for p, s in self.language.entering[q] if s == a and p in phi] if a != START else [0]
+                after[q] = max([after.get(q, NEVER), *(x + u for x in before)])
+            phi = after
+        return max(phi.values()) <= 0
+
+    # ---------------------------------------------------------------- from attention to the logits
+
+    def stream(self, key: Key) -> tuple[Form, Vector]:
+        """In the second layer: the stream behind the first block."""
+        return super().stream(key) if self.query is None else (self.query.stream, self.final.bias)
+
+    def point(self, word: list[int]) -> Form:
+        """The residual stream of one word behind the attention of the last block."""
+        self.meter.charge(len(word) * len(self.model.blocks) * 4 * self.model.d * len(self.final.inner.rows) * 8)
+        self.query = None
+        xs, first, *blocks = [], *self.model.blocks
+        for j in range(len(word)):
+            self.weigh(j, word[j])
+            xs.append(super().point(word[: j + 1]))
+        for block in blocks:
+            xs = [merged(self.behind(first, y), 0) for y in xs]
+            read, first = [self.read_by(block, x) for x in xs], block
+            xs = [self.attended(block, x, read[: j + 1]) for j, x in enumerate(xs)]
+        return xs[-1]
+
+    def attended(self, block: Block, x: Form, read: Sequence[tuple[list[Form], list[Form], list[Form]]]) -> Form:
+        """A block's attention behind one word, whose forms have next to no remainder."""
+        heads = []
+        for h, q in enumerate(read[-1][0]):
+            values = [merged(v[h], 0) for _, _, v in read]
+            es = self.scored(q, [k[h] for _, k, _ in read])
+            heads.append((es, [v.centre for v in values], max(max(v.rest) for v in values)))
+        return averaged(x, block.bias, heads)

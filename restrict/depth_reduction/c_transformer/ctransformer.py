@@ -1,0 +1,335 @@
+"""c-transformers (Hahn 2020, Definition 3): transformers whose layer-0 activations are functions of few inputs each.
+
+A :class:`CTransformer` is a program whose first variables, the *base*, are given as functions of the inputs
+``x_0 .. x_{n-1}`` under a restriction (:mod:`restrict.depth_reduction.c_transformer.activations`). A program is the
+case c = 1.
+:meth:`CTransformer.collapse` removes a layer. Invariant (Theorem A, docs/kernel.md): on every input that agrees
+with the restriction an activation's value lies in its V and is a function of the inputs in its D, and the collapsed
+transformer computes what the original does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from restrict.arrays import FREE_INPUT, I64
+from restrict.depth_reduction.c_transformer.activations import (
+    Activation,
+    Attended,
+    Mapped,
+    Truth,
+    attended_activation,
+    check_truth,
+    map_activation,
+    popcount,
+    possible_values,
+    truth_activation,
+    words_of,
+)
+from restrict.depth_reduction.c_transformer.evaluation import decided, tabulated
+from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streamed_activation
+from restrict.errors import ResourceLimit, UsageError
+from restrict.model.program import Head, Instance, Map, Model, Variable
+from restrict.model.trace import Batch, run_variable
+from restrict.model.variables import references
+from restrict.restriction import Restriction
+from restrict.rows.lists import Lists, candidate_lists
+from restrict.rows.values import Values
+
+MOST_BYTES = 3 << 30
+"""Dependency sets are bit matrices of n^2 bits per variable; more than this in all is refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class CTransformer:
+    """A program whose variables in ``base`` are activations (layer 0) and whose others are above.
+
+    Attributes:
+        instance: the program at its length n.
+        symbols: the alphabet of the inputs.
+        restriction: the restriction under which everything holds.
+        base: the activations by name, in program order.
+    """
+
+    instance: Instance
+    symbols: tuple[str, ...]
+    restriction: Restriction
+    base: Mapping[str, Activation]
+
+    # ------------------------------------------------------------ making
+
+    @staticmethod
+    def of_model(model: Model | Instance, n: int | None = None, restriction: Restriction | None = None) -> CTransformer:
+        """The 1-transformer that a program is.
+
+        Args:
+            model: a model, or an instance.
+            n: the length, markers included; of a model only.
+            restriction: the restriction under which it is taken (default: nothing fixed).
+
+        Returns:
+            The transformer; no layer is collapsed. Cost: n^2 bits per variable.
+
+        Raises:
+            UsageError: the restriction is of another length.
+            ModelError: the model is not defined at ``n``.
+            ResourceLimit: n^2 bits per variable are too many.
+        """
+        instance = model if isinstance(model, Instance) else model.at(n if n is not None else 0)
+        _check_length(instance)
+        size = range(len(instance.model.alphabet))
+        pinned = instance.pinned
+        token = Truth.make(((), (pinned[i],)) if i in pinned else ((i,), size) for i in range(instance.n))
+        return CTransformer.of_truth(instance, instance.model.alphabet, token, restriction or Restriction.of(instance))
+
+    @staticmethod
+    def of_truth(instance: Instance, symbols: tuple[str, ...], token: Truth, restriction: Restriction) -> CTransformer:
+        """The c-transformer whose layer-0 activations, which the program reads as its tokens, are truth tables.
+
+        Args:
+            instance: the program at its length n.
+            symbols: the alphabet of the inputs, which may differ from the program's.
+            token: per position a table over inputs, with values among the program's tokens.
+            restriction: the restriction of the inputs.
+
+        Returns:
+            The transformer.
+
+        Raises:
+            UsageError: the tables do not fit.
+            ResourceLimit: n^2 bits per variable are too many.
+        """
+        _check_length(instance)
+        if restriction.n != instance.n:
+            raise UsageError(f"the restriction has {restriction.n} positions, not {instance.n}")
+        check_truth(token, instance.n, len(symbols), instance.domains["token"])
+        empty, domains = np.zeros((instance.n, words_of(instance.n)), np.int64), instance.domains
+        positions = Truth.make(((), (i,)) for i in range(instance.n))
+        given = {"token": token, "position": positions}  # their V and D are computed by the restriction below
+        base = {name: Activation(name, t, Values.one(domains[name], instance.n), empty) for name, t in given.items()}
+        return CTransformer(instance, symbols, restriction, base).restrict(restriction)._settled()
+
+    # ------------------------------------------------------------ facts
+
+    @property
+    def n(self) -> int:
+        """The number of positions, and of inputs."""
+        return self.instance.n
+
+    @cached_property
+    def fixed(self) -> I64:
+        """The symbol index that each input is fixed to, ``FREE_INPUT`` where it is free, shape (n,).
+
+        A marker's position counts as free here, but nothing depends on it.
+        """
+        out = np.full(self.n, FREE_INPUT, np.int64)
+        index = {symbol: a for a, symbol in enumerate(self.symbols)}
+        for i, symbol in self.restriction.fixed.items():
+            out[i] = index[symbol]
+        return out
+
+    @cached_property
+    def above(self) -> tuple[Variable, ...]:
+        """The variables that are not in the base, in program order."""
+        return tuple(v for v in self.instance.model.variables if v.name not in self.base)
+
+    @cached_property
+    def depth(self) -> dict[str, int]:
+        """The number of heads on the longest path from the base to each variable."""
+        depth = dict.fromkeys(self.base, 0)
+        for v in self.above:
+            depth[v.name] = isinstance(v, Head) + max((depth[name] for _, name in references(v)), default=0)
+        return depth
+
+    @property
+    def layers(self) -> int:
+        """L: the layers of heads above the base that the output rests on."""
+        return self.depth[self.instance.model.output.variable]
+
+    @cached_property
+    def live(self) -> tuple[str, ...]:
+        """The base variables that something above reads, or that are the output: the residual stream."""
+        read = {name for v in self.above for _, name in references(v)} | {self.instance.model.output.variable}
+        return tuple(name for name in self.base if name in read)
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        """The heads of layer 1."""
+        return tuple(v for v in self.above if isinstance(v, Head) and self.depth[v.name] == 1)
+
+    @cached_property
+    def depends(self) -> I64:
+        """(n, words): the inputs of the layer-0 activation at each position: the union over the live base variables."""
+        out = np.zeros((self.n, words_of(self.n)), np.int64)
+        for name in self.live:
+            out |= self.base[name].depends
+        return out
+
+    @cached_property
+    def degrees(self) -> I64:
+        """How many inputs the layer-0 activation at each position is a function of."""
+        return popcount(self.depends)
+
+    @property
+    def c(self) -> int:
+        """The greatest of :attr:`degrees`: this is a c-transformer."""
+        return int(self.degrees.max(initial=0))
+
+    def output_depends(self) -> I64:
+        """How many inputs the output's label at each position is a function of.
+
+        Returns:
+            int64, shape (n,): certified bounds (Theorem A).
+
+        Raises:
+            KeyError: the output is above the base: collapse first.
+        """
+        activation, instance = self.base[self.instance.model.output.variable], self.instance
+        values, degrees = activation.values, activation.degrees
+        name = {int(v): instance.label(int(v)) for v in np.unique(values.flat)}
+        for i in np.flatnonzero(degrees):
+            if len({name[v] for v in activation.possible(int(i))}) == 1:
+                degrees[i] = 0
+        return degrees
+
+    # ------------------------------------------------------------ refining and collapsing
+
+    def restrict(self, restriction: Restriction) -> CTransformer:
+        """The same under a refinement of the restriction: V, D and the lists shrink, no score is computed.
+
+        Args:
+            restriction: fixes what the present one fixes, to the same symbols, and more.
+
+        Returns:
+            The transformer under it. Cost: the base's tables and lists.
+
+        Raises:
+            UsageError: it does not refine the present one.
+            ResourceLimit: a row has too many pairs.
+        """
+        if not restriction.refines(self.restriction):
+            raise UsageError("the new restriction does not refine the present one")
+        fresh = CTransformer(self.instance, self.symbols, restriction, {})
+        base: dict[str, Activation] = {}
+        for name, old in self.base.items():
+            base[name] = fresh._again(old, base)
+        return CTransformer(self.instance, self.symbols, restriction, base)
+
+    def _again(self, old: Activation, base: Mapping[str, Activation]) -> Activation:
+        match old.source:
+            case Truth():
+                return truth_activation(self.instance, old.name, old.source, len(self.symbols), self.fixed)
+            case Mapped(variable):
+                return map_activation(self.instance, variable, base)
+            case Attended(head, _, _, None):
+                return streamed_activation(self.instance, head, base)
+            case Attended(head, query, key, lists):
+                assert lists is not None
+                keys = possible_values(self.instance, key, base)
+                lists = lists.under(possible_values(self.instance, query, base), keys)
+                return attended_activation(self.instance, Attended(head, query, key, lists), base)
+
+    def _settled(self) -> CTransformer:
+        """The same with every map of base variables in the base, too."""
+        base = dict(self.base)
+        for v in self.above:
+            if isinstance(v, Map) and all(a in base for a in v.args):
+                base[v.name] = map_activation(self.instance, v, base)
+        return CTransformer(self.instance, self.symbols, self.restriction, base)
+
+    def lists(self, head: Head, limit: int = 0) -> Lists:
+        """The candidate lists of a head of layer 1.
+
+        Args:
+            head: one of :attr:`heads`.
+            limit: keep at most this many pairs of a row (0: down to the floor).
+
+        Returns:
+            The lists (:func:`restrict.rows.lists.candidate_lists`).
+
+        Raises:
+            ResourceLimit: too many pairs in all.
+        """
+        queries = possible_values(self.instance, self.instance.query(head), self.base)
+        keys = possible_values(self.instance, self.instance.key(head), self.base)
+        return candidate_lists(self.instance, head, queries, keys, limit)
+
+    def collapse(self) -> CTransformer:
+        """Remove the first layer: its heads, and the maps that read nothing above them, become layer-0 activations.
+
+        Returns:
+            A c'-transformer of one layer less that equals this one on every input that agrees with the restriction; its
+            ``c`` says how large c' is. Cost: one score per row and possible pair. Where the candidate lists would be
+            too many to be kept they are streamed (:mod:`restrict.depth_reduction.c_transformer.streamed`).
+
+        Raises:
+            ResourceLimit: the candidate lists hold too many pairs.
+        """
+        base = dict(self.base)
+        for head in self.heads:
+            if keeps_lists(self.instance, head, base):
+                source = Attended(head, self.instance.query(head), self.instance.key(head), self.lists(head))
+                base[head.name] = attended_activation(self.instance, source, base)
+            else:
+                base[head.name] = streamed_activation(self.instance, head, base)
+        return CTransformer(self.instance, self.symbols, self.restriction, base)._settled()
+
+    # ------------------------------------------------------------ evaluating
+
+    def evaluate(self, inputs: I64) -> dict[str, I64]:
+        """Every variable at every position.
+
+        Args:
+            inputs: symbol indices that agree with the restriction, shape (b, n); markers' positions may hold anything.
+
+        Returns:
+            By name the values, int64, shape (b, n). Cost: that of the lists, and n^2 comparisons per head above.
+
+        Raises:
+            UsageError: an input does not agree with the restriction.
+        """
+        batch, x, everywhere = Batch({}, {}), np.asarray(inputs, dtype=np.int64), np.arange(self.n)
+        for name, activation in self.base.items():
+            match activation.source:
+                case Truth():
+                    batch.values[name] = tabulated(activation.source, len(self.symbols), x)
+                case Mapped(v) | Attended(head=v, lists=None):
+                    run_variable(self.instance, v, batch, everywhere)
+                case Attended(lists=lists):
+                    assert lists is not None
+                    batch.values[name] = decided(activation.source, lists, batch.values)
+        for v in self.above:
+            run_variable(self.instance, v, batch, everywhere)
+        return batch.values
+
+    def output(self, inputs: I64) -> list[list[str]]:
+        """The output's label at every position.
+
+        Args:
+            inputs: as for :meth:`evaluate`.
+
+        Returns:
+            For each input its n labels.
+
+        Raises:
+            UsageError: an input does not agree with the restriction.
+        """
+        values = self.evaluate(inputs)[self.instance.model.output.variable]
+        return [[self.instance.label(int(v)) for v in row] for row in values]
+
+    def __repr__(self) -> str:
+        free = self.restriction.free
+        return f"CTransformer({self.instance.model.name!r}, n={self.n}, L={self.layers}, c={self.c}, free={free})"
+
+
+def _check_length(instance: Instance) -> None:
+    """Refuse lengths whose dependency sets would not fit in memory."""
+    most = int((8 * MOST_BYTES / (len(instance.model.variables) + 3)) ** 0.5)
+    if instance.n > most:
+        raise ResourceLimit(
+            f"n = {instance.n}: the dependency sets of all positions take n^2 bits each; take n <= {most}"
+        )

@@ -1,0 +1,211 @@
+"""Cheap forcing cubes of the activations of a c-transformer (Hahn 2020, section 5.1, Stages 2 and 3).
+
+"Fix the layer-0 activation to the value that attracts most attention" means: set few inputs so that the activation has
+that value on every input that agrees. For truth tables the minimal cubes are enumerated; for maps and collapsed heads
+they are put together from those of what they read (:mod:`restrict.kernels.forcing`), so they are upper bounds on the
+cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from restrict.arrays import I32, I64, offsets
+from restrict.depth_reduction.c_transformer.activations import Activation, Attended, Mapped, Truth, full_table
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.kernels import forcing as kernels
+from restrict.kernels.collapse import SetArrays
+from restrict.rows.lists import Lists
+
+LONGEST = 12
+"""The most literals of a cube."""
+DEPTH = 10
+"""The most pairs of a list that a cube may exclude."""
+WIDEST, FEW_ARGS, MOST_ARGS = 64, 4, 16
+"""No cube is looked for where a domain has more than ``WIDEST`` values. All boxes of a map are tried up to ``FEW_ARGS``
+arguments, and none beyond ``MOST_ARGS``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cubes:
+    """One cube per position and value: ``literal[i, v, :length[i, v]]``; module :mod:`restrict.kernels.forcing`."""
+
+    literal: I32
+    length: I64
+
+    @property
+    def arrays(self) -> kernels.CubeArrays:
+        """The cubes as the kernels take them."""
+        return kernels.CubeArrays(self.literal, self.length)
+
+    def cube(self, i: int, v: int, symbols: int) -> tuple[tuple[int, int], ...] | None:
+        """The (input, symbol) pairs that force value ``v`` at position ``i``; ``None`` where no cube is known."""
+        if v >= self.length.shape[1] or self.length[i, v] < 0:
+            return None
+        return tuple((int(l) // symbols, int(l) % symbols) for l in self.literal[i, v, : self.length[i, v]])
+
+
+def forcing_cubes(t: CTransformer) -> dict[str, Cubes]:
+    """A cheap cube for every base variable, position and possible value.
+
+    Args:
+        t: the c-transformer.
+
+    Returns:
+        By name. Cost: linear in lists and map tables.
+    """
+    found: dict[str, Cubes] = {}
+    for name, activation in t.base.items():
+        found[name] = _cubes(t, activation, found)
+    return found
+
+
+def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[tuple[int, int], ...]]:
+    """All minimal cubes of free inputs that force a truth-table activation to a value (its prime implicants).
+
+    Args:
+        t: the c-transformer.
+        name: a base variable that is a truth table.
+        i: a position.
+        value: the value.
+
+    Returns:
+        Cubes of (input, symbol), shorter ones first. Cost: (s+1)^c tests of s^c points.
+
+    Raises:
+        TypeError: an activation of another kind.
+    """
+    source = t.base[name].source
+    if not isinstance(source, Truth):
+        raise TypeError(f"{name} is no truth table")
+    first, stop = int(source.ptr[i]), int(source.ptr[i + 1])
+    if stop - first == 1 and t.fixed[source.inputs[first]] < 0:  # the token, and all there is in a program
+        table = source.tables[source.table_ptr[i] : source.table_ptr[i + 1]]
+        hits = [symbol for symbol, v in enumerate(table.tolist()) if v == value]
+        return [()] if len(hits) == len(table) else [((int(source.inputs[first]), symbol),) for symbol in hits]
+    return list(_primes(source, i, value, len(t.symbols), t.fixed))
+
+
+def value_cubes(
+    t: CTransformer, cubes: dict[str, Cubes], name: str, i: int, value: int
+) -> list[tuple[tuple[int, int], ...]]:
+    """Cubes of free inputs that force an activation to a value: all the minimal ones of a truth table, else one.
+
+    Args:
+        t: the c-transformer.
+        cubes: its :func:`forcing_cubes`.
+        name: a base variable.
+        i: a position.
+        value: the value.
+
+    Returns:
+        Cubes of (input, symbol); none where none is known.
+    """
+    if isinstance(t.base[name].source, Truth):
+        return minimal_cubes(t, name, i, value)
+    one = cubes[name].cube(i, value, len(t.symbols))
+    return [] if one is None else [one]
+
+
+def _primes(source: Truth, i: int, value: int, symbols: int, fixed: I64) -> Iterator[tuple[tuple[int, int], ...]]:
+    inputs = source.inputs[source.ptr[i] : source.ptr[i + 1]].tolist()
+    table = source.tables[source.table_ptr[i] : source.table_ptr[i + 1]].reshape((symbols,) * len(inputs))
+    table = table[tuple(slice(None) if fixed[x] < 0 else slice(fixed[x], fixed[x] + 1) for x in inputs)]
+    free = [x for x in inputs if fixed[x] < 0]
+    table = table.reshape((symbols,) * len(free))
+    known: list[frozenset[tuple[int, int]]] = []
+    for size in range(len(free) + 1):
+        for places in combinations(range(len(free)), size):
+            for chosen in product(range(symbols), repeat=size):
+                index: list[slice | int] = [slice(None)] * len(free)
+                for a, symbol in zip(places, chosen, strict=True):
+                    index[a] = symbol
+                cube = frozenset((free[a], symbol) for a, symbol in zip(places, chosen, strict=True))
+                if np.all(table[tuple(index)] == value) and not any(other <= cube for other in known):
+                    known.append(cube)
+                    yield tuple(sorted(cube))
+
+
+def _empty(t: CTransformer, activation: Activation) -> Cubes:
+    domain = min(activation.values.domain, WIDEST)
+    return Cubes(np.zeros((t.n, domain, LONGEST), np.int32), np.full((t.n, domain), -1, np.int64))
+
+
+def _cubes(t: CTransformer, activation: Activation, found: dict[str, Cubes]) -> Cubes:
+    if activation.values.domain > WIDEST:
+        return _wide(t, activation)
+    cubes, values, source = _empty(t, activation), activation.values, activation.source
+    if isinstance(source, Truth):
+        _truth(t, activation, source, cubes)
+    elif isinstance(source, Mapped):
+        _map(t, source, found, cubes)
+    elif source.lists is not None and all(found[a].length.shape[1] == t.base[a].values.domain for a in _read(source)):
+        _head(t, activation, source, source.lists, found, cubes)
+    kernels.constants(values.ptr, values.flat, cubes.length)
+    kernels.possible_only(values.ptr, values.flat, cubes.length)
+    return cubes
+
+
+def _wide(t: CTransformer, activation: Activation) -> Cubes:
+    """No cubes, for a domain that is too wide; variables that read it find no cube through it."""
+    return Cubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
+
+
+def _read(source: Attended) -> list[str]:
+    return [name for name in (source.query, source.key, source.head.value) if name is not None]
+
+
+def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: Cubes) -> None:
+    s = len(t.symbols)
+    single = (activation.sizes > 1) & (np.diff(source.ptr) == 1)
+    for i in np.flatnonzero(single):  # tables over one input, all there is in a program: the first symbol that gives v
+        for symbol, v in enumerate(source.tables[source.table_ptr[i] : source.table_ptr[i + 1]].tolist()):
+            if cubes.length[i, v] < 0:
+                cubes.length[i, v], cubes.literal[i, v, 0] = 1, source.inputs[source.ptr[i]] * s + symbol
+    for i in np.flatnonzero((activation.sizes > 1) & ~single):
+        for v in activation.possible(int(i)):
+            best = min(_primes(source, int(i), v, s, t.fixed), key=len, default=None)
+            if best is not None and len(best) <= LONGEST:
+                cubes.length[i, v] = len(best)
+                cubes.literal[i, v, : len(best)] = [x * s + symbol for x, symbol in best]
+
+
+def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes) -> None:
+    args, table = source.variable.args, full_table(t.instance, source.variable)
+    wide = any(found[a].length.shape[1] != t.base[a].values.domain for a in args)
+    if table is None or wide or not 0 < len(args) <= MOST_ARGS:
+        return
+    sizes = [t.base[a].values.domain for a in args]
+    widest = max(sizes)
+    arg_cubes = np.zeros((len(args), t.n, widest, LONGEST), np.int32)
+    arg_length = np.full((len(args), t.n, widest), -1, np.int64)
+    for p, a in enumerate(args):
+        arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
+    strides = np.array([int(np.prod(sizes[p + 1 :])) for p in range(len(sizes))], dtype=np.int64)
+    values = [t.base[a].values for a in args]
+    arrays = kernels.MapArrays(
+        table, strides, np.array([v.ptr for v in values]), np.concatenate([v.flat for v in values]),
+        offsets([len(v.flat) for v in values]), len(t.symbols), arg_cubes, arg_length,
+    )  # fmt: skip
+    search = kernels.map_cubes if len(args) <= FEW_ARGS else kernels.wide_map_cubes
+    search(arrays, cubes.arrays)
+
+
+def _head(
+    t: CTransformer, activation: Activation, source: Attended, lists: Lists, found: dict[str, Cubes], cubes: Cubes
+) -> None:
+    """Cubes of a collapsed head."""
+    none = Cubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
+    key = found[source.key] if source.key else none
+    query = found[source.query] if source.query else none
+    keys = t.base[source.key].values if source.key else activation.values
+    head = kernels.HeadArrays(
+        lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),
+        len(t.symbols), SetArrays(keys.ptr, keys.flat), key.arrays, found[source.head.value].arrays, query.arrays,
+        DEPTH,
+    )  # fmt: skip
+    kernels.head_cubes(head, SetArrays(activation.values.ptr, activation.values.flat), cubes.arrays)

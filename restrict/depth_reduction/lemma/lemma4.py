@@ -1,0 +1,199 @@
+"""The Depth Reduction Lemma (Hahn 2020, Lemma 4): remove the first attention layer at the price of a few inputs.
+
+**Lemma.** Given a c-transformer with L layers and a restriction with at least ``C n`` free inputs, for every ``C' < C``
+there is a refinement with at least ``C' n`` free under which it is computed by a c'-transformer with L - 1 layers,
+``c' <= c (s^c k H + 1)``.
+
+:func:`reduce_layer` runs Stages 1, 2 and 3 and collapses the layer. What it returns is equal to the original on every
+input that agrees, whatever the stages did: this follows from Theorem A, not from their success.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
+from restrict.depth_reduction.lemma.stage1 import Stage1Record, stage1
+from restrict.depth_reduction.lemma.stage2 import Stage2Record, thinned
+from restrict.depth_reduction.lemma.stage3 import Method, Setting, Stage3Record, settled
+from restrict.errors import NotEstablished, UsageError
+from restrict.restriction import Restriction
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """One layer removed.
+
+    Attributes:
+        restriction: the refined restriction.
+        transformer: the (L-1)-layer c'-transformer; its ``c`` is the certified value.
+        stage1: what Stage 1 did.
+        stage2: what Stage 2 did.
+        stage3: what Stage 3 did.
+        c_bound: the lemma's c (s^c k H + 1).
+    """
+
+    restriction: Restriction
+    transformer: CTransformer
+    stage1: Stage1Record
+    stage2: Stage2Record
+    stage3: Stage3Record
+    c_bound: int
+
+    def document(self) -> dict[str, Any]:
+        """The stages as JSON takes them; bounds are text, since they may have hundreds of digits.
+
+        Returns:
+            A dictionary per stage, and c', its bound and the free positions.
+        """
+        a, b, d = self.stage1, self.stage2, self.stage3
+        return {
+            "stage1": {
+                "eta": float(a.eta), "C": float(a.C), "c": a.c, "fixed": len(a.fixed),
+                "fixed_bound": short(a.fixed_bound), "degree_before": a.degree_before,
+                "degree_after": a.degree_after, "degree_bound": short(a.degree_bound),
+            },
+            "stage2": {
+                "k": b.k, "fixed": len(b.fixed), "rounds": b.rounds, "rounds_bound": short(b.rounds_bound),
+                "pairs": b.pairs, "captured_before": b.captured_before, "captured_after": b.captured_after,
+                "dependents_before": b.dependents_before, "dependents_after": b.dependents_after,
+                "dependents_bound": short(b.dependents_bound), "neighbours_before": b.neighbours_before,
+                "neighbours_after": b.neighbours_after, "neighbours_bound": short(b.neighbours_bound),
+                "most_inputs": b.most_inputs, "affordable": b.affordable, "stuck": b.stuck,
+            },
+            "stage3": {
+                "k": d.k, "q": float(d.q), "pairs": d.pairs, "budget": d.budget, "spent": d.spent, "status": d.status,
+                "method": d.method, "resamplings": d.resamplings, "over": bool(d.over), "lower": d.lower,
+                "local_lemma": None if d.lemma is None else d.lemma.holds, "uniform": d.uniform,
+            },
+            "c": self.transformer.c, "c_bound": short(self.c_bound), "free": self.restriction.free,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Reduction(free={self.restriction.free}, c={self.transformer.c}, L={self.transformer.layers})"
+
+
+def short(value: int | Fraction) -> str:
+    """A bound in short: a number, or a power of two above it.
+
+    Args:
+        value: at least 0.
+
+    Returns:
+        Up to seven digits as they are (rounded), else ``2^x`` with x rounded up.
+    """
+    if value < 10**7:
+        return f"{float(value):.4g}" if value != int(value) else str(int(value))
+    return f"2^{math.ceil(value).bit_length()}"
+
+
+def reduce_layer(
+    t: CTransformer, *, C_next: float | Fraction, k: int, C: float | Fraction | None = None,
+    eta: float | Fraction = Fraction(1, 10), q: float | Fraction | None = None,
+    delta: float | Fraction = Fraction(1, 10), method: Method = "auto", seed: int = 0, time: float | None = None,
+) -> Reduction:  # fmt: skip
+    """Lemma 4: refine the restriction, keep ``C' n`` inputs free, and return the transformer without its first layer.
+
+    Args:
+        t: a c-transformer with at least one layer.
+        C_next: C', the fraction of the n positions that stays free.
+        k: the most selections of a pair.
+        C: the fraction free now (default: what is free).
+        eta: of Stages 1 and 2, in (0, 1/2).
+        q: of Stage 3 (default: what its budget allows, ``budget / (free (1 + delta))``).
+        delta: of Stage 3, in (0, 1].
+        method: of Stage 3 (:func:`restrict.depth_reduction.lemma.stage3.stage3`).
+        seed: of Stage 3.
+        time: seconds for Stage 3's covering solver.
+
+    Returns:
+        The reduced transformer with the records of the stages. Cost: the rankings of all pairs, and the solver.
+
+    Raises:
+        UsageError: a value is out of range (C' >= C, n <= c k, no layer).
+        NotEstablished: the budget cannot be met; the message has the nearest value that can.
+        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
+    """
+    if t.layers == 0:
+        raise UsageError("the transformer has no attention layer left to remove")
+    C = Fraction(t.restriction.free, t.n) if C is None else fraction(C)
+    check_parameters(eta=eta, k=k, q=q, delta=delta, C=C, C_next=C_next)
+    if t.restriction.free < C * t.n:
+        raise UsageError(
+            f"only {t.restriction.free} of {t.n} inputs are free, fewer than C n; "
+            f"take C <= {t.restriction.free / t.n:.4g}"
+        )
+    need_length(t, k)
+    rho1, first = stage1(t, eta=eta, C=C)
+    t1 = t.restrict(rho1)
+    setting = Setting(q if q is None else fraction(q), fraction(delta), first.eta, first.C, method, seed, time)
+    try:
+        return reduced(t, t1, first, ranked(t1, k), rho1.free - math.ceil(fraction(C_next) * t.n), setting)
+    except Uncaptured as short:
+        raise NotEstablished(_shortfall(short.transformer, short.record)) from None
+
+
+class Uncaptured(NotEstablished):
+    """Stage 3 did not capture all pairs of a transformer."""
+
+    def __init__(self, transformer: CTransformer, record: Stage3Record) -> None:
+        super().__init__("Stage 3 did not capture all pairs")
+        self.transformer, self.record = transformer, record
+
+
+def reduced(
+    t: CTransformer, t1: CTransformer, first: Stage1Record, made: tuple[Ranking, Selection], budget: int,
+    setting: Setting, thin: int | None = None,
+) -> Reduction:  # fmt: skip
+    """Stages 2 and 3 after Stage 1, and the collapse.
+
+    Args:
+        t: the transformer before Stage 1.
+        t1: after it.
+        first: the record of Stage 1.
+        made: a ranking of the pairs of ``t1``, and the selections for some k.
+        budget: how many more inputs may be fixed.
+        setting: the parameters; where q is ``None``, what Stage 3's budget allows.
+        thin: how many of them Stage 2 may fix; ``None``: any number.
+
+    Returns:
+        The reduced transformer with the records.
+
+    Raises:
+        Uncaptured: Stage 3 did not succeed.
+        NotEstablished: Stage 2 fixed more than the budget.
+        ResourceLimit: a new ranking holds too many pairs, or SAT is out of time.
+    """
+    chosen, rho, second = thinned(t1, made, eta=setting.eta, C=setting.C, budget=thin)
+    t2, left = t1.restrict(rho) if second.fixed else t1, budget - len(second.fixed)
+    if left < 0:
+        raise NotEstablished(
+            f"Stages 1 and 2 leave {rho.free} of {t.n} inputs free, fewer than C' n: "
+            f"take C' <= {rho.free / t.n:.4g}, a larger k or a smaller eta"
+        )
+    rho, third = settled(t2, chosen, left, setting)
+    if third.status != "captured":
+        raise Uncaptured(t2, third)
+    c, s, H = t.c, len(t.symbols), len(t.heads)
+    return Reduction(rho, t2.restrict(rho).collapse(), first, second, third, c * (s**c * chosen.k * H + 1))
+
+
+def _shortfall(t: CTransformer, record: Stage3Record) -> str:
+    """Why Stage 3 failed, with the nearest feasible value."""
+    from restrict.cover.solve import solve
+
+    what = f"Stage 3: {record.pairs} pairs cannot be captured with k = {record.k} and {record.budget} more fixed inputs"
+    if record.status != "impossible":
+        what = (
+            f"Stage 3: no way was found to capture {record.pairs} pairs with k = {record.k} and {record.budget} inputs"
+        )
+    found = solve(record.problem, solver="local") if record.problem.pairs else None
+    if found is not None and found.status == "captured":
+        nearest = math.floor(1000 * (t.restriction.free - found.count) / t.n) / 1000
+        return f"{what}; {found.count} suffice: take C' <= {nearest:g}, or a larger k"
+    return f"{what}; take a larger k"

@@ -1,0 +1,163 @@
+"""Who k-depends on what: dependents of an activation, inputs of a pair, and the k-neighbour graph of Stage 2."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from restrict.arrays import I64, offsets, take_rows
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.selection import Selection, reads, selection
+from restrict.errors import UsageError
+from restrict.kernels import lemma as kernels
+from restrict.kernels.cover_bounds import neighbour_sums
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+MOST_POSITIONS = 2000
+"""The neighbour graph is built for at most this many positions."""
+MOST_MEETINGS = 100_000_000
+"""Neighbours are counted where at most this many (head, input, head) have to be looked at."""
+
+
+def dependents(t: CTransformer, chosen: Selection) -> I64:
+    """How many uncaptured heads (i, h) k-depend on each layer-0 activation.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        int64, shape (n,). Cost linear in the selections.
+    """
+    counts, last = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64)
+    kernels.dependents(
+        chosen.ends,
+        np.ascontiguousarray(chosen.chosen),
+        chosen.captured,
+        chosen.head * t.n + chosen.position,
+        counts,
+        last,
+    )
+    return counts
+
+
+def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
+    """The free inputs that each uncaptured head k-depends on.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        (heads as ``h n + i`` in ascending order, row pointers, inputs). Cost: the selections times their inputs.
+    """
+    key = _meetings(t, chosen, chosen.head * t.n + chosen.position)
+    counts = np.bincount(key // t.n, minlength=1)
+    heads = np.flatnonzero(counts)
+    return heads, offsets(counts[heads]), key % t.n
+
+
+def _meetings(t: CTransformer, chosen: Selection, name: I64) -> I64:
+    """``name n + x`` for each uncaptured pair's name and each input x that it k-depends on; ascending, no repeats."""
+    rows = np.flatnonzero(chosen.captured[chosen.owner] == 0)
+    owner = chosen.owner[rows]
+    found = [np.empty(0, np.int64)]
+    for h in range(len(t.heads)):
+        mine = chosen.head[owner] == h
+        ptr, inputs = reads(t, h)
+        j = chosen.chosen[0, rows[mine]]
+        found.append(np.repeat(name[owner[mine]], np.diff(ptr)[j]) * t.n + inputs[take_rows(ptr, j)])
+    every: I64 = np.sort(np.concatenate(found))  # far faster than numpy's unique, which hashes
+    first = np.append(True, every[1:] != every[:-1])[: len(every)]
+    distinct: I64 = every[first]
+    return distinct
+
+
+def pair_inputs(t: CTransformer, chosen: Selection) -> I64:
+    """How many inputs each uncaptured pair k-depends on: at most c k.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        int64, shape (pairs,); 0 for captured ones. Cost: the selections times their inputs.
+    """
+    found = _meetings(t, chosen, np.arange(chosen.pairs))
+    return np.bincount(found // t.n, minlength=chosen.pairs).astype(np.int64)
+
+
+def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]:
+    """For each uncaptured head (i, h) the number of other uncaptured heads that k-depend on one of its inputs.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        By (position, number of the head). Cost: every (head, input, head) that meet.
+    """
+    heads, degree, _ = _degrees(t, chosen, None)
+    return {(int(a) % t.n, int(a) // t.n): int(d) for a, d in zip(heads, degree, strict=True)}
+
+
+def most_neighbours(t: CTransformer, chosen: Selection) -> int | None:
+    """The most k-neighbours of an uncaptured head.
+
+    Args:
+        t: the c-transformer.
+        chosen: its selections.
+
+    Returns:
+        The number, or ``None`` where counting would look at more than :data:`MOST_MEETINGS` meetings.
+    """
+    _, degree, counted = _degrees(t, chosen, MOST_MEETINGS)
+    return int(degree.max(initial=0)) if counted else None
+
+
+def _degrees(t: CTransformer, chosen: Selection, limit: int | None) -> tuple[I64, I64, bool]:
+    heads, ptr, inputs = k_inputs(t, chosen)
+    degree = np.zeros(len(heads), np.int64)
+    shared = np.bincount(inputs, minlength=t.n).astype(np.int64)
+    if limit is not None and int((shared**2).sum()) > limit:
+        return heads, degree, False
+    owner = np.repeat(np.arange(len(heads)), np.diff(ptr))[np.argsort(inputs, kind="stable")]
+    nothing = np.zeros(len(heads))
+    neighbour_sums(ptr, inputs, offsets(shared), owner, nothing, nothing.copy(), degree)
+    return heads, degree, True
+
+
+def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
+    """The k-neighbour graph of the uncaptured heads, for analysis; the engine counts on arrays.
+
+    Args:
+        t: the c-transformer.
+        k: selections per pair.
+
+    Returns:
+        A graph on (position, number of the head); an edge carries an ``input`` that both k-depend on.
+
+    Raises:
+        UsageError: more than 2000 positions: the graph has up to (n H)^2 edges.
+        ResourceLimit: the rankings hold too many pairs.
+    """
+    import networkx as nx
+
+    if t.n > MOST_POSITIONS:
+        raise UsageError(f"n = {t.n}: the neighbour graph is for n <= {MOST_POSITIONS}; neighbours() counts")
+    heads, ptr, inputs = k_inputs(t, selection(t, k))
+    names = [(int(a) % t.n, int(a) // t.n) for a in heads]
+    readers: dict[int, list[tuple[int, int]]] = {}
+    for a, name in enumerate(names):
+        for x in inputs[ptr[a] : ptr[a + 1]].tolist():
+            readers.setdefault(x, []).append(name)
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
+    graph.add_nodes_from(names)
+    for x, sharing in readers.items():
+        graph.add_edges_from((a, b, {"input": x}) for a, b in combinations(sharing, 2))
+    return graph

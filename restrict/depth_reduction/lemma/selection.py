@@ -1,0 +1,249 @@
+"""Rankings and greedy selections of Stage 2 (Hahn 2020, Lemma 4; repaired in docs/errata.md).
+
+For each pair (head (i, h), query value z) the positions are ranked by the greatest score that they can reach. Walking
+down, a position is *selected* iff it has a free input that no earlier selected one has, up to k times: every skipped
+position is then covered by the selected ones, so the pair depends on at most c k inputs.
+
+A ranking is scored once: when more inputs are fixed its lists are walked again (:meth:`Ranking.under`), and the
+selections for a smaller k are the first ones of those for a larger k (:meth:`Selection.first`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from restrict.arrays import I64, offsets, take_rows
+from restrict.depth_reduction.c_transformer.activations import popcount, possible_values
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.lemma.parameters import check_parameters
+from restrict.kernels import lemma as kernels
+from restrict.rows.lists import Lists
+
+WORDS = 1 << 20
+"""Bit sets are unpacked this many words at a time."""
+OPEN, CAPTURED, CUT_OFF = range(3)
+"""How the walk down a list ended: after the k-th selection, at its floor before that, or where it was truncated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The greedy selections of all pairs of a layer, in order of head, position and query value.
+
+    Attributes:
+        k: the most selections of a pair.
+        head: the number of the head in ``t.heads``, per pair.
+        position: the head's position, per pair.
+        query: the query value, per pair.
+        ends: pair ``p`` selects the columns ``ends[p-1] .. ends[p]`` of ``chosen``.
+        chosen: the selected positions, and the key values that maximise the score there, shape (2, columns).
+        captured: 1 where the ranking ends before the k-th selection (:mod:`restrict.depth_reduction.lemma.stage2`).
+    """
+
+    k: int
+    head: I64
+    position: I64
+    query: I64
+    ends: I64
+    chosen: I64
+    captured: I64
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs."""
+        return len(self.head)
+
+    @property
+    def uncaptured(self) -> int:
+        """How many are not captured."""
+        return int(self.pairs - np.count_nonzero(self.captured))
+
+    def of(self, p: int) -> list[tuple[int, int]]:
+        """The (position, maximiser) that a pair selects, best first."""
+        part = self.chosen[:, (self.ends[p - 1] if p else 0) : self.ends[p]]
+        return [(int(j), int(w)) for j, w in part.T]
+
+    @property
+    def owner(self) -> I64:
+        """The pair of each selected position, shape (columns,)."""
+        return np.repeat(np.arange(self.pairs), np.diff(self.ends, prepend=0))
+
+    def first(self, k: int) -> Selection:
+        """The selections for a smaller k: the first ones of each pair.
+
+        Args:
+            k: at least 1, at most the present one.
+
+        Returns:
+            The selection. A pair is captured where its ranking ends with at most k selections, so that all of its
+            candidates are covered by them. Cost linear.
+
+        Raises:
+            UsageError: k < 1.
+        """
+        check_parameters(k=k)
+        if k >= self.k:
+            return self
+        starts = offsets(np.diff(self.ends, prepend=0))
+        sizes = np.minimum(np.diff(starts), k)
+        kept = take_rows(offsets(sizes), np.arange(self.pairs)) + np.repeat(starts[:-1] - offsets(sizes)[:-1], sizes)
+        captured = self.captured * (np.diff(starts) <= k)
+        return replace(self, k=k, ends=np.cumsum(sizes), chosen=self.chosen[:, kept], captured=captured)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The positions of every pair, best first, as the candidate lists of each head of layer 1 (perhaps truncated).
+
+    Attributes:
+        lists: per head of ``t.heads`` its lists.
+        limit: the most pairs of a list; 0: all down to the floor.
+    """
+
+    lists: tuple[Lists, ...]
+    limit: int
+
+    @staticmethod
+    def of(t: CTransformer, limit: int = 0) -> Ranking:
+        """Score all pairs.
+
+        Args:
+            t: the c-transformer.
+            limit: keep at most this many pairs of a row (0: down to the floor).
+
+        Returns:
+            The ranking. Cost: one score per pair, position and key value.
+
+        Raises:
+            ResourceLimit: too many pairs in all.
+        """
+        return Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
+
+    def under(self, t: CTransformer) -> Ranking:
+        """The ranking when fewer values are possible; no score is computed.
+
+        Args:
+            t: the same transformer under a refinement of the restriction.
+
+        Returns:
+            The ranking. Cost: the pairs kept.
+        """
+        found = []
+        for head, lists in zip(t.heads, self.lists, strict=True):
+            queries = possible_values(t.instance, t.instance.query(head), t.base)
+            found.append(lists.under(queries, possible_values(t.instance, t.instance.key(head), t.base)))
+        return Ranking(tuple(found), self.limit)
+
+    def select(self, t: CTransformer, k: int) -> Selection | None:
+        """Select up to ``k`` positions of each pair.
+
+        Args:
+            t: the transformer that the ranking is of.
+            k: the most selections of a pair.
+
+        Returns:
+            The selection, or ``None`` where a list was truncated before its k-th selection. Cost: n / 64 words per pair
+            passed.
+
+        Raises:
+            UsageError: k < 1.
+        """
+        check_parameters(k=k)
+        parts = [_select(t, h, lists, k) for h, lists in enumerate(self.lists)]
+        return None if any(part is None for part in parts) else _joined(k, [part for part in parts if part is not None])
+
+
+def selection(t: CTransformer, k: int) -> Selection:
+    """Rank the positions of every pair by the greatest score that they can reach, and select up to ``k`` of each.
+
+    A position's inputs are those of the head's key and value there.
+
+    Args:
+        t: the c-transformer.
+        k: the most selections of a pair.
+
+    Returns:
+        The selections of all pairs of layer 1. Cost: one score per pair, position and key value.
+
+    Raises:
+        UsageError: k < 1.
+        ResourceLimit: the rankings hold too many pairs.
+    """
+    return ranked(t, k)[1]
+
+
+def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
+    """:func:`selection`, with the ranking that it was made from.
+
+    Args:
+        t: the c-transformer.
+        k: the most selections of a pair.
+
+    Returns:
+        The ranking, long enough for k selections of each pair, and these.
+
+    Raises:
+        UsageError: k < 1.
+        ResourceLimit: the rankings hold too many pairs.
+    """
+    check_parameters(k=k)
+    widest = max((int(t.base[key].sizes.max()) for head in t.heads if (key := t.instance.key(head))), default=1)
+    limit = max(64, widest * (k + 8)) if t.n > 500 else 0
+    while True:
+        ranking = Ranking.of(t, limit)
+        found = ranking.select(t, k)
+        if found is not None:
+            return ranking, found
+        limit = 4 * limit if 4 * limit < t.n else 0
+
+
+def _joined(k: int, parts: list[Selection]) -> Selection:
+    """The selections of all heads, one after the other."""
+    none = np.empty(0, np.int64)
+    if not parts:
+        return Selection(k, none, none, none, none, np.empty((2, 0), np.int64), none)
+    starts = offsets([p.chosen.shape[1] for p in parts])
+    return Selection(
+        k, np.concatenate([p.head for p in parts]), np.concatenate([p.position for p in parts]),
+        np.concatenate([p.query for p in parts]),
+        np.concatenate([p.ends + start for p, start in zip(parts, starts[:-1], strict=True)]),
+        np.concatenate([p.chosen for p in parts], axis=1), np.concatenate([p.captured for p in parts]),
+    )  # fmt: skip
+
+
+def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
+    """The inputs of the layer-0 activations as head number ``h`` reads them: those of its key and value.
+
+    Args:
+        t: the c-transformer.
+        h: the head's number in ``t.heads``.
+
+    Returns:
+        (row pointers, inputs), a row per position, ascending. Cost: n^2 bits, and 64 bytes for each word that is not 0.
+    """
+    head = t.heads[h]
+    key = t.instance.key(head)
+    bits = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
+    columns = [np.empty(0, np.int64)]
+    step = max(1, WORDS // max(1, bits.shape[1]))
+    for first in range(0, t.n, step):
+        block = bits[first : first + step]
+        row, word = np.nonzero(block)
+        inside = np.unpackbits(block[row, word].view(np.uint8), bitorder="little").reshape(-1, 64)
+        at, bit = np.nonzero(inside)
+        columns.append(64 * word[at] + bit)
+    return offsets(popcount(bits)), np.concatenate(columns)
+
+
+def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:
+    """The selections of one head; ``None`` where a list is too short."""
+    ends, state = np.zeros(lists.rows, np.int64), np.zeros(lists.rows, np.int64)
+    chosen = np.empty((2, lists.rows * min(k, t.n)), np.int64)
+    ranked = kernels.Ranked(lists.row_list, lists.start, lists.stop, lists.j, lists.w, lists.complete)
+    kernels.select(ranked, *reads(t, h), k, ends, chosen, state)
+    if np.any(state == CUT_OFF):
+        return None
+    used = int(ends[-1]) if lists.rows else 0
+    captured = (state == CAPTURED).astype(np.int64)
+    return Selection(k, np.full(lists.rows, h), lists.row_i, lists.row_u, ends, chosen[:, :used].copy(), captured)

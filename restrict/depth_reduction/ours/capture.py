@@ -1,0 +1,244 @@
+"""Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs.
+
+Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
+input, the exchange of :mod:`restrict.depth_reduction.ours.exchange`; else rounds of greedy forcing by cheap cubes
+(:mod:`restrict.depth_reduction.c_transformer.forcing`), each followed by a refinement of all facts, because an input
+that is set for one cube makes other activations constant, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from restrict.arrays import F64, I64, offsets
+from restrict.deadline import Deadline
+from restrict.depth_reduction.c_transformer.activations import possible_values
+from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes
+from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
+from restrict.kernels import force_keys as kernels
+from restrict.restriction import Restriction
+from restrict.rows.lists import Lists, candidate_lists
+from restrict.rows.values import Values
+from restrict.task import Task
+
+LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
+"""The most pairs of a row, and of a layer, that the search looks at."""
+MOST_WALKS = 2_000_000_000
+"""Where the steps of an exchange would walk over more pairs than this, by an estimate, there is no exchange: a sample
+of the rows is captured instead."""
+SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
+"""The most pairs and scores of that sample, and the most pairs of each of its rows."""
+
+
+ROUNDS = 160
+"""Of annealing, after the steps of the exchange."""
+ABOVE = 500
+"""The wall, below which the mean counts, is at the dependencies that one position in so many had after the first
+steps."""
+
+
+@dataclass(frozen=True)
+class LayerObjective:
+    """What a capture makes small.
+
+    Attributes:
+        kind: "long": the long lists; "short": the number of positions that have lists at all (for layers below the last
+            one, since constant keys are cheap anchors for the next layer).
+        tau: the scale, in inputs.
+    """
+
+    kind: Literal["long", "short"] = "long"
+    tau: float = 20.0
+
+    def text(self) -> str:
+        """What is made small, in words."""
+        return f"few {'long lists' if self.kind == 'long' else 'positions with lists'} (scale {self.tau:g})"
+
+    def phi(self, size: int) -> F64:
+        """The objective of a position by the number of inputs that it depends on.
+
+        Gives float64, shape (size,), rising.
+        """
+        if self.kind == "long":
+            return exponential(self.tau, size)
+        table: F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
+        return table
+
+
+def capture(
+    task: Task, t: CTransformer, budget: int, objective: LayerObjective, *, seed: int = 0, steps: int = 6000,
+    rounds: int = 6, power: float = 8.0,
+) -> Restriction:  # fmt: skip
+    """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
+
+    ``seed``: same seed, same answer (where the deadline never comes); ``steps``: of the exchange; none where the lists
+    are too long for it.
+    """
+    if budget <= 0 or not t.heads:
+        return t.restriction
+    cubes = forcing_cubes(t)
+    rows = len(t.heads) * t.n * widest_query(t)
+    length = len(t.symbols) * t.restriction.free / budget
+    limit = int(max(SHORTEST, min(1.3 * np.log(rows + 2) * length, LONGEST_LIST, MOST_PAIRS // rows)))
+    long = steps * rows * limit * min(length, limit) > MOST_WALKS * t.n  # a step changes rows * limit / n of them
+    task.tell("capturing")
+    lists = sampled_lists(t, np.random.default_rng(seed)) if long else [t.lists(head, limit) for head in t.heads]
+    if all(single(t, cubes, lists)):
+        symbols = _exchange(t, cubes, lists, budget, objective, seed, 0 if long else steps, task.deadline)
+        return refined(t, symbols)
+    return _forcing(t, lists, budget, rounds, power, task.deadline)
+
+
+def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
+    """The first pairs of a random sample of the rows of every head of layer 1.
+
+    Gives Lists of at most :data:`SHORTEST` pairs, of so few rows that they are quickly made.
+    """
+    out = []
+    for head in t.heads:
+        query, key = (possible_values(t.instance, name(head), t.base) for name in (t.instance.query, t.instance.key))
+        most = len(t.heads) * max(1, len(key.flat))
+        count = max(1, min(len(query.flat), SAMPLE_PAIRS // SHORTEST // len(t.heads), SAMPLE_SCORES // most))
+        kept = np.sort(rng.choice(len(query.flat), count, False))
+        owner = np.repeat(np.arange(t.n), np.diff(query.ptr))[kept]
+        ptr = offsets(np.bincount(owner, minlength=t.n))
+        thin = Values(query.domain, query.positions, ptr, query.flat[kept])
+        out.append(candidate_lists(t.instance, head, thin, key, SHORTEST))
+    return out
+
+
+def widest_query(t: CTransformer) -> int:
+    """The most query values that a head of layer 1 has at a position."""
+    queries = [t.instance.query(head) for head in t.heads]
+    return max((int(t.base[q].sizes.max()) for q in queries if q is not None), default=1)
+
+
+def refined(t: CTransformer, symbols: I64) -> Restriction:
+    """The restriction with the free inputs of ``symbols`` (n,), -1 = none, fixed, too."""
+    new = {int(x): t.symbols[symbols[x]] for x in np.flatnonzero((symbols >= 0) & (t.fixed < 0))}
+    return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)
+
+
+def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list[bool]:
+    """For each head of layer 1: whether every pair of its lists is forced by at most one input."""
+    out = []
+    for head, found in zip(t.heads, lists, strict=True):
+        key = t.instance.key(head)
+        length = cubes[key].length if key else None
+        known = length is not None and (length.shape[1] == t.base[key].values.domain if key else False)
+        out.append(
+            key is None or bool(known and length is not None and np.isin(length[found.j, found.w], (0, 1)).all())
+        )
+    return out
+
+
+def _exchange(
+    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, objective: LayerObjective, seed: int,
+    steps: int, deadline: Deadline,
+) -> I64:  # fmt: skip
+    parts = []
+    for head, found in zip(t.heads, lists, strict=True):
+        key, query = t.instance.key(head), t.instance.query(head)
+        guard = cubes[query] if query is not None and cubes[query].length.shape[1] else None
+        if key is not None:
+            parts.append((found, _literals(cubes[key]), None if guard is None else _literals(guard)))
+    if not parts:
+        return np.full(t.n, -1, np.int64)
+    rows = Rows.of(t.n, len(t.symbols), parts)
+    rng = np.random.default_rng(seed)
+    share = budget / max(1, t.restriction.free) / len(t.symbols)
+    k = max(2, int(np.log(max(2, rows.count)) / 4 / max(share, 1e-3)))
+    start = rows.start(budget, k, rng)
+    if steps == 0:
+        return _filled(t, start, budget, rng)
+    search = Exchange(rows, budget, rng)
+    search.load(start)
+    size = rows.longest + 2
+    if objective.kind != "long":
+        return search.run(objective.phi(size), steps, deadline)
+    # First long lists are made short; then the mean, under a wall that few positions stand above.
+    search.load(search.run(objective.phi(size), steps // 4, deadline))
+    few = min(8 + len(search.total) // ABOVE, len(search.total))
+    phi = walled(int(np.partition(search.total, -few)[-few]), size)
+    search.load(search.run(phi, steps // 2, deadline))
+    return search.anneal(phi, ROUNDS, deadline)
+
+
+def _filled(t: CTransformer, symbols: I64, budget: int, rng: np.random.Generator) -> I64:
+    """The assignment with as many more free inputs set, at random, as the budget allows."""
+    left = np.setdiff1d(t.instance.unpinned, np.flatnonzero((symbols >= 0) | (t.fixed >= 0)))
+    more = rng.permutation(left)[: max(0, budget - int((symbols >= 0).sum()))]
+    symbols[more] = rng.integers(0, len(t.symbols), len(more))
+    return symbols
+
+
+def _literals(cubes: Cubes) -> I64:
+    """(n, domain): the literal that forces a value, -1 where none or more than one is needed."""
+    return np.where(cubes.length == 1, cubes.literal[:, :, 0], -1).astype(np.int64)
+
+
+def _forcing(
+    t: CTransformer, lists: list[Lists], budget: int, rounds: int, power: float, deadline: Deadline
+) -> Restriction:
+    left, now = budget, t
+    for turn in range(rounds):
+        cubes = forcing_cubes(now)
+        assignment = now.fixed.copy()
+        spent = 0
+        for head, found in _by_key(now, lists):
+            goal = -(-left // (rounds - turn)) - spent
+            spent += _cover(now, cubes, head, found, goal, power, assignment)
+        if spent == 0:
+            break
+        left -= spent
+        now = now.restrict(refined(now, assignment))
+        lists = [_again(now, at, found) for at, found in enumerate(lists)]
+        if left <= 0 or deadline.passed:
+            break
+    return now.restriction
+
+
+def _again(t: CTransformer, at: int, lists: Lists) -> Lists:
+    query, key = t.instance.query(t.heads[at]), t.instance.key(t.heads[at])
+    return lists.under(possible_values(t.instance, query, t.base), possible_values(t.instance, key, t.base))
+
+
+def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[Lists, bool]]]]:
+    """The lists of the heads that share a key, each with whether its query is that variable, too."""
+    keys: dict[str, list[tuple[Lists, bool]]] = {}
+    for head, found in zip(t.heads, lists, strict=True):
+        key = t.instance.key(head)
+        if key is not None:
+            keys.setdefault(key, []).append((found, t.instance.query(head) == key))
+    return list(keys.items())
+
+
+def _cover(
+    t: CTransformer, cubes: dict[str, Cubes], key: str, lists: list[tuple[Lists, bool]], budget: int, power: float,
+    assignment: I64,
+) -> int:  # fmt: skip
+    """Force keys within the budget; changes ``assignment``; returns how many inputs were set."""
+    domain, known = t.base[key].values.domain, cubes[key]
+    if known.length.shape[1] != domain or budget <= 0:
+        return 0
+    literal = np.arange(t.n * domain).reshape(t.n, domain)
+    literal[t.base[key].sizes == 1] = -1
+    rows = Rows.of(t.n, domain, [(found, literal, literal if same else None) for found, same in lists])
+    weight = t.base[key].degrees
+    for head in t.heads:
+        if t.instance.key(head) == key and head.value != key:
+            weight = np.maximum(weight, t.base[head.value].degrees)
+    arrays = rows.arrays
+    state = kernels.Lengths(
+        np.zeros(rows.count, np.int64),
+        np.zeros(rows.count, np.int64),
+        np.zeros(len(arrays.group_ptr) - 1),
+        weight,
+        power,
+    )
+    flat = kernels.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
+    return int(kernels.force_keys(arrays, flat, state, budget, assignment))

@@ -1,0 +1,192 @@
+"""Automata as people draw them: states from left to right by their distance from the start, two rings where they
+accept, curved arrows with their symbols beside them.
+
+networkx lays out the states (``bfs_layout``). An arrow takes the flattest arc that keeps clear of other states and
+whose label keeps clear of states and other labels; of two arrows there and back, each keeps to its right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import networkx as nx
+
+from restrict.languages.dfa import Dfa
+from restrict.languages.exchange import edges
+from restrict.report.drawing import Drawing, Group, Shape
+from restrict.wording import counted
+
+DRAWN = 60
+"""Automata of more states are not drawn."""
+COLUMN, ROW, RADIUS, RING = 104.0, 92.0, 17.0, 13.0
+BENDS = (0.0, 16.0, 30.0, 46.0, 64.0, 86.0, 112.0, 142.0, 176.0, 214.0)
+CLEAR = RADIUS + 7
+SAMPLES = 24
+LABEL = 20
+"""An arrow of more characters says how many symbols it stands for."""
+
+Point = tuple[float, float]
+Curve = tuple[Point, Point, Point, Point]
+
+
+def draw_dfa(dfa: Dfa) -> Drawing:
+    """The drawing of an automaton of at most a few dozen states, all of them reachable.
+
+    One arrow stands for all symbols between two states; its label counts them where they would be long. A state from
+    which no word is accepted is left out, with its arrows. The same drawing for the same automaton.
+    """
+    dead = dead_state(dfa)
+    place = places(dfa, dead)
+    arrows, names, labels = Group(), Group(), list[Point]()
+    joined = {edge: symbols for edge, symbols in edges(dfa).items() if dead not in edge}
+    for (q, to), symbols in sorted(joined.items(), key=lambda item: (abs(item[0][0] - item[0][1]), item)):
+        text = " ".join(dfa.alphabet[a] for a in symbols)
+        text = text if len(text) <= LABEL else counted(len(symbols), "symbol")
+        curve, spot = _arrow(place, q, to, (to, q) in joined, labels, len(text))
+        labels.append(spot)
+        arrows.shapes.append(Shape("curve", tuple(x for point in curve for x in point), "arrow"))
+        arrows.shapes.append(Shape("path", _tip(curve), "box"))
+        names.shapes.append(Shape("text", (spot[0], spot[1] + 4, 11), "label", text, "middle"))
+    nodes = Group()
+    for q, (x, y) in place.items():
+        nodes.shapes.append(Shape("circle", (x, y, RADIUS), "free"))
+        if q in dfa.accept:
+            nodes.shapes.append(Shape("circle", (x, y, RING), "free"))
+        nodes.shapes.append(Shape("text", (x, y + 4, 11), "label", str(q), "middle"))
+    x, y = place[0]
+    start = ((x - 48, y), (x - 40, y), (x - 30, y), (x - RADIUS - 2, y))
+    arrows.shapes.append(Shape("curve", tuple(c for point in start for c in point), "arrow"))
+    arrows.shapes.append(Shape("path", _tip(start), "box"))
+    return _framed([arrows, nodes, names], f"automaton of {counted(dfa.states, 'state')}")
+
+
+def dead_state(dfa: Dfa) -> int | None:
+    """The state from which no word is accepted, which a minimal automaton has at most once; not the only state."""
+    dead = (q for q, row in enumerate(dfa.delta) if q not in dfa.accept and set(row) == {q})
+    return next(dead, None) if dfa.states > 1 else None
+
+
+def places(dfa: Dfa, dead: int | None) -> dict[int, Point]:
+    """The centre of each state but the dead one: columns by the distance from the start, in a column one below the
+    other."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(q for q in range(dfa.states) if q != dead)
+    graph.add_edges_from(edge for edge in sorted(edges(dfa)) if dead not in edge)
+    layout = nx.bfs_layout(graph, 0, align="vertical")
+    columns: dict[float, list[int]] = {}
+    for q in sorted(layout, key=lambda q: (layout[q][0], layout[q][1])):
+        columns.setdefault(round(float(layout[q][0]), 6), []).append(q)
+    out = {}
+    for k, column in enumerate(columns[x] for x in sorted(columns)):
+        for row, q in enumerate(column):
+            out[q] = (COLUMN * k, ROW * (row - (len(column) - 1) / 2))
+    return out
+
+
+def _arrow(
+    place: dict[int, Point], q: int, to: int, back: bool, labels: list[Point], letters: int
+) -> tuple[Curve, Point]:
+    """The first candidate that keeps clear of everything, or the last; and where its label stands."""
+    others = [point for state, point in place.items() if state not in (q, to)]
+    best: tuple[float, Curve, Point] | None = None
+    for curve, spot in _loops(place[q], letters) if q == to else _arcs(place[q], place[to], back, letters):
+        near = min((math.dist(p, other) for p in _samples(curve) for other in others), default=CLEAR)
+        room = min((_apart(spot, other, letters, 16.0) for other in place.values()), default=1.0)
+        free = min((_apart(spot, other, letters, 12.0) for other in labels), default=1.0)
+        score = min(near / CLEAR, 1.0) + min(room, 1.0) + min(free, 1.0)
+        if best is None or score > best[0] + 1e-9:
+            best = score, curve, spot
+    assert best is not None
+    return best[1], best[2]
+
+
+def _apart(spot: Point, other: Point, letters: int, height: float) -> float:
+    """How far a label is from a point, 1 where it is clear; labels are wider than high."""
+    return max(abs(spot[0] - other[0]) / (12 + 3.2 * letters), abs(spot[1] - other[1]) / height)
+
+
+def _arcs(a: Point, b: Point, back: bool, letters: int) -> Iterator[tuple[Curve, Point]]:
+    """Arcs from flat to round, on the right of the way first; straight only where nothing comes back."""
+    dx, dy = b[0] - a[0], b[1] - a[1]
+    far = math.hypot(dx, dy)
+    ux, uy = dx / far, dy / far
+    for bend in BENDS:
+        for side in (1.0, -1.0) if bend and not back else (1.0,):
+            if bend == 0 and back:
+                continue
+            shift = side * bend * 4 / 3
+            lean = max(far / 3, RADIUS + 10)
+            first = (a[0] + ux * lean + uy * shift, a[1] + uy * lean - ux * shift)
+            second = (b[0] - ux * lean + uy * shift, b[1] - uy * lean - ux * shift)
+            start, end = _toward(a, first, RADIUS), _toward(b, second, RADIUS + 2)
+            curve = (start, first, second, end)
+            middle = _at(curve, 0.5)
+            away = 9 + abs(uy) * 3 * letters
+            yield curve, (middle[0] + side * uy * away, middle[1] - side * ux * 9)
+
+
+def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point]]:
+    """Loops above, below, and at the sides of a state."""
+    for angle in (-90, 90, -45, -135, 45, 135, 0, 180):
+        turn = math.radians(angle)
+        points = [
+            (a[0] + far * math.cos(turn + s), a[1] + far * math.sin(turn + s))
+            for far, s in ((RADIUS, -0.5), (RADIUS + 34, -0.45), (RADIUS + 34, 0.45), (RADIUS + 2, 0.5))
+        ]
+        far = RADIUS + 35 + abs(math.cos(turn)) * 3 * letters
+        yield (
+            (points[0], points[1], points[2], points[3]),
+            (
+                a[0] + far * math.cos(turn),
+                a[1] + far * math.sin(turn),
+            ),
+        )
+
+
+def _at(curve: Curve, t: float) -> Point:
+    """A point of a cubic curve."""
+    weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+    return (
+        sum(w * p[0] for w, p in zip(weights, curve, strict=True)),
+        sum(w * p[1] for w, p in zip(weights, curve, strict=True)),
+    )
+
+
+def _samples(curve: Curve) -> list[Point]:
+    return [_at(curve, k / SAMPLES) for k in range(SAMPLES + 1)]
+
+
+def _toward(a: Point, b: Point, distance: float) -> Point:
+    """A point at a distance from ``a`` on the way to ``b``."""
+    far = math.dist(a, b) or 1.0
+    return a[0] + distance * (b[0] - a[0]) / far, a[1] + distance * (b[1] - a[1]) / far
+
+
+def _tip(curve: Curve) -> tuple[float, ...]:
+    """The head of an arrow: a triangle at the end of its curve."""
+    (x, y), (u, v) = _at(curve, 0.9), curve[3]
+    far = math.hypot(u - x, v - y) or 1.0
+    ux, uy = (u - x) / far, (v - y) / far
+    return (u, v, u - 8 * ux + 3.5 * uy, v - 8 * uy - 3.5 * ux, u - 8 * ux - 3.5 * uy, v - 8 * uy + 3.5 * ux)
+
+
+def _framed(groups: list[Group], title: str) -> Drawing:
+    """The groups moved so that all of them are on the paper, with a margin."""
+    xs, ys = list[float](), list[float]()
+    for shape in (shape for group in groups for shape in group.shapes):
+        if shape.kind == "curve":
+            a = shape.at
+            sampled = _samples(((a[0], a[1]), (a[2], a[3]), (a[4], a[5]), (a[6], a[7])))
+            xs += [x for x, _ in sampled]
+            ys += [y for _, y in sampled]
+        else:
+            wide = RADIUS if shape.kind == "circle" else 3.4 * len(shape.text)
+            xs += [shape.at[0] - wide, shape.at[0] + wide]
+            ys += [shape.at[1] - RADIUS, shape.at[1] + RADIUS]
+    left, top = min(xs) - 12, min(ys) - 8
+    drawing = Drawing(max(xs) - left + 12, max(ys) - top + 8, title)
+    for group in groups:
+        moved = drawing.group()
+        moved.shapes += [shape.moved(-left, -top) for shape in group.shapes]
+    return drawing

@@ -1,0 +1,277 @@
+"""The report of a verdict on a trained model: ranges of all logits by state and position, margins, the hardest word.
+
+The trusted checker verifies the file first. The drawings show what it says: the ranges follow from the certificate's
+boxes and cells by affine forms in floats (the search's picture of what the checker computes in integers), and are those
+of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from restrict.elaboration.check import trusted_check
+from restrict.errors import UsageError
+from restrict.files import read_bytes
+from restrict.report.drawing import Drawing, Shape
+from restrict.report.page import Page, Section
+from restrict.soft.trained.atoms import UNIT, basis_of
+from restrict.soft.trained.attack import Attack
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Array, Trained, forward, load, shifted
+from restrict.soft.trained.verdict import BOUND, Key, Search, Tree
+
+LABELS = ("head", "fixed", "first", "second", "forced", "needed")
+"""Looks of the labels' ranges, in turn."""
+WIDTH, HEIGHT, LEFT = 640.0, 190.0, 56.0
+MOST_SYMBOLS = 60
+"""Symbols of a word that are drawn; of a longer one, the last."""
+
+
+class Range(NamedTuple):
+    """Of one case and all labels: least and greatest value, and the least margin."""
+
+    key: Key
+    low: Array
+    high: Array
+    margin: float
+
+
+def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
+    """The report of a ``restrict-soft-verdict/1`` file.
+
+    ``model``: the checkpoint's safetensors file, its configuration beside it.
+    """
+    if model is None:
+        raise UsageError(f"{path}: the report of a verdict needs its model: give --model MODEL.safetensors")
+    given = load(model)
+    line = trusted_check(given.content, read_bytes(path), None, str(path), None)
+    found = shifted(given, root["model"]["offset"])
+    graph = graph_of_document(root)
+    ranges = list(ranges_of(found, graph, root)) if len(found.layers) == 1 else []
+    name, n = found.name, root["n"]
+    page = Page(f"{name}, n = {n}", "Verdict on a trained model", claim_of(found, root))
+    facts = [("model", f"{name} (SHA-256 {found.sha256})"), ("checked", line), ("cases", str(len(root["cases"])))]
+    page.sections.append(Section("The verdict", facts=facts, code=[f"restrict check {model} {path.name}"]))
+    for state in sorted({r.key[2] for r in ranges}):
+        page.sections.append(_state_section(found, graph, state, [r for r in ranges if r.key[2] == state]))
+    if ranges:
+        page.sections.append(_margin_section(ranges))
+        hardest = min((r for r in ranges if r.key[0]), key=lambda r: r.margin, default=None)
+        if hardest is not None:
+            page.sections.append(_word_section(found, graph, hardest))
+    if "wrong" in root:
+        page.sections.append(_wrong_section(found, graph, root["wrong"]["word"]))
+    page.sections.sort(key=lambda section: not section.title.startswith(("The verdict", "The wrong word")))
+    return page
+
+
+def claim_of(model: Trained, root: dict[str, Any]) -> str:
+    """The claim in words."""
+    if "wrong" in root:
+        word = " ".join(model.symbols[s] for s in root["wrong"]["word"]) or "the empty word"
+        return f"The sign of {model.labels[root['wrong']['label']]} is wrong behind: {word}."
+    if "fixed" in root:
+        fixed = ", ".join(f"{i}: {model.symbols[s]}" for i, s in root["fixed"]) or "nothing"
+        return f"With {fixed} fixed, every label has one sign behind all words of {root['n']} symbols."
+    return f"Every label has the sign that is wanted behind every prefix of at most {root['upto']} symbols."
+
+
+def graph_of_document(root: dict[str, Any]) -> Graph:
+    """The graph on which a certificate's cases are, with its memory."""
+    language, memory = root["language"], root.get("memory")
+    labels, want = tuple(language["labels"]), [frozenset(w) for w in language["want"]]
+    delta, of = (memory["delta"], memory["of"]) if memory else (language["delta"], range(len(language["delta"])))
+    accept = frozenset(p for p, q in enumerate(of) if q in set(language["accept"]))
+    return Graph(tuple(map(tuple, delta)), accept, labels, tuple(want[q] for q in of), tuple(of))
+
+
+def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Range]:
+    """The ranges of every case, from its box and its cells."""
+    if root["upto"] < 0:
+        return
+    search = Search(model, graph, root["upto"])
+    bases = [root["basis"], *root.get("turned", [])]
+    search.turns = [
+        [
+            basis_of(search.atoms.v[h], np.array(b["centre"]) / UNIT, np.array(b["rows"]).reshape(-1, model.d) / UNIT)
+            for h, b in enumerate(basis)
+        ]
+        for basis in bases
+    ]
+    for i, a, q, upper, width, *rest in root["cases"]:
+        search.use(rest[1] if len(rest) > 1 else 0)
+        top = np.array(upper, dtype=float) / BOUND
+        leaves = [
+            _leaf(search, (i, a, q), low, high)
+            for low, high in _leaves(rest[0] if rest else 0, top - np.array(width) / BOUND, top)
+        ]
+        low, high = np.min([leaf[0] for leaf in leaves], axis=0), np.max([leaf[1] for leaf in leaves], axis=0)
+        signs = search.wanted[q]
+        yield Range((i, a, q), low, high, float(np.where(signs > 0, low, -high).min()))
+
+
+def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
+    """The cells of a tree."""
+    if tree == 0:
+        yield low, high
+        return
+    m, first, second = tree
+    middle, below, above = (low[m] + high[m]) / 2, high.copy(), low.copy()
+    below[m] = above[m] = middle
+    yield from _leaves(first, low, below)
+    yield from _leaves(second, above, high)
+
+
+def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Array]:
+    """Least and greatest value of every label on a cell; its own direction is used where the box does not settle it."""
+    cell, kept = search.kept(key, low, high)
+    ends = []
+    for sign in (1.0, -1.0):
+        least, short = search.tail.signs(cell.form(), sign * np.ones(len(search.graph.labels)))
+        found = least - np.abs(short).sum(1)
+        for label in np.flatnonzero(search.wanted[key[2]] == sign):
+            if found[label] <= 0 and search.atoms.heads == 1:
+                line = np.zeros(len(low))
+                line[kept] = short[label]
+                search.weigh(key[0], key[1])
+                found[label] = max(found[label], search.own(key, low, high, least[label], line))
+        ends.append(sign * found)
+    return ends[0], ends[1]
+
+
+# ---------------------------------------------------------------- drawings
+
+
+def _squeezed(x: float) -> float:
+    """A scale that shows 1 and 1000 in one drawing, signs kept."""
+    return math.asinh(x)
+
+
+class _Axes:
+    """A frame with positions to the right and values on a squeezed scale."""
+
+    def __init__(self, title: str, last: int, values: list[float]) -> None:
+        self.drawing = Drawing(WIDTH, HEIGHT + 40, title)
+        self.last = max(last, 1)
+        self.low, self.high = _squeezed(min(0.0, *values)), _squeezed(max(0.0, *values))
+        self.high += (self.high - self.low or 1.0) * 0.05
+        group = self.drawing.group()
+        for size in (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10000.0):
+            for value in (size, -size):
+                if self.low <= _squeezed(value) <= self.high:
+                    y = self.y(value)
+                    group.shapes += [Shape("line", (LEFT, y, WIDTH - 10, y), "skip"),
+                                     Shape("text", (LEFT - 6, y + 3, 9), "quiet", f"{value:g}", "end")]  # fmt: skip
+        zero = self.y(0.0)
+        group.shapes.append(Shape("line", (LEFT, zero, WIDTH - 10, zero), "dashed"))
+        for j in range(0, self.last + 1, max(1, self.last // 10)):
+            group.shapes.append(Shape("text", (self.x(j), HEIGHT + 18, 9), "quiet", str(j), "middle"))
+        group.shapes.append(Shape("text", (WIDTH / 2, HEIGHT + 34, 10), "label", "position", "middle"))
+
+    def x(self, position: float) -> float:
+        """From the left."""
+        return LEFT + 8 + (WIDTH - LEFT - 30) * position / self.last
+
+    def y(self, value: float) -> float:
+        """From the top."""
+        return HEIGHT - (HEIGHT - 10) * (_squeezed(value) - self.low) / ((self.high - self.low) or 1.0)
+
+
+def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]) -> Section:
+    """The ranges of all labels behind the prefixes that lead to a state."""
+    values = [float(v) for r in ranges for v in (*r.low, *r.high)]
+    axes = _Axes(f"ranges of logits in state {state}", max(r.key[0] for r in ranges), values)
+    legend, step = [], (axes.x(1) - axes.x(0)) * 0.7
+    for at, label in enumerate(graph.labels):
+        look = LABELS[at % len(LABELS)]
+        group, size = axes.drawing.group(), min(max(step / len(graph.labels), 0.8), 7.0)
+        for i in sorted({r.key[0] for r in ranges}):
+            mine = [r for r in ranges if r.key[0] == i]
+            top, bottom = axes.y(max(float(r.high[at]) for r in mine)), axes.y(min(float(r.low[at]) for r in mine))
+            left = axes.x(i) + size * (at - len(graph.labels) / 2)
+            group.shapes.append(Shape("rect", (left, top, size, max(bottom - top, 2.0)), f"range{look}"))
+        wanted = "positive" if label in graph.want[state] else "negative"
+        legend.append((f"range{look}", f"{model.labels[label]}, wanted {wanted}"))
+    least = min(ranges, key=lambda r: r.margin)
+    words = [f"Least margin {least.margin:.3g}, at position {least.key[0]}. The vertical scale is squeezed."]
+    return Section(f"State {state}", words, drawing=axes.drawing, legend=legend)
+
+
+def _margin_section(ranges: list[Range]) -> Section:
+    """The least margin of each position."""
+    least: dict[int, float] = {}
+    for r in ranges:
+        least[r.key[0]] = min(least.get(r.key[0], math.inf), r.margin)
+    axes = _Axes("least margins", max(least), list(least.values()))
+    group = axes.drawing.group()
+    points = [(axes.x(i), axes.y(m)) for i, m in sorted(least.items())]
+    group.shapes += [Shape("line", (*a, *b), "solid") for a, b in pairwise(points)]
+    group.shapes += [Shape("circle", (*a, 2), "reduced") for a in points]
+    return Section("The least margin at each position", drawing=axes.drawing)
+
+
+def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
+    """The attention of the word that attacks find nearest to a wrong sign, in the case of the least margin."""
+    search = Search(model, graph, hardest.key[0])
+    attack = Attack(model, graph, search.atoms)
+    found = [pair for label in graph.labels for pair in attack.words(hardest.key, label)]
+    value, word = min(found)
+    weights = [search.atoms.weights(h, hardest.key[0], hardest.key[1]) for h in range(search.atoms.heads)]
+    steps, names = np.arange(len(word) + 1), ["start", *(model.symbols[s] for s in word)]
+    shares = [table[steps, (0, *word)] / table[steps, (0, *word)].sum() for table in weights]
+    drawing = Drawing(WIDTH, 60.0 + 90 * len(shares), "attention of the hardest word")
+    first = max(0, len(names) - MOST_SYMBOLS)
+    gap = (WIDTH - 40) / (len(names) - first)
+    group = drawing.group()
+    for h, share in enumerate(shares):
+        base, most = 80.0 + 90 * h, float(share.max())
+        group.shapes.append(Shape("text", (4, base - 70, 9), "quiet", f"head {h}, greatest weight {most:.3g}"))
+        for k, weight in enumerate(share[first:]):
+            tall = 60 * float(weight) / most
+            group.shapes.append(Shape("rect", (20 + gap * k + gap * 0.15, base - tall, gap * 0.7, tall), "reduced"))
+    for k, name in enumerate(names[first:]):
+        y = 96.0 + 90 * (len(shares) - 1)
+        shown = "^" if name == "start" else name
+        group.shapes.append(Shape("text", (20 + gap * (k + 0.5), y, min(10, gap)), "label", shown, "middle"))
+    words = [
+        f"The case of the least margin: position {hardest.key[0]}, last symbol "
+        f"{model.symbols[hardest.key[1]]}, state {hardest.key[2]}. On this word the label nearest to a wrong sign has "
+        f"the value {value:.3g}, the certified margin is {hardest.margin:.3g}."
+    ]
+    if first:
+        words.append(f"The last {len(names) - first} of {len(names)} symbols are drawn.")
+    return Section("Attention of the hardest word", words, drawing=drawing)
+
+
+def _wrong_section(model: Trained, graph: Graph, word: list[int]) -> Section:
+    """The wrong word, step by step: what is said and what is wanted behind every prefix."""
+    said = forward(model, model.rows([model.symbols[s] for s in word]))[:, list(graph.labels)]
+    names, state = ["start", *(model.symbols[s] for s in word)], 0
+    first = max(0, len(names) - MOST_SYMBOLS)
+    gap = min(40.0, (WIDTH - 80) / (len(names) - first))
+    drawing = Drawing(WIDTH, 40.0 + 22 * len(graph.labels), "the wrong word, step by step")
+    group, rows = drawing.group(), []
+    for at, label in enumerate(graph.labels):
+        group.shapes.append(Shape("text", (4, 44.0 + 22 * at, 10), "label", model.labels[label]))
+    for j, name in enumerate(names):
+        state = graph.delta[state][word[j - 1]] if j else 0
+        signs = [bool(said[j, at] > 0) for at in range(len(graph.labels))]
+        wanted = [label in graph.want[state] for label in graph.labels]
+        told = [f"{x:.3g}{'' if s == w else ' (wrong)'}" for x, s, w in zip(said[j], signs, wanted, strict=True)]
+        rows.append([str(j), name, str(state), *told])
+        if j < first:
+            continue
+        x = 70 + gap * (j - first) + gap / 2
+        group.shapes.append(Shape("text", (x, 18, min(11.0, gap)), "label", "^" if not j else name, "middle"))
+        for at, (s, w) in enumerate(zip(signs, wanted, strict=True)):
+            look = "needed" if s != w else "forced" if s else "open"
+            group.shapes.append(Shape("circle", (x, 40.0 + 22 * at, min(7.0, gap * 0.4)), look))
+    legend = [("forced", "said and wanted"), ("open", "neither"), ("needed", "wrong")]
+    head = ("step", "symbol", "state", *(model.labels[k] for k in graph.labels))
+    return Section("The wrong word, step by step", drawing=drawing, legend=legend, head=head, rows=rows)

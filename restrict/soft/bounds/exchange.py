@@ -1,0 +1,201 @@
+"""How far the activations of two inputs that differ in one symbol can be apart: Lemma 5 as a propagation of sets.
+
+Fix two symbols ``a``, ``b`` and a set ``I`` of positions. For every ``i`` in ``I``, every admitted input with ``a`` at
+``i`` and the same input with ``b`` there, the run keeps for every position ``j`` a set of differences ``y_j - y'_j``:
+one for ``j`` other than ``i`` (small), one for ``j = i`` (large). :mod:`.values`, which runs along with
+it, says what the activations themselves can be.
+
+**A head** (this is the repaired step of Hahn's proof: the weights move, too). Let ``p``, ``p'`` be the weight of ``i``
+seen from ``j`` in the two runs, ``m``, ``m'`` the averages of the values at the other positions, ``alpha`` their
+weights among themselves. Exactly::
+
+    b - b' = p (v_i - v'_i) + (p - p') (v'_i - m) + (1 - p') (m - m')
+    m - m' = sum alpha_w (v_w - v'_w) + sum (alpha_w - alpha'_w) v'_w
+
+Along the straight line between the two score vectors ``d/dt sum alpha_w v'_w`` is a covariance, so the last sum is at
+most ``sum alpha_w |ds_w - sigma|`` times the range of the values, for any ``sigma``; and ``|p - p'| <= p (1 - p) (|ds_i
+- sigma| + sum alpha_w |ds_w - sigma|)``. Score differences are ``ds_w = q_j . (k_w - k'_w) + (q_j - q'_j) . k'_w``;
+``sigma`` is the second product at the mean key.
+
+**Networks**: a hidden unit's difference is its input's difference times a slope, which is known where the sign of the
+input is. **LayerNorm**: ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')``, and the map has slope at most ``1/s``.
+
+Theorem (soundness): every such pair of runs has its differences in these sets. All radii are rounded outward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.errors import UsageError
+from restrict.soft.bounds.averages import block_average
+from restrict.soft.bounds.differences import feed_difference, merge, norm_difference
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack
+from restrict.soft.bounds.head_change import Block, Known, change_of
+from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
+from restrict.soft.bounds.positionwise import fed_forward, normed
+from restrict.soft.bounds.scores import Bools, Rows, keys_of, score_blocks
+from restrict.soft.bounds.values import State, after_attention, finish_values, pre_normed, start
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The differences of one exchange: ``other`` for ``j != i``, ``own`` for ``j = i``; both (n, d)."""
+
+    other: Enclosure
+    own: Enclosure
+    symbols: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Differences after the last layer at the positions read.
+
+    ``other`` and ``own`` list, per pair of symbols, sets of shape (r, d); ``values`` are the activations' sets.
+    """
+
+    symbols: tuple[tuple[int, int], ...]
+    other: tuple[Enclosure, ...]
+    own: tuple[Enclosure, ...]
+    values: Enclosure
+
+
+def symbol_pairs(parts: Parts) -> tuple[tuple[int, int], ...]:
+    """The unordered pairs of symbols of the alphabet."""
+    size = len(parts.model.alphabet)
+    return tuple((a, b) for a in range(size) for b in range(a + 1, size))
+
+
+def run_exchange(
+    parts: Parts, tokens: Rows, positions: Rows, *, at: Rows | None = None, symbols: tuple[tuple[int, int], ...] = ()
+) -> Exchange:
+    """Propagate the differences through the model.
+
+    ``tokens``: (n, K) allowed tokens of the other positions. ``positions``: the set ``I``, ascending; the result holds
+    for each of them. ``at``: positions to read, all by default. ``symbols``: pairs of symbols to exchange, all by
+    default. Result: the sets of differences. Cost: that of :func:`.values.run_values`, plus about four
+    products of an (n, n) matrix with an (n, dv) matrix per head and pair.
+    """
+    n, rows = parts.n, np.arange(parts.n)
+    if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(n)):
+        raise UsageError("the positions to exchange must be at least one, and none of them a marker")
+    if tokens.shape[1] != len(parts.model.alphabet) or (tokens[positions] != np.arange(tokens.shape[1])).any():
+        raise UsageError("a position to exchange must be free: all symbols allowed there")
+    read = rows if at is None else np.asarray(at, dtype=np.int64)
+    symbols = symbols or symbol_pairs(parts)
+    state, chosen = start(parts, tokens), np.zeros(n, dtype=np.bool_)
+    chosen[positions] = True
+    pairs = [_first(parts, a, b, chosen) for a, b in symbols]
+    for number, layer in enumerate(parts.layers):
+        here = read if number == len(parts.layers) - 1 else rows
+        state, pairs = _layer(layer, state, pairs, chosen, here)
+    sets = state.sets
+    if not parts.layers:
+        sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
+    if parts.model.final_norm is not None:
+        norm = parts.model.final_norm
+        pairs = [_pre_difference(ReadyLayer((), np.zeros(0), None, "pre", norm, None), sets, p) for p in pairs]
+    found = finish_values(parts, State(sets).merged)
+    return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), found)
+
+
+def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
+    """Differences of the embeddings: the same vector at every position of ``I``."""
+    n, d = parts.n, parts.model.width
+    step = np.zeros(d)
+    size = parts.model.embed.shape[1]
+    step[:size] = parts.model.embed[a] - parts.model.embed[b]
+    error = np.zeros(d)
+    error[:size] = U * 2 * np.abs(step[:size])
+    own = np.where(chosen[:, None], step, 0.0)
+    wrong = np.where(chosen[:, None], error, 0.0)
+    return Pair(exactly(np.zeros((n, d))), Enclosure(own, above(wrong), norms(wrong)), (a, b))
+
+
+def _layer(layer: ReadyLayer, state: State, pairs: list[Pair], chosen: Bools, rows: Rows) -> tuple[State, list[Pair]]:
+    keys = pre_normed(layer, state.sets)
+    read = [_pre_difference(layer, state.sets, pair) for pair in pairs]
+    here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
+    moved = [Pair(p.other[rows], p.own[rows], p.symbols) for p in pairs]
+    for head in layer.heads:
+        average, changes = _head(head, keys, read, chosen, rows)
+        here = add(here, average)
+        moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
+    after = State(after_attention(layer, here))
+    return after, [
+        Pair(
+            _every_case(lambda y, p=p: _after(layer, (y,), p.other), here),  # type: ignore[misc]
+            _after(layer, _two_cases(here, p.symbols), p.own),
+            p.symbols,
+        )
+        for p in moved
+    ]
+
+
+def _head(
+    head: ReadyHead, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows
+) -> tuple[Enclosure, list[Pair]]:
+    """What a head adds at ``rows``: to the values (len(rows), K, d), and to every exchange's differences."""
+    keys = keys_of(head, sets)
+    known, changes = Known(keys), [change_of(head, p.other, p.own, chosen) for p in pairs]
+    averages: list[Enclosure] = []
+    parts: list[list[tuple[Enclosure, Enclosure]]] = [[] for _ in pairs]
+    for scores in score_blocks(head, keys, rows):
+        averages.append(block_average(keys, scores))
+        block = Block(head, known, scores, chosen)
+        for found, change in zip(parts, changes, strict=True):
+            found.append(block.differences(change))
+    moved = [_joined(head, found, pair.symbols) for found, pair in zip(parts, pairs, strict=True)]
+    return head.output.image(concatenate(averages)), moved
+
+
+def _joined(head: ReadyHead, found: list[tuple[Enclosure, Enclosure]], symbols: tuple[int, int]) -> Pair:
+    """The blocks together, through the head's output matrix."""
+    other, own = (head.output.image(concatenate([f[k] for f in found])) for k in range(2))
+    return Pair(other, own, symbols)
+
+
+def _every_case(change: Callable[[Enclosure], Enclosure], sets: Enclosure) -> Enclosure:
+    """A change that holds whatever the position's own token is, which is the same in both runs."""
+    return hull(stack([change(sets[:, k]) for k in range(sets.centre.shape[1])]), 0)
+
+
+def _two_cases(sets: Enclosure, symbols: tuple[int, int]) -> tuple[Enclosure, ...]:
+    """The activation's sets at the exchanged position in the two runs."""
+    if sets.centre.shape[1] == 1:
+        return (sets[:, 0],)
+    return sets[:, symbols[0]], sets[:, symbols[1]]
+
+
+def _pre_difference(layer: ReadyLayer, sets: Enclosure, pair: Pair) -> Pair:
+    if layer.norm != "pre" or layer.norm1 is None:
+        return pair
+    norm = layer.norm1
+    return Pair(
+        _every_case(lambda y: norm_difference(norm, (y,), pair.other), sets),
+        norm_difference(norm, _two_cases(sets, pair.symbols), pair.own),
+        pair.symbols,
+    )
+
+
+def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
+    """LayerNorm and network after the heads, for differences.
+
+    ``y`` has one set where both runs' values lie in it, or the sets of the two runs.
+    """
+    if layer.norm == "post" and layer.norm1 is not None:
+        change = norm_difference(layer.norm1, y, change)
+        y = tuple(normed(layer.norm1, v) for v in y)
+    if layer.ffn is None:
+        return change
+    if layer.norm == "pre" and layer.norm2 is not None:
+        inner = norm_difference(layer.norm2, y, change)
+        read = merge(tuple(normed(layer.norm2, v) for v in y))
+        return add(change, feed_difference(layer.ffn, read, inner))
+    moved = add(change, feed_difference(layer.ffn, merge(y), change))
+    if layer.norm2 is None:
+        return moved
+    return norm_difference(layer.norm2, tuple(fed_forward(layer.ffn, v, skip=True) for v in y), moved)

@@ -1,0 +1,373 @@
+"""A bound on the rounding error of a forward pass in float32, for a given word: "right as run", not only in theory.
+
+The execution that is covered (docs/soft-import.md): every operation of the formulas of docs/soft-format.md in IEEE
+float32 to nearest, with or without fused multiply-adds, gradual underflow or flush to zero; **sums in any order**;
+LayerNorm by two passes (mean, then mean square of the centred entries); softmax with any shift near the largest score,
+division before or after the sum; ``exp``, ``tanh``, ``erf`` and reciprocal square roots within ``ulps`` units in the
+last place. Not covered: softmax in pieces with rescaling, lower precision inside (TF32, bfloat16).
+
+Every computed vector is ``exact + sum_g e_g gens[g]`` with ``|e_g| <= 1``: each rounding adds a generator, and the
+later operations act on generators by their derivative, with the second order in new ones. So errors that cancel do
+cancel: absolute values of matrices are not multiplied with each other. ``u = 2^-24``, ``gamma_m = m u / (1 - m u)``
+(Higham, Accuracy and Stability of Numerical Algorithms, Lemma 3.1 and section 4.2: for every order of summation).
+
+Exact numbers are known up to ``radius``. They come from a pass in float64, which is an execution of the same kind: so
+the same rules, with ``u = 2^-53``, bound its error first (there the centres are what is computed): that is the radius.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ResourceLimit, UsageError
+from restrict.soft.models.evaluate import activated
+from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
+
+U, V = 2.0**-24, 2.0**-53
+"""Half a unit in the last place of 1, in float32 and in float64."""
+TINY = 2.0**-125
+"""More than any operation loses by underflow, also where results below 2^-126 are flushed to zero."""
+CURVE = 0.83
+"""More than the greatest second derivative of both GELUs."""
+MANY = 600
+"""Generators at a position; beyond, they are merged into one for each coordinate."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Vectors at all positions, shape (n, w): ``|exact - centre| <= radius``; ``gens`` (n, g, w) as above."""
+
+    centre: Floats
+    radius: Floats
+    gens: Floats
+
+    @property
+    def error(self) -> Floats:
+        """A bound on ``|computed - exact|``."""
+        return np.asarray(np.abs(self.gens).sum(axis=1) * (1 + 1e-12))
+
+    @property
+    def exact(self) -> Floats:
+        """A bound on the exact numbers."""
+        return np.abs(self.centre) + self.radius
+
+    @property
+    def computed(self) -> Floats:
+        """A bound on the computed numbers."""
+        return self.exact + self.error
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Logits (n, labels): in real arithmetic up to ``radius``, and in float32 up to ``error`` from those."""
+
+    kind: str
+    logits: Floats
+    radius: Floats
+    error: Floats
+
+    @property
+    def certain(self) -> npt.NDArray[np.bool_]:
+        """At which positions every such execution in float32 answers as real arithmetic does."""
+        slack = self.radius + self.error
+        if self.kind != "softmax":
+            return np.asarray((np.abs(self.logits) > slack).all(axis=1))
+        rows, best = np.arange(len(slack)), np.argmax(self.logits, axis=1)
+        gap = self.logits[rows, best][:, None] - self.logits - slack - slack[rows, best][:, None]
+        gap[rows, best] = 1
+        return np.asarray((gap > 0).all(axis=1))
+
+
+def as_executed(model: SoftModel, word: npt.ArrayLike, *, ulps: int = 4) -> Execution:
+    """How far the logits of a float32 forward pass can be from those in real arithmetic, on one word.
+
+    Args:
+        model: dot-product scores.
+        word: ``n`` rows of the embedding, markers included: a row of what :meth:`SoftModel.encode` gives.
+        ulps: units in the last place that ``exp``, ``tanh``, ``erf`` and the reciprocal square root may be off.
+
+    Returns:
+        The logits with a bound for every position, infinite where a computed variance may be 0. Cost: ``O(n (n + d) g
+        d)`` per layer for ``g`` generators, at most 600 and some.
+
+    Raises:
+        UsageError: additive scores, ``ulps`` out of range, or no word of the model.
+        ModelError: the model is not defined at ``n``.
+        ResourceLimit: more than 2 GiB of generators.
+    """
+    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
+        raise UsageError(f"{model.name}: additive scores have no bound on their rounding here")
+    if not 1 <= ulps <= 2**10:
+        raise UsageError(f"ulps = {ulps} must be in 1 .. 1024")
+    tokens = np.asarray(word)
+    top = len(model.symbols) - 1
+    if tokens.ndim != 1 or tokens.dtype.kind not in "iu" or not tokens.size or tokens.min() < 0 or tokens.max() > top:
+        raise UsageError(f"a word is a row of integers in 0 .. {top}, markers included")
+    n, wide = model.check_length(len(tokens)), max([model.width, *(len(k.ffn.inner) for k in model.layers if k.ffn)])
+    if n * (MANY + wide) * wide > 2**28:
+        raise ResourceLimit(f"{model.name}: n = {n} and {wide} numbers at each position are too much for this bound")
+    with np.errstate(all="ignore"):
+        first = Pass(V, 4)
+        exact = _passed(model, tokens, first)
+        z = _passed(model, tokens, Pass(U, ulps, first.found))
+        radius, error = (np.where(np.isnan(e), np.inf, e * (1 + 1e-9)) for e in (exact.error, z.error))
+    return Execution(model.output.kind, z.centre, radius, error)
+
+
+class Pass:
+    """One pass of the rules: the unit of rounding, and the radii, found by the first pass and used by the second."""
+
+    def __init__(self, unit: float, ulps: int, radii: list[Floats] | None = None) -> None:
+        self.u, self.ulps, self.found = unit, ulps, list[Floats]()
+        self.known = None if radii is None else iter(radii)
+
+    def gamma(self, m: int) -> float:
+        """``gamma_m``; two more for the weight itself in this precision and for one more operation."""
+        return (m + 2) * self.u / (1 - (m + 2) * self.u)
+
+    def ball(self, centre: Floats, gens: Floats) -> Ball:
+        """Vectors with their radius: in the first pass that is their own error."""
+        if self.known is not None:
+            return Ball(centre, next(self.known), gens)
+        self.found.append(np.abs(gens).sum(axis=1) * (1 + 1e-9))
+        return Ball(centre, self.found[-1], gens)
+
+
+def _passed(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
+    """The logits by one pass."""
+    x = _embedded(model, tokens, run)
+    for layer in model.layers:
+        x = _layer(layer, x, run)
+    if model.final_norm is not None:
+        x = normalised(model.final_norm, x, run)
+    return linear(model.output.unembed, model.output.bias, x, run)
+
+
+def _with(gens: Floats, own: Floats) -> Floats:
+    """Generators and new ones, one for each coordinate; merged where there are too many."""
+    n, width = own.shape
+    fresh = np.zeros((n, width, width))
+    fresh[:, np.arange(width), np.arange(width)] = own if gens.shape[1] <= MANY else own + np.abs(gens).sum(axis=1)
+    return fresh if gens.shape[1] > MANY else np.concatenate([gens, fresh], axis=1)
+
+
+def _embedded(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
+    """Embeddings and positions; both may be rounded to the precision first."""
+    x, table = model.embed[tokens], model.positions.at(len(tokens))
+    size = np.abs(x)
+    if table is not None and model.positions.combine == "add":
+        x, size = x + table, size + np.abs(table)
+    elif table is not None:
+        x = np.concatenate([x, table], axis=1)
+        size = np.abs(x)
+    # A table of terms is rounded from the middle of an enclosure, so more than once.
+    return run.ball(x, _with(np.zeros((len(tokens), 0, x.shape[1])), 8 * run.u * size + TINY))
+
+
+def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass) -> Ball:
+    """``matrix x + bias``, the sums in any order.
+
+    Args:
+        matrix: (outputs, inputs).
+        bias: (outputs,).
+        x: (n, inputs).
+        run: the pass.
+
+    Returns:
+        (n, outputs).
+    """
+    weights, m = np.abs(matrix).T, matrix.shape[1] + 1
+    own = run.gamma(m) * (x.computed @ weights + np.abs(bias)) + m * TINY
+    gens = x.gens @ matrix.T
+    own += 4 * m * V * (np.abs(x.gens) @ weights).sum(axis=1)
+    return run.ball(x.centre @ matrix.T + bias, _with(gens, own))
+
+
+def added(x: Ball, y: Ball, run: Pass, terms: int = 1) -> Ball:
+    """``x + y``; the generators of ``y`` count as others than those of ``x``.
+
+    Args:
+        x, y: (n, w).
+        run: the pass.
+        terms: of which ``y`` is the sum, in an execution that adds them to ``x`` one by one.
+
+    Returns:
+        (n, w).
+    """
+    size = x.computed + y.computed
+    gens = np.concatenate([x.gens, y.gens], axis=1)
+    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size))
+
+
+def normalised(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
+    """LayerNorm ``weight c f(v) + bias``, ``c`` the centred entries, ``f(v) = 1 / sqrt(v)``.
+
+    With ``c + E`` computed for ``c`` and ``v + D`` for ``v``: ``D = 2 mean(c E) + mean(E^2) + own``, and
+    ``(c + E) f(v + D) = c f + E f + c f' 2 mean(c E)`` and the second order.
+
+    Args:
+        norm: weight, bias and constant.
+        x: (n, d).
+        run: the pass.
+
+    Returns:
+        (n, d); infinite where the computed variance may be 0.
+    """
+    d, eps = x.centre.shape[1], norm.eps.value(0, 1)
+    c = x.centre - x.centre.mean(axis=1, keepdims=True)
+    radius = x.radius + x.radius.mean(axis=1, keepdims=True) + 8 * d * V * x.exact.max(axis=1, keepdims=True)
+    top, bottom = np.abs(c) + radius, np.maximum(np.abs(c) - radius, 0)
+    low, high = _mean(bottom**2) * (1 - 8 * d * V) + eps * (1 - V), _mean(top**2) * (1 + 8 * d * V) + eps * (1 + V)
+    f, steep, flat = 1 / np.sqrt(_mean(c * c) + eps), 1 / np.sqrt(low), 1 / np.sqrt(high)
+    blur = (steep - flat) * (1 + 1e-9) + 8 * V * steep  # how far f is from the exact one
+    # E: what x brings, the rounded mean (the same at all entries), the rounded difference.
+    gens = x.gens - x.gens.mean(axis=2, keepdims=True)
+    common = np.broadcast_to((run.gamma(d) * _mean(x.computed) + TINY)[:, :, None], (len(c), 1, d))
+    rounded = (
+        U * (top + x.error + _mean(x.error) + 2 * common[:, 0]) + TINY + 8 * d * V * x.error.max(axis=1, keepdims=True)
+    )
+    gens = _with(np.concatenate([gens, common], axis=1), rounded)
+    e = np.abs(gens).sum(axis=1) * (1 + 1e-12)
+    own = _mean(e**2) + run.gamma(d + 3) * (_mean((top + e) ** 2) + eps) + 2 * TINY
+    most = 2 * _mean(top * e) + own
+    least = low - most
+    slope, second = 0.5 * steep**3, np.where(least > 0, 0.375 * least**-2.5, np.inf) * most**2
+    root = 4 * run.ulps * run.u * (steep + slope * most + second)
+    along = (slope * own + second + root)[:, :, None] * np.abs(c)[:, None]  # the direction c, once
+    along = np.copysign(along, c[:, None])
+    first = gens * f[:, :, None] - (gens @ c[:, :, None]) * (c * f**3 / d)[:, None]
+    aside = e * (slope * most + second + root) + radius * (slope * own + second + root)
+    aside += (
+        blur * e
+        + 2 * slope * (radius * _mean(top * e) + top * _mean(radius * e))
+        + 3 * blur * steep**2 * top * _mean(top * e)
+    )
+    weight = np.abs(norm.weight)
+    final = run.gamma(3) * (
+        weight * (top * steep + np.abs(first).sum(axis=1) + np.abs(along[:, 0]) + aside) + np.abs(norm.bias)
+    )
+    made = _with(
+        np.concatenate([first, along], axis=1) * norm.weight,
+        weight * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
+    )
+    return run.ball(c * f * norm.weight + norm.bias, made)
+
+
+def _mean(x: Floats) -> Floats:
+    """The mean over the last axis, kept."""
+    return np.asarray(x.mean(axis=-1, keepdims=True))
+
+
+def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
+    """One layer, as restrict.soft.models.evaluate runs it."""
+    read = normalised(layer.norm1, x, run) if layer.norm == "pre" and layer.norm1 is not None else x
+    n, d = x.centre.shape
+    heads = [attended(head, read, run) for head in layer.heads]
+    outputs = [head.output for head in layer.heads]
+    if not heads:  # only the bias is added
+        heads, outputs = [Ball(np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((n, 0, 1)))], [np.zeros((d, 1))]
+    centre, radius = (np.concatenate([getattr(h, part) for h in heads], axis=1) for part in ("centre", "radius"))
+    joined = Ball(centre, radius, _blocks([h.gens for h in heads]))
+    x = added(x, linear(np.concatenate(outputs, axis=1), layer.attention_bias, joined, run), run, len(heads) + 1)
+    if layer.norm == "post" and layer.norm1 is not None:
+        x = normalised(layer.norm1, x, run)
+    if layer.ffn is None:
+        return x
+    inner = normalised(layer.norm2, x, run) if layer.norm == "pre" and layer.norm2 is not None else x
+    x = added(x, _network(layer.ffn, inner, run), run)
+    return normalised(layer.norm2, x, run) if layer.norm == "post" and layer.norm2 is not None else x
+
+
+def _blocks(gens: list[Floats]) -> Floats:
+    """Generators of vectors side by side: each list has zeros in the others' coordinates."""
+    width = sum(g.shape[2] for g in gens)
+    found, start = [], 0
+    for g in gens:
+        wide = np.zeros((*g.shape[:2], width))
+        wide[:, :, start : start + g.shape[2]] = g
+        found.append(wide)
+        start += g.shape[2]
+    return np.concatenate(found, axis=1)
+
+
+def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:
+    """The network. A ReLU is linear where its sign is certain, a GELU up to its second order.
+
+    The formula of a GELU has an argument of ``tanh`` or ``erf`` with a relative error of at most 8 u (and ``|z|
+    sech(z)^2 < 0.45``), a library function, a sum with 1 and two products: at most ``(10 + 2 ulps) u |x|`` together.
+    """
+    h = linear(ffn.inner, ffn.inner_bias, x, run)
+    c, e = h.centre, h.error
+    if ffn.activation == "relu":
+        certain = np.abs(c) > h.radius + e
+        gens = _with(h.gens * (certain & (c > 0))[:, None], np.where(certain, 0, e))
+        return linear(ffn.outer, ffn.outer_bias, run.ball(np.maximum(c, 0), gens), run)
+    own = (10 + 2 * run.ulps) * run.u * h.computed + CURVE * (e**2 / 2 + h.radius * e) + 64 * V * e + TINY
+    gens = _with(h.gens * _slope(ffn.activation, c)[:, None], own)
+    return linear(ffn.outer, ffn.outer_bias, run.ball(activated(ffn.activation, c), gens), run)
+
+
+def _slope(kind: str, x: Floats) -> Floats:
+    """The derivative of a GELU."""
+    if kind == "gelu":
+        normal = np.vectorize(lambda t: 0.5 * math.erfc(-t / math.sqrt(2)), otypes=[np.float64])(x)
+        return np.asarray(normal + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
+    k = math.sqrt(2 / math.pi)
+    t = np.tanh(k * (x + 0.044715 * x**3))
+    return np.asarray(0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 0.134145 * x * x))
+
+
+def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
+    """What a head reads, before its output matrix: new generators only.
+
+    With ``a_j`` the exact weights, ``o`` the exact average and ``D_j`` a bound on the error of a score up to a common
+    shift: the average by the computed weights is off by at most ``sum a_j (e^D_j - 1) |v_j - o| / e^-max D``, since
+    ``sum a_j (v_j - o) = 0``.
+
+    Args:
+        head: dot-product scores.
+        x: (n, d).
+        run: the pass.
+
+    Returns:
+        (n, dv).
+    """
+    n = len(x.centre)
+    q, k, v = (linear(getattr(head, p), getattr(head, f"{p}_bias"), x, run) for p in ("query", "key", "value"))
+    seen = visible(head.mask, np.arange(n), n)
+    factor, dk = head.scale.value(0, n), head.query.shape[0]
+    scale = abs(factor)
+    score = np.where(seen, factor * (q.centre @ k.centre.T), -np.inf)
+    weights = np.exp(score - score.max(axis=1, keepdims=True))
+    weights = np.where(seen & np.isfinite(weights), weights, 0)
+    weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+    known = scale * (q.exact @ k.radius.T + q.radius @ k.exact.T + 8 * (dk + 3) * V * (q.exact @ k.exact.T))
+    loose = np.expm1(2 * np.where(seen, known, 0).max(axis=1, keepdims=True) + 8 * (n + 16) * V) * 1.01
+    # A change of the query moves all scores of a row together, but for the differences of keys.
+    middle = weights @ k.centre
+    moved = np.stack([np.abs(q.gens[i] @ (k.centre - middle[i]).T).sum(axis=0) for i in range(n)])
+    turned = np.stack([np.abs(k.gens[j] @ q.centre.T).sum(axis=0) for j in range(n)], axis=1)
+    second = q.error @ k.error.T + q.error @ k.radius.T + q.radius @ k.error.T
+    both = q.computed @ k.computed.T
+    sums = q.error @ k.exact.T + q.exact @ k.error.T
+    error = scale * ((moved + turned) * (1 + 1e-9) + second + run.gamma(dk + 4) * both + 16 * dk * V * sums) + TINY
+    error = np.where(seen, error, 0)
+    spread = (
+        np.where(seen, score.max(axis=1, keepdims=True) - score, 0) + 2 * known + 2 * error.max(axis=1, keepdims=True)
+    )
+    off = np.where(seen, error + run.u * spread + 4 * run.ulps * run.u, 0)
+    mean, reach = weights @ v.centre, weights @ v.exact
+    radius = loose * reach + (1 + loose) * (weights @ v.radius) + 4 * (n + 4) * V * reach
+    lift = weights * (1 + loose) * np.expm1(off)
+    turn = np.stack([lift[i] @ (np.abs(v.centre - mean[i]) + v.radius + radius[i]) for i in range(n)])
+    turn = turn * np.exp(off.max(axis=1, keepdims=True)) + 4 * (n + 4) * V * reach
+    grown = (1 + loose) * np.exp(2 * off.max(axis=1, keepdims=True))
+    size, slip = grown * reach, grown * (weights @ v.error)
+    own = turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * (size + slip) + 2 * n * TINY * (1 + v.computed.max())
+    anything = seen.any(axis=1, keepdims=True)
+    empty = np.zeros((n, 0, v.centre.shape[1]))
+    return run.ball(np.where(anything, mean, 0), _with(empty, np.where(anything, own, 0)))

@@ -1,0 +1,126 @@
+"""What the activations of a softmax transformer can be, over all inputs that a restriction admits.
+
+The abstract run of soft attention. Positions are split by their own token (at most :data:`CASES` cases, else their
+hull), so the discrete part of an activation stays exact and only what comes from other positions is uncertain. One
+layer takes a set for every (position, case) to a set for every (position, case):
+
+- **scores** and **weights** of a head: :mod:`restrict.soft.bounds.scores`;
+- **averages** of the values: :mod:`restrict.soft.bounds.averages`;
+- **networks** and **LayerNorm**: :mod:`restrict.soft.bounds.positionwise`.
+
+All radii are rounded outward (:mod:`.enclosure`); ``exp`` of the library is taken to be within 16 units in
+the last place. Theorem (soundness): for every admitted input, every activation lies in its set. *Proof*: induction over
+the layers; each rule above contains the exact operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from restrict.errors import UsageError
+from restrict.soft.bounds.averages import block_average
+from restrict.soft.bounds.enclosure import Enclosure, add, concatenate, exactly, hull
+from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
+from restrict.soft.bounds.positionwise import fed_forward, normed
+from restrict.soft.bounds.scores import Rows, keys_of, score_blocks
+
+CASES = 6
+"""Tokens that a position is split by; with more, the hull of all of them is one case."""
+
+
+def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
+    """The tokens of every position, (n, K): the whole alphabet at free positions, one token repeated elsewhere.
+
+    ``fixed``: positions with their symbols' indices; markers are added.
+    """
+    size = len(parts.model.alphabet)
+    tokens = np.tile(np.arange(size), (parts.n, 1))
+    for position, symbol in {**(fixed or {}), **parts.model.pinned(parts.n)}.items():
+        if not 0 <= position < parts.n or not 0 <= symbol < len(parts.model.symbols):
+            raise UsageError(f"position {position} or symbol {symbol} is out of range at n = {parts.n}")
+        tokens[position] = symbol
+    return tokens
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The sets before a layer, (n, K, d), and what a difference run needs to know about them."""
+
+    sets: Enclosure
+
+    @property
+    def cases(self) -> int:
+        """Cases per position."""
+        return int(self.sets.centre.shape[1])
+
+    @property
+    def merged(self) -> Enclosure:
+        """One set per position, (n, d)."""
+        return hull(self.sets, 1)
+
+
+def start(parts: Parts, tokens: Rows) -> State:
+    """The embeddings, split by token where that gives at most :data:`CASES` cases."""
+    sets = parts.embedded(tokens)
+    if tokens.shape[1] > CASES:
+        merged = hull(sets, 1)
+        sets = merged.reshaped(parts.n, 1)
+    return State(sets)
+
+
+def run_values(parts: Parts, tokens: Rows, *, at: Sequence[int] | None = None) -> Enclosure:
+    """The sets of the residual stream after the last layer and the final LayerNorm, one per position read: (r, d).
+
+    ``tokens``: (n, K) allowed tokens (:func:`allowed_tokens`). ``at``: positions to read, all by default. Result: sets
+    of shape (r, d), the cases of a position merged. Cost: per layer and head ``K^2 n^2`` scores of ``dk`` products,
+    three times; the last layer only for the positions read.
+    """
+    state = start(parts, tokens)
+    rows = np.arange(parts.n)
+    read = rows if at is None else np.asarray(at, dtype=np.int64)
+    for number, layer in enumerate(parts.layers):
+        last = number == len(parts.layers) - 1
+        state = State(layer_values(layer, state, read if last else rows))
+    if not parts.layers:
+        state = State(state.sets[read])
+    return finish_values(parts, state.merged)
+
+
+def finish_values(parts: Parts, y: Enclosure) -> Enclosure:
+    """The final LayerNorm, where there is one."""
+    return y if parts.model.final_norm is None else normed(parts.model.final_norm, y)
+
+
+def layer_values(layer: ReadyLayer, state: State, rows: Rows) -> Enclosure:
+    """One layer at ``rows``: (len(rows), K, d)."""
+    keys = pre_normed(layer, state.sets)
+    here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
+    for head in layer.heads:
+        here = add(here, head_values(head, keys, rows))
+    return after_attention(layer, here)
+
+
+def pre_normed(layer: ReadyLayer, x: Enclosure) -> Enclosure:
+    """What the heads read."""
+    return normed(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
+
+
+def after_attention(layer: ReadyLayer, y: Enclosure) -> Enclosure:
+    """LayerNorm and network after the heads' results were added."""
+    if layer.norm == "post" and layer.norm1 is not None:
+        y = normed(layer.norm1, y)
+    if layer.ffn is None:
+        return y
+    if layer.norm == "pre" and layer.norm2 is not None:
+        return add(y, fed_forward(layer.ffn, normed(layer.norm2, y), skip=False))
+    y = fed_forward(layer.ffn, y, skip=True)
+    return normed(layer.norm2, y) if layer.norm2 is not None else y
+
+
+def head_values(head: ReadyHead, sets: Enclosure, rows: Rows) -> Enclosure:
+    """What a head adds at ``rows``: (len(rows), K, d)."""
+    keys = keys_of(head, sets)
+    return head.output.image(concatenate([block_average(keys, block) for block in score_blocks(head, keys, rows)]))

@@ -1,0 +1,259 @@
+"""Theorem 6 (Hahn 2020) as numbers: a certified lower bound on a model's cross-entropy at a length.
+
+Two inputs that differ in one symbol away from the output have logits whose differences change by at most ``eta``
+(:mod:`.influence`), so no probability changes by more than a factor ``e^eta``. All cross-entropies are in
+bits, ``eta`` in nats.
+
+- **Membership in PARITY** (a model with two labels, words uniform): pair every word with its neighbour. The pair's
+  mean loss is at least ``log2(1 + e^(-eta/2))``, by convexity at the symmetric point. Chance is 1 bit, the optimum 0.
+- **Next symbol of the PARITY source**: pair prefixes that differ in one symbol. With weights ``w``, ``w'`` in the
+  source the pair's loss is at least the entropy of the mixture minus ``min(w, w') eta / ln 2``. If the last symbol may
+  be exchanged the weights are equal and the floor tends to chance. A model that reads at the last symbol sees that one
+  fully; then the symbol before it is exchanged, the weights are ``1-p : 1``, and the floor tends to the cross-entropy
+  of the best predictor that knows the last symbol (the paper says unigram chance; this predictor is slightly better).
+- **Next symbol of 2DYCK**: a prefix that ends with a closing bracket and is unbalanced, against the same one with
+  its innermost open bracket of the other type. Both are equally likely, and the next bracket, if it closes, has another
+  type: the floor is ``optimum + P0 (1-p) log2(1 + e^(-eta/2))``.
+
+The pairs of PARITY use one position; which one is free to choose, so the one with the least bound is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import UsageError
+from restrict.soft.bounds.enclosure import Enclosure
+from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.lemma5 import gap_norm, recursion
+from restrict.soft.bounds.parts import Parts, logit_gap, prepare
+from restrict.soft.bounds.scores import Rows
+from restrict.soft.bounds.values import allowed_tokens
+from restrict.soft.influence.influence import exchangeable
+from restrict.soft.influence.pairs import changes_of, logit_influence
+from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats, SoftModel
+
+CELLS = 40
+"""Of one symbol and logit, for one layer: so many that the floor is the same on every machine."""
+EXHAUSTIVE = 2**14
+"""Prefixes that are all evaluated; beyond, samples."""
+Z = 2.5758293035489004
+"""The normal quantile of a two-sided 99 % interval."""
+DOWN = 1 - 1e-12
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """One row of the table, in bits per prediction.
+
+    ``optimum``, ``chance`` are exact (rounded to doubles); ``floor`` is a certified lower bound; ``measured`` is exact
+    up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 % interval ``measured +- margin``.
+    ``eta`` is the certified bound on the change of a logit difference.
+    """
+
+    n: int
+    task: str
+    optimum: float
+    chance: float
+    floor: float
+    eta: float
+    measured: float
+    margin: float
+    exhaustive: bool
+
+
+def cross_entropy(
+    model: SoftModel,
+    n: int,
+    language: str,
+    *,
+    p: Fraction = Fraction(1, 10),
+    samples: int = 2000,
+    seed: int = 0,
+) -> CrossEntropy:
+    """The numbers at one length.
+
+    ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``: prefixes to draw where there are
+    more than 16384. Result: optimum, chance, certified floor and measured value.
+    """
+    task = _task(model, language)
+    m = n - len(model.pinned(model.check_length(n)))
+    parts = prepare(model, n)
+    if task == "membership":
+        eta, floor = _membership_floor(parts)
+        measured = _membership(model, m, samples, seed)
+        return CrossEntropy(n, task, 0.0, 1.0, floor, eta, *measured)
+    if task == "next symbol, parity":
+        source = Parity(p)
+        eta, floor = _parity_floor(parts, source, m)
+        return CrossEntropy(
+            n, task, source.optimum(m), source.chance(m), floor, eta, *_next(model, source, m, samples, seed)
+        )
+    brackets = Dyck2(p)
+    eta, floor = _dyck_floor(parts, brackets, m)
+    return CrossEntropy(
+        n, task, brackets.optimum(m), brackets.chance(m), floor, eta, *_next(model, brackets, m, samples, seed)
+    )
+
+
+def _task(model: SoftModel, language: str) -> str:
+    letters = {"parity": ("0", "1"), "2dyck": BRACKETS, "dyck:2": BRACKETS}.get(language)
+    if letters is None:
+        raise UsageError(f"{language!r} has no source in Theorem 6; there are parity and 2dyck")
+    if model.alphabet != letters:
+        raise UsageError(f"{language}: the alphabet must be {' '.join(letters)}, not {' '.join(model.alphabet)}")
+    if model.output.kind == "signs":
+        raise UsageError(f"{model.name} answers with a set of labels, which has no cross-entropy")
+    labels = len(model.output.labels)
+    if labels == len(letters) + 1:
+        return "next symbol, parity" if language == "parity" else "next symbol, 2dyck"
+    if labels == 2 and language == "parity":
+        return "membership"
+    also = " or 2 for membership" if language == "parity" else ""
+    raise UsageError(
+        f"{language}: the model has {labels} labels; needed are {len(letters) + 1} for the next symbol "
+        f"(the last label is the end){also}"
+    )
+
+
+# ---------------------------------------------------------------- floors
+
+
+def eta_bound(parts: Parts, positions: Rows, symbols: tuple[tuple[int, int], ...] = ()) -> float:
+    """A certified bound on the change of any logit difference when one of these positions is exchanged."""
+    tokens = allowed_tokens(parts)
+    out = parts.model.output_position(parts.n)
+    found = run_exchange(parts, tokens, positions, at=np.array([out]), symbols=symbols)
+    sets: list[Enclosure] = [other[0] for other in found.other]
+    eta = min(max(logit_gap(parts, s) for s in sets), recursion(parts, tokens).output * gap_norm(parts))
+    model = parts.model
+    if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
+        return eta
+    changes = changes_of(model, parts.n, positions.tolist())
+    return min(eta, logit_influence(model, changes, cells=CELLS, seconds=math.inf).bound)
+
+
+def binary_floor(eta: float) -> float:
+    """``log2(1 + e^(-eta/2))``, rounded down."""
+    return math.log1p(math.exp(-eta / 2)) / math.log(2) * DOWN if eta < 1400 else 0.0
+
+
+def _positions(parts: Parts) -> Rows:
+    found = exchangeable(parts.model, parts.n)
+    if len(found) == 0:
+        raise UsageError(f"at n = {parts.n} there is no free position other than the output's own")
+    return found
+
+
+def _membership_floor(parts: Parts) -> tuple[float, float]:
+    possible = _positions(parts)
+    tried = sorted({int(possible[0]), int(possible[len(possible) // 2]), int(possible[-1])})
+    eta = min(eta_bound(parts, np.array([i])) for i in tried)
+    return eta, binary_floor(eta)
+
+
+def _last_is_seen(parts: Parts) -> bool:
+    """Whether the output is read at the last symbol itself."""
+    return bool(_last_symbol(parts) == parts.model.output_position(parts.n))
+
+
+def _last_symbol(parts: Parts) -> int:
+    return parts.n - 1 - (parts.model.end_marker is not None)
+
+
+def _parity_floor(parts: Parts, source: Parity, m: int) -> tuple[float, float]:
+    last = _last_symbol(parts)
+    seen = _last_is_seen(parts)
+    if m < (2 if seen else 1):
+        return math.inf, source.optimum(m) * DOWN
+    eta = eta_bound(parts, np.array([last - 1 if seen else last]))
+    if seen:
+        weight = float(min(source.last_weight, 1 - source.last_weight))
+        limit = source.chance_given_last(m)
+    else:
+        weight, limit = 0.5, source.chance(m)
+    floor = limit - weight * eta / math.log(2) - 1e-12
+    return eta, max(floor, source.optimum(m)) * DOWN
+
+
+def _dyck_floor(parts: Parts, source: Dyck2, m: int) -> tuple[float, float]:
+    if m == 0 or len(exchangeable(parts.model, parts.n)) == 0:
+        return math.inf, source.optimum(m) * DOWN
+    eta = eta_bound(parts, _positions(parts), ((0, 2),))
+    share = source.p0(m) if _last_is_seen(parts) else source.unbalanced(m)
+    # Beyond the exact lengths the share is a double with a relative error below 1e-10.
+    return eta, (source.optimum(m) + float(share) * (1 - 1e-9) * float(1 - source.p) * binary_floor(eta)) * DOWN
+
+
+# ---------------------------------------------------------------- measured
+
+
+def _membership(model: SoftModel, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
+    everything = m <= 14
+    if everything:
+        words = (np.arange(2**m)[:, None] >> np.arange(m)[None, :]) & 1
+    else:
+        words = np.random.default_rng([seed, m]).integers(0, 2, (samples, m))
+    losses = np.concatenate([_membership_loss(model, part) for part in _batches(model, words)])
+    return _summary(losses, None if not everything else np.full(len(losses), 1 / len(losses)))
+
+
+def _membership_loss(model: SoftModel, words: npt.NDArray[np.int64]) -> Floats:
+    odd = words.sum(axis=1) % 2 == 1
+    found = evaluate.logits(model, model.encode(words), at=np.array([model.output_position(_length(model, words))]))[
+        :, 0
+    ]
+    margin = _accept_margin(model, found)
+    return np.asarray(np.logaddexp(0, np.where(odd, -margin, margin)) / math.log(2))
+
+
+def _accept_margin(model: SoftModel, logits: Floats) -> Floats:
+    """The log-odds of the label that stands for an odd number of ones: the accepted one."""
+    sign = 1.0 if tuple(model.output.accept) in ((), (1,)) else -1.0
+    if model.output.kind == "sign":
+        return np.asarray(sign * logits[:, 0])
+    return np.asarray(sign * (logits[:, 1] - logits[:, 0]))
+
+
+def _length(model: SoftModel, words: npt.NDArray[np.int64]) -> int:
+    return int(words.shape[1]) + (model.start_marker is not None) + (model.end_marker is not None)
+
+
+def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
+    count = 2**m if isinstance(source, Parity) else 3**m
+    if count <= EXHAUSTIVE:
+        pairs = list(source.prefixes(m))
+        words = np.array([w for w, _ in pairs], dtype=np.int64).reshape(len(pairs), m)
+        weights = np.array([float(q) for _, q in pairs])
+    else:
+        words, weights = source.sample(m, samples, np.random.default_rng([seed, m])), None
+    losses = np.concatenate([_next_loss(model, source, part) for part in _batches(model, words)])
+    return _summary(losses, weights)
+
+
+def _next_loss(model: SoftModel, source: Parity | Dyck2, words: npt.NDArray[np.int64]) -> Floats:
+    at = np.array([model.output_position(_length(model, words))])
+    found = evaluate.logits(model, model.encode(words), at=at)[:, 0]
+    log_q = found - np.logaddexp.reduce(found, axis=1, keepdims=True)
+    true = source.next_many(words)
+    return np.asarray(-(np.where(true > 0, true * log_q, 0.0)).sum(axis=1) / math.log(2))
+
+
+def _batches(model: SoftModel, words: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    n = max(1, words.shape[1])
+    step = max(1, 2**22 // (n * max(model.width, 8)))
+    return [words[at : at + step] for at in range(0, len(words), step)]
+
+
+def _summary(losses: Floats, weights: Floats | None) -> tuple[float, float, bool]:
+    if weights is not None:
+        return float(losses @ weights), 0.0, True
+    margin = Z * float(losses.std(ddof=1)) / math.sqrt(len(losses)) if len(losses) > 1 else math.inf
+    return float(losses.mean()), margin, False

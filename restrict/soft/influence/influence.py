@@ -1,0 +1,264 @@
+"""The influence of one symbol on the output: three certified bounds and the measured value, side by side.
+
+(a) the closed form of Lemma 5, repaired; (b) the recursion over the layers with the model's norms, and the propagation
+of sets; (c) the largest change that was found. Always (c) <= sets <= layers <= (a): each certified bound is also cut to
+the one before it.
+
+Two quantities: ``activation``, the Euclidean norm of the change of the output position's activation, and ``logit``, the
+largest change of a difference of two logits (of the logit, for a sign output). The exchanged position is any free one
+other than the output's own, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import UsageError
+from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
+from restrict.soft.bounds.parts import Parts, logit_gap, prepare
+from restrict.soft.bounds.scores import Rows
+from restrict.soft.bounds.values import allowed_tokens
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats, SoftModel
+
+Progress = Callable[[str], None]
+EXHAUSTIVE = 2**16
+"""Exchanges that are all tried before sampling starts."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """Bounds on, and the measured value of, the influence of one symbol at length ``n``.
+
+    ``closed`` (a; ``None`` where the masks have no closed form), ``layerwise`` and ``sharp`` (b, by layers and by sets)
+    and ``measured`` (c) are pairs (activation, logit). ``exhaustive`` says that (c) is over all inputs and exchanges,
+    so exact up to the evaluator's rounding; otherwise it is a lower estimate from ``tried`` exchanges.
+    ``log10_closed`` is the logarithm of (a) for the activation, finite where (a) itself is beyond a double.
+    """
+
+    n: int
+    closed: tuple[float, float] | None
+    layerwise: tuple[float, float]
+    sharp: tuple[float, float]
+    measured: tuple[float, float]
+    exhaustive: bool
+    tried: int
+    log10_closed: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Sharp bound over measured value, for the activation."""
+        return self.sharp[0] / self.measured[0] if self.measured[0] > 0 else math.inf
+
+
+def exchangeable(model: SoftModel, n: int) -> Rows:
+    """The positions whose symbol may be exchanged: free, and not the output's own."""
+    out = model.output_position(n)
+    pinned = model.pinned(n)
+    return np.array([i for i in range(n) if i != out and i not in pinned], dtype=np.int64)
+
+
+def influence(
+    model: SoftModel,
+    n: int,
+    *,
+    samples: int = 2000,
+    seed: int = 0,
+    positions: Sequence[int] | None = None,
+    progress: Progress | None = None,
+) -> Influence:
+    """All four numbers at one length.
+
+    ``n``: length, markers counted. ``progress``: called with what is being done. ``samples``: exchanges to try where
+    there are more than 65536 of them. ``positions``: which positions may be exchanged; all free ones other than the
+    output's own by default. Result: the bounds, valid for all inputs, all of these positions and all exchanges of two
+    symbols.
+    """
+    parts = prepare(model, n)
+    tokens = allowed_tokens(parts)
+    chosen = _chosen(model, n, positions)
+    gap = gap_norm(parts)
+    closed = closed_form(parts, tokens)
+    by_layer = recursion(parts, tokens).output
+    a = None if closed is None else (closed.value, closed.value * gap)
+    b = (by_layer, by_layer * gap)
+    if a is not None:
+        b = (min(a[0], b[0]), min(a[1], b[1]))
+    if progress is not None:
+        progress(f"n = {n}: propagating sets")
+    c = sharp_bound(parts, tokens, chosen)
+    c = (min(b[0], c[0]), min(b[1], c[1]))
+    if progress is not None:
+        progress(f"n = {n}: trying exchanges")
+    d, everything, tried = measured_influence(model, n, chosen, samples=samples, seed=seed)
+    return Influence(n, a, b, c, d, everything, tried, None if closed is None else closed.log10)
+
+
+def sharp_bound(parts: Parts, tokens: Rows, positions: Rows) -> tuple[float, float]:
+    """The propagated bound at the output: (activation, logit)."""
+    out = parts.model.output_position(parts.n)
+    found = run_exchange(parts, tokens, positions, at=np.array([out]))
+    sets = [other[0] for other in found.other]
+    # Two values of one set are never further apart than its diameter.
+    diameter = 2 * found.values[0].ball * ROOM
+    return min(max(activation_norm(s) for s in sets), float(diameter)), max(logit_gap(parts, s) for s in sets)
+
+
+def influence_matrix(model: SoftModel, n: int) -> Floats:
+    """The propagated bound for every pair (position changed, position read), as activation norms.
+
+    ``n``: length, markers counted. Result: shape (n, n), rows the changed position; the diagonal holds the bound at the
+    changed position itself, rows of markers are 0. Cost: ``n`` runs of :func:`.exchange.run_exchange`.
+    """
+    parts = prepare(model, n)
+    tokens = allowed_tokens(parts)
+    found = np.zeros((n, n))
+    for i in range(n):
+        if i in model.pinned(n):
+            continue
+        run = run_exchange(parts, tokens, np.array([i]))
+        rows = np.max([other.norm() for other in run.other], axis=0)
+        rows[i] = max(float(own.norm()[i]) for own in run.own)
+        found[i] = rows
+    return found
+
+
+def measured_influence(
+    model: SoftModel, n: int, positions: Rows, *, samples: int = 2000, seed: int = 0
+) -> tuple[tuple[float, float], bool, int]:
+    """The largest change found: (activation, logit), whether every exchange was tried, and how many were.
+
+    Random words, the constant ones, and a climb: the best word so far is changed at random places and kept where the
+    change grows.
+    """
+    size, slots = len(model.alphabet), n - len(model.pinned(n))
+    total = len(positions) * size ** (slots - 1) * size * (size - 1) // 2 if slots < 40 else EXHAUSTIVE + 1
+    if total <= EXHAUSTIVE:
+        words = _all_words(model, slots)
+        return _largest(model, n, words, positions), True, total
+    rng = np.random.default_rng([seed, n])
+    return _climb(model, n, positions, samples, rng), False, samples
+
+
+def _all_words(model: SoftModel, slots: int) -> npt.NDArray[np.int64]:
+    size = len(model.alphabet)
+    count = size**slots
+    inner = (np.arange(count)[:, None] // size ** np.arange(slots)[None, :]) % size
+    return model.encode(inner)
+
+
+def _changes(model: SoftModel, words: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Activation and logit changes between two batches of words."""
+    n = words.shape[1]
+    at = np.array([model.output_position(n)])
+    difference = evaluate.activations(model, words, at=at)[:, 0] - evaluate.activations(model, other, at=at)[:, 0]
+    logits = difference @ model.output.unembed.T
+    if model.output.kind != "softmax":
+        return np.linalg.norm(difference, axis=1), np.abs(logits).max(axis=1)
+    return np.linalg.norm(difference, axis=1), logits.max(axis=1) - logits.min(axis=1)
+
+
+def _batch(model: SoftModel, n: int) -> int:
+    """Words per batch that keep memory near 100 MB."""
+    return max(1, min(4096, 2**22 // (n * max(model.width, 8))))
+
+
+def _largest(model: SoftModel, n: int, words: npt.NDArray[np.int64], positions: Rows) -> tuple[float, float]:
+    best = [0.0, 0.0]
+    for i in positions:
+        for step in range(1, len(model.alphabet)):
+            other = words.copy()
+            other[:, i] = (other[:, i] + step) % len(model.alphabet)
+            for at in range(0, len(words), _batch(model, n)):
+                part = slice(at, at + _batch(model, n))
+                found = _changes(model, words[part], other[part])
+                best = [max(b, float(f.max())) for b, f in zip(best, found, strict=True)]
+    return best[0], best[1]
+
+
+def _climb(model: SoftModel, n: int, positions: Rows, samples: int, rng: np.random.Generator) -> tuple[float, float]:
+    size, markers = len(model.alphabet), model.pinned(n)
+    free = np.array([i for i in range(n) if i not in markers])
+    best, top, record = [0.0, 0.0], None, -1.0
+    done, batch = 0, min(_batch(model, n), max(1, samples // 4))
+    while done < samples:
+        count = min(batch, samples - done)
+        if top is None or rng.random() < 0.3:
+            words = model.encode(_varied(rng, count, len(free), size))
+            places = rng.choice(positions, count)
+        else:
+            words = np.repeat(top[0][None], count, axis=0)
+            flips = rng.random((count, len(free))) < rng.choice([1.0, 3.0, 0.1 * n], (count, 1)) / n
+            words[:, free] = np.where(flips, rng.integers(0, size, flips.shape), words[:, free])
+            places = np.where(rng.random(count) < 0.5, top[1], rng.choice(positions, count))
+        other = words.copy()
+        rows = np.arange(count)
+        other[rows, places] = (other[rows, places] + rng.integers(1, size, count)) % size
+        found = _changes(model, words, other)
+        best = [max(b, float(f.max())) for b, f in zip(best, found, strict=True)]
+        at = int(found[0].argmax())
+        if float(found[0][at]) > record:
+            record, top = float(found[0][at]), (words[at], places[at])
+        done += count
+    return best[0], best[1]
+
+
+def _varied(rng: np.random.Generator, count: int, slots: int, size: int) -> npt.NDArray[np.int64]:
+    """Random words of all biases: each symbol's share is itself random, so that constant words come up, too."""
+    shares = rng.dirichlet(np.full(size, 0.5), count)
+    draws = rng.random((count, slots, 1))
+    found: npt.NDArray[np.int64] = (draws > shares.cumsum(axis=1)[:, None, :]).sum(axis=2)
+    return np.minimum(found, size - 1)
+
+
+def _chosen(model: SoftModel, n: int, positions: Sequence[int] | None) -> Rows:
+    if len(model.alphabet) < 2:
+        raise UsageError("the alphabet has one symbol: there is nothing to exchange")
+    possible = exchangeable(model, model.check_length(n))
+    if positions is not None:
+        wanted = np.array(sorted(set(positions)), dtype=np.int64)
+        bad = sorted(set(wanted.tolist()) - set(possible.tolist()))
+        if bad:
+            raise UsageError(
+                f"position {bad[0]} cannot be exchanged at n = {n}: it is outside, a marker, or the output"
+            )
+        possible = wanted
+    if len(possible) == 0:
+        raise UsageError(f"at n = {n} there is no free position other than the output's own")
+    return possible
+
+
+@dataclass(frozen=True)
+class Fit:
+    """``value ~ constant * n^exponent``, least squares in the logarithms; an estimate, no bound.
+
+    ``least`` and ``most`` are the ends of ``n * value``, which would be one number if the decay were exactly ``1/n``.
+    """
+
+    exponent: float
+    constant: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.constant:.3g} n^{self.exponent:.2f}; against 1/n: n times it is {self.least:.4g} .. {self.most:.4g}"
+        )
+
+
+def fit_decay(rows: Sequence[Influence], which: str = "sharp", quantity: int = 0) -> Fit | None:
+    """The decay in ``n`` of one of the columns, to compare with ``O(1/n)``; ``None`` with fewer than two points."""
+    points = [(row.n, getattr(row, which)) for row in rows]
+    pairs = [(n, v[quantity]) for n, v in points if v is not None and 0 < v[quantity] < math.inf]
+    if len(pairs) < 2:
+        return None
+    x, y = np.log([float(n) for n, _ in pairs]), np.log([v for _, v in pairs])
+    slope, offset = np.polyfit(x, y, 1)
+    scaled = [n * v for n, v in pairs]
+    return Fit(float(slope), float(np.exp(offset)), min(scaled), max(scaled))

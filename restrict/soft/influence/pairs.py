@@ -1,0 +1,484 @@
+"""How far one symbol moves a one-layer model's logits: certified, by pairs of words that differ in one place.
+
+In the only layer a head's weights ``e`` and values ``v`` are known for every place and symbol, once the symbol that the
+output reads from is fixed. So the greatest change of the attention's result in any direction is that of Theorem 9
+(:mod:`.polygons`), over all words or over those of an automaton (:mod:`.words`). A logit's change is its gradient times
+that change: the outputs of attention are covered by cells, and in each the gradient is ``g0 +- rho``
+(:mod:`.slopes`), so the change is at most that in direction ``g0``, over words whose output may lie in the cell, plus
+``rho`` times the change of every entry. Cells are halved, the worst first, until the bound is near a change that some
+pair of words attains: found by linearising both words' outputs (Frank-Wolfe over pairs), and evaluated.
+
+Rounding: ``e`` and ``v`` are taken as the doubles that were computed. That they are off (by a factor of at most
+``exp(eta)`` and by ``err``) moves an average by at most ``eta`` times the range of the values, plus ``err``
+(docs/soft.md, item 4 of Lemma 5).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.errors import UsageError
+from restrict.languages.dfa import Dfa
+from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
+from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
+from restrict.soft.bounds.scores import EXP
+from restrict.soft.bounds.values import pre_normed
+from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Corners, Exchange, corners, greatest_change
+from restrict.soft.influence.slopes import ROUND, Form, gradient, point
+from restrict.soft.influence.words import Delta, Words, directions
+from restrict.soft.models import evaluate
+from restrict.soft.models.model import Floats, SoftModel, visible
+
+CELLS = 400
+"""Cells of one symbol and logit."""
+NEAR = 1.02
+"""Cells are halved until the bound is at most this times what is attained."""
+STEPS, STARTS = 5, 12
+"""Linearisations from one start, and exchanges that are started from."""
+WIDE, FAN = 4, 16
+"""Axes whose planes are covered, and directions of a half plane."""
+TRIED = 4
+"""Coordinates, the widest ones, that are tried before one is halved."""
+
+
+Pair = tuple[list[int], list[int]]
+"""Two words that differ in one place, as columns."""
+
+
+class Head(NamedTuple):
+    """One head for one symbol at the output: weights ``(n, S)``, values ``(n, S, d)``, and how far both are off."""
+
+    e: Floats
+    v: Floats
+    eta: float
+    off: float
+
+
+@dataclass(frozen=True)
+class PairBound:
+    """A certified bound on the change of any logit (or difference of two), and what a pair of words attains.
+
+    ``words``: the two words, as columns of the embedding without markers; ``None`` where no change was found.
+    """
+
+    bound: float
+    attained: float
+    words: Pair | None
+    cells: int
+
+
+class Plane(NamedTuple):
+    """A direction of one head: the polygons of all exchanges, their terms, the whole words' averages, the slack of all
+    that is not exact, and how far two values are apart at most."""
+
+    at: Corners
+    terms: Exchange
+    reach: tuple[float, float]
+    slack: float
+    spread: float
+
+
+def heads_of(parts: Parts, symbol: int) -> list[Head]:
+    """The tables of every head where the output's place holds a symbol (a marker's row where it is pinned)."""
+    model, n = parts.model, parts.n
+    layer, out, pinned = parts.layers[0], model.output_position(n), model.pinned(n)
+    tokens = np.tile(np.arange(len(model.alphabet)), (n, 1))
+    for j, row in pinned.items():
+        tokens[j] = row
+    keys = pre_normed(layer, parts.embedded(tokens))
+    return [_head(head, keys, out, 0 if out in pinned else symbol, n) for head in layer.heads]
+
+
+def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> Head:
+    q, k = head.query.image(keys[out, symbol]), head.key.image(keys)
+    v = head.output.image(head.value.image(keys))
+    size, width = np.abs(k.centre) + k.box, q.centre.shape[-1]
+    scores = k.centre @ q.centre
+    error = size @ q.box + k.box @ np.abs(q.centre) + gamma(width) * (np.abs(k.centre) @ np.abs(q.centre))
+    middle = (head.scale_low + head.scale_high) / 2
+    error = error * head.scale_size + (np.abs(scores) + error) * (head.scale_high - head.scale_low + 1e-15 * middle)
+    scores = scores * middle
+    seen = visible(head.mask, np.array([out]), n)[0]
+    top = scores[seen].max() if seen.any() else 0.0
+    e = np.where(seen[:, None], np.exp(np.minimum(scores - top, 0.0)), 0.0)
+    eta = float(above(error, width).max()) + EXP + 1e-15 * (1 + float(np.abs(scores).max()))
+    return Head(e, v.centre, eta, float(v.box.max()))
+
+
+class Changes:
+    """Everything about one symbol at the output: exchanges, heads, and the change of every entry.
+
+    Args:
+        parts: a model of one layer.
+        words: the words.
+        places: which places are exchanged.
+    """
+
+    def __init__(self, parts: Parts, words: Words, places: list[int]) -> None:
+        self.parts, self.words = parts, words
+        self.heads = heads_of(parts, words.symbol)
+        found = words.exchanges(places)
+        _, rest = words.supports(np.zeros((1, parts.n, words.symbols)), found)
+        self.exchanges = [x for x, h in zip(found, rest[:, 0], strict=True) if h > -np.inf]
+        self.start = self._start()
+
+    def _start(self) -> Enclosure:
+        """The residual stream before the heads' results are added."""
+        model, n = self.parts.model, self.parts.n
+        out = model.output_position(n)
+        token = model.pinned(n).get(out, self.words.symbol)
+        x = self.parts.embedded(np.full((n, 1), token))[out, 0]
+        centre = x.centre + self.parts.layers[0].attention_bias
+        return Enclosure(centre, above(x.box + 1e-15 * np.abs(centre), 3), above(x.ball + norms(1e-15 * centre), 3))
+
+    def plane(self, head: Head, row: Floats) -> Plane:
+        """The polygons of a direction."""
+        v = head.v @ row
+        seen = head.e > 0
+        middle = (v[seen].max() + v[seen].min()) / 2
+        x, y = head.e * (v - middle), head.e
+        size = float(np.abs(x).max(1).sum()) + 1e-300, float(y.max(1).sum())
+        table = directions(x / size[0], y / size[1], UNITS)
+        whole, rest = self.words.supports(table, self.exchanges)
+        least = -rest[:, DOWN] * size[1] * (1 - OUT)
+        t, s, o = np.array(self.exchanges, dtype=np.int64).T
+        terms = Exchange(x[t, s], y[t, s], x[t, o], y[t, o])
+        box = corners(whole[None], size, np.array([-whole[DOWN] * size[1] * (1 - OUT)]))
+        with np.errstate(divide="ignore"):
+            averages = box.x[0] / box.y[0]
+        spread = float(v[seen].max() - v[seen].min())
+        off = head.eta * spread + head.off * float(np.abs(row).sum()) + ROUND * (spread + float(np.abs(v).max()))
+        low, high = max(float(averages.min()), -spread / 2), min(float(averages.max()), spread / 2)
+        return Plane(
+            corners(rest, size, least), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT)
+        )
+
+    def along(self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None) -> tuple[
+        Floats, list[tuple[float, float]]
+    ]:  # fmt: skip
+        """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
+
+        ``near``: which exchanges are asked for. ``within``: limits of the result, used with one head.
+        """
+        total: Floats = np.zeros(len(self.exchanges))
+        ranges = []
+        for head in self.heads:
+            plane = self.plane(head, row)
+            at, terms, limits = plane.at, plane.terms, None
+            if near is not None:
+                at, terms = Corners(at.x[near], at.y[near]), Exchange(*(c[near] for c in terms))
+            if within is not None and len(self.heads) == 1:
+                v = head.v @ row
+                seen = head.e > 0
+                middle = (v[seen].max() + v[seen].min()) / 2
+                limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
+            change = np.minimum(greatest_change(at, terms, limits), plane.spread)
+            if near is None:
+                total = total + change + 2 * plane.slack
+            else:
+                total[near] = total[near] + change + 2 * plane.slack
+            ranges.append(plane.reach)
+        return total, ranges
+
+    @cached_property
+    def axes(self) -> Axes:
+        """Orthonormal directions, those of the largest values first, and attention's result along each."""
+        values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in self.heads])
+        _, _, rows = np.linalg.svd(values.T @ values)
+        found = [self.along(row) for row in rows]
+        low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
+        return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
+
+    def norms(self) -> Floats:
+        """For each exchange a bound on the Euclidean norm of the change of attention's result.
+
+        The squared norm in the :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared
+        norms in their planes, over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are
+        added by Pythagoras. Nothing is lost but the fan's angle where one pair of words is the worst in every plane.
+        """
+        axes = self.axes
+        order = np.argsort(-axes.changes.max(0), kind="stable")
+        wide, rest = order[:WIDE], (axes.changes[:, order[WIDE:]] ** 2).sum(1)
+        total: Floats = np.zeros(len(self.exchanges))
+        least: Floats = np.full(len(self.exchanges), np.inf)
+        squares = axes.changes**2
+        for i, j in itertools.combinations(wide.tolist(), 2):
+            turns = np.pi * (np.arange(FAN) + 0.5) / FAN
+            fan = [self.along(math.cos(t) * axes.rows[i] + math.sin(t) * axes.rows[j])[0] for t in turns]
+            plane = np.minimum(
+                (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
+            )
+            total += plane
+            least = np.minimum(least, plane + squares.sum(1) - squares[:, i] - squares[:, j])
+        total = total / (len(wide) - 1) + rest if len(wide) > 1 else squares.sum(1)
+        # The axes are orthonormal up to rounding: the squares of the coordinates add up to the norm's.
+        found: Floats = np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9)
+        return found
+
+
+class Axes(NamedTuple):
+    """Orthonormal rows; the change of attention's result along each, by exchange; its least and greatest values."""
+
+    rows: Floats
+    changes: Floats
+    low: Floats
+    high: Floats
+
+
+class Cell(NamedTuple):
+    """Ranges of the coordinates of attention's result."""
+
+    low: Floats
+    high: Floats
+
+
+class Logit:
+    """The bound on one logit (or difference of two) for one symbol at the output.
+
+    Args:
+        changes: of the symbol.
+        row: of the read-out.
+    """
+
+    def __init__(self, changes: Changes, row: Floats) -> None:
+        self.changes, self.row = changes, row
+        self.layer, self.final = changes.parts.layers[0], changes.parts.model.final_norm
+        axes = changes.axes
+        self.basis, self.entries = axes.rows, axes.changes
+        self.centre = sum((h.v[h.e > 0].mean(0) for h in changes.heads), np.zeros(len(axes.rows)))
+        self.moves: Floats = axes.changes.max(0)
+        at = axes.rows @ self.centre
+        self.whole = Cell(axes.low - at - 1e-12 * (1 + np.abs(at)), axes.high - at + 1e-12 * (1 + np.abs(at)))
+
+    def streams(self, cell: Cell) -> Form:
+        """The residual streams behind attention on the segments that begin in a cell."""
+        middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2 + self.moves
+        start = self.changes.start
+        centre = start.centre + self.centre + middle @ self.basis
+        size = np.abs(centre) + np.abs(self.centre) + np.abs(middle) @ np.abs(self.basis) + float(radius.sum())
+        return Form(centre, self.basis.T * radius, start.box).rounded(size)
+
+    def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
+        """The gradient on a cell, and how far it is off in every coordinate."""
+        found = gradient(self.layer, self.final, self.row, self.streams(cell))
+        off = np.abs(self.basis @ found.g).sum(1) + np.abs(self.basis) @ found.r
+        return found.c, off + ROUND * (np.abs(self.basis) @ found.size)
+
+    def bound(self, cell: Cell, attained: float) -> float:
+        """The greatest change from words whose result lies in a cell, or at most ``attained``."""
+        g, rho = self.slopes(cell)
+        if not (np.isfinite(g).all() and np.isfinite(rho).all()):
+            return float("inf")
+        quick = self.entries @ (np.abs(self.basis @ g) + rho) * (1 + 1e-9)
+        near = np.flatnonzero(quick > attained)
+        if not len(near):
+            return attained
+        middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
+        at, off = g @ (self.centre + middle @ self.basis), float(np.abs(self.basis @ g) @ radius)
+        off += 1e-12 * (float(np.abs(g).sum()) * float(np.abs(self.centre).max() + np.abs(middle).sum() + 1))
+        change, _ = self.changes.along(g, near, (float(at - off), float(at + off)))
+        found = change[near] + self.entries[near] @ rho * (1 + 1e-9)
+        return max(attained, float(np.minimum(found, quick[near]).max(initial=-np.inf)))
+
+    def halves(self, cell: Cell) -> list[Cell]:
+        """Both halves along the coordinate, of the widest ones, that leaves the gradient least uncertain."""
+        weight = self.entries.max(0)
+        best: tuple[float, list[Cell]] = (np.inf, [])
+        for m in np.argsort(cell.low - cell.high)[:TRIED]:
+            middle = (cell.low[m] + cell.high[m]) / 2
+            below, above_ = Cell(cell.low, cell.high.copy()), Cell(cell.low.copy(), cell.high)
+            below.high[m] = above_.low[m] = middle
+            loss = sum(float(self.slopes(half)[1] @ weight) for half in (below, above_))
+            if loss < best[0]:
+                best = (loss, [below, above_])
+        return best[1]
+
+    def greatest(self, attained: float, cells: int, until: float) -> tuple[float, int]:
+        """The certified bound, at least ``attained``, and how many cells it took."""
+        count = itertools.count()
+        heap = [(-self.bound(self.whole, attained), next(count), self.whole)]
+        while -heap[0][0] > NEAR * attained and next(count) < 2 * cells and time.monotonic() < until:
+            halves = self.halves(heap[0][2])
+            if not halves:
+                break
+            _, _, _ = heapq.heappop(heap)
+            for half in halves:
+                heapq.heappush(heap, (-self.bound(half, attained), next(count), half))
+        return -heap[0][0], len(heap)
+
+
+class Climb:
+    """Pairs of words with a large change: both words' results are linearised, and the longest path is taken."""
+
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
+        self.layer, self.final = changes.parts.layers[0], changes.parts.model.final_norm
+
+    def results(self, word: list[int]) -> tuple[list[Floats], list[float]]:
+        """What each head returns, and its denominator."""
+        at, outs, sums = np.arange(len(word)), [], []
+        for head in self.changes.heads:
+            share = head.e[at, word]
+            sums.append(float(share.sum()) or 1.0)
+            outs.append(share @ head.v[at, word] / sums[-1])
+        return outs, sums
+
+    def step(self, word: list[int], exchange: tuple[int, int, int], row: Floats | None) -> Floats:
+        """What each symbol adds, to the first order, to the change of a logit, or of the result's norm."""
+        t, _, o = exchange
+        other = [*word[:t], o, *word[t + 1 :]]
+        table: Floats = np.zeros(self.changes.heads[0].e.shape)
+        made = [(1.0, *self.results(other)), (-1.0, *self.results(word))]
+        gap = np.sum(made[0][1], axis=0) - np.sum(made[1][1], axis=0)
+        for sign, outs, sums in made:
+            stream = point(self.changes.start.centre + np.sum(outs, axis=0))
+            g = gap if row is None else gradient(self.layer, self.final, row, stream).c
+            for head, result, whole in zip(self.changes.heads, outs, sums, strict=True):
+                table += sign * head.e * ((head.v - result) @ g) / whole
+        return table
+
+    def starts(self) -> list[Floats]:
+        """What is longest in words that an exchange is tried in first: corners of the polygon of the widest axis."""
+        head, line = self.changes.heads[0], self.changes.axes.rows[self.changes.axes.changes.max(0).argmax()]
+        v = (head.v - head.v[head.e > 0].mean(0)) @ line
+        size = float(np.abs(v[head.e > 0]).max()) or 1.0
+        return [head.e * (x * v / size + y) for x, y in ((0.0, 0.0), (0.0, -1.0), (1.0, -1.0), (-1.0, -1.0))]
+
+    def pairs(self, row: Floats | None, order: Floats) -> list[Pair]:
+        """Pairs of words that differ at one place; exchanges with a large number of ``order`` are tried first."""
+        changes, found = self.changes, []
+        worst = np.argsort(-order, kind="stable")
+        chosen = [changes.exchanges[k] for k in (*worst[:STARTS], *worst[:: max(1, len(worst) // STARTS)])]
+        tables = self.starts()
+        for exchange, sign, table in itertools.product(dict.fromkeys(chosen), (1.0, -1.0), tables):
+            word = changes.words.longest(table, exchange)
+            for _ in range(STEPS):
+                if word is None:
+                    break
+                t, _, o = exchange
+                found.append((word, [*word[:t], o, *word[t + 1 :]]))
+                after = changes.words.longest(sign * self.step(word, exchange, row), exchange)
+                if after == word:
+                    break
+                word = after
+        return found
+
+    def apart(self, pair: Pair) -> float:
+        """The norm of the change of attention's result."""
+        first, second = (np.sum(self.results(word)[0], axis=0) for word in pair)
+        return float(np.linalg.norm(second - first))
+
+
+def readout_rows(model: SoftModel) -> Floats:
+    """The rows of the logits, or of all differences of two for softmax."""
+    rows = model.output.unembed
+    if model.output.kind != "softmax":
+        return rows
+    first, second = np.triu_indices(len(rows), 1)
+    return rows[first] - rows[second]
+
+
+def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
+    """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
+    n = len(pairs[0][0])
+    at = np.array([model.output_position(n)])
+    first, second = (_tokens(model, [pair[side] for pair in pairs]) for side in (0, 1))
+    moved = evaluate.activations(model, second, at=at)[:, 0] - evaluate.activations(model, first, at=at)[:, 0]
+    found: Floats = np.abs(moved @ rows.T)
+    return found
+
+
+def _tokens(model: SoftModel, columns: list[list[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Columns as rows of the embedding, markers where they are pinned."""
+    found = np.array(columns, dtype=np.int64)
+    for j, row in model.pinned(found.shape[1]).items():
+        found[:, j] = row
+    return found
+
+
+def changes_of(model: SoftModel, n: int, places: list[int] | None = None, delta: Delta | None = None) -> list[Changes]:
+    """The exchanges at one length, for every symbol that the output's place can hold.
+
+    ``n``: length, markers counted. ``places``: which may be exchanged; all free ones but the output's own by default.
+    ``delta``: only words (markers left out) of which this partial automaton has a run; both words of a pair. Raises
+    ``UsageError`` for a model that is not covered: several layers, additive scores.
+    """
+    if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
+        raise UsageError(f"{model.name}: bounds by pairs of words are for one layer with dot products as scores")
+    if n > LONGEST:
+        raise UsageError(f"bounds by pairs of words are for lengths up to {LONGEST}, not {n}")
+    parts = prepare(model, n)
+    out, pinned, size = model.output_position(n), model.pinned(n), len(model.alphabet)
+    chosen = [j for j in range(n) if j != out and j not in pinned] if places is None else places
+    every: Delta = (tuple(0 for _ in model.alphabet),)
+    found = []
+    for a in range(1 if out in pinned else size):
+        changes = Changes(parts, Words(n, size, frozenset(pinned), out, a, delta or every), chosen)
+        if changes.exchanges:
+            found.append(changes)
+    return found
+
+
+def runs_of(model: SoftModel, language: Any) -> Delta:
+    """The runs of the prefixes of a language's words, as :func:`changes_of` takes them.
+
+    ``language``: regular, over the model's alphabet. Raises ``UsageError`` where it is not.
+    """
+    dfa: Dfa | None = getattr(language, "dfa", None)
+    if dfa is None or set(dfa.alphabet) != set(model.alphabet):
+        alphabet = " ".join(model.alphabet)
+        raise UsageError(f"{language.name} is no regular language over the model's alphabet ({alphabet})")
+    living = {q for q in range(dfa.states) if q in dfa.accept}
+    while True:
+        more = {q for q, row in enumerate(dfa.delta) if living.intersection(row)} - living
+        if not more:
+            break
+        living |= more
+    if 0 not in living:
+        raise UsageError(f"{language.name} has no word")
+    number = {q: k for k, q in enumerate(sorted(living))}
+    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in sorted(living))
+
+
+def attention_influence(found: list[Changes]) -> PairBound:
+    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
+
+    ``found``: of :func:`changes_of`. Result: the certified bound over all exchanges and words, and what was attained.
+    """
+    bound, attained, pair = 0.0, 0.0, None
+    for changes in found:
+        norms_of = changes.norms()
+        bound = max(bound, float(norms_of.max()))
+        climb = Climb(changes)
+        for one in climb.pairs(None, norms_of):
+            if (apart := climb.apart(one)) > attained:
+                attained, pair = apart, one
+    return PairBound(bound, attained, pair, 0)
+
+
+def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
+    """How far one exchanged symbol moves any logit of a one-layer model (any difference of two, for softmax).
+
+    ``found``: of :func:`changes_of`. ``cells``: of one symbol and logit. ``seconds``: no cell is halved after them.
+    Result: the certified bound, and what was attained.
+    """
+    until, bound, attained, pair, count = time.monotonic() + seconds, 0.0, 0.0, None, 0
+    rows = readout_rows(model)
+    for changes, row in itertools.product(found, rows):
+        pairs = Climb(changes).pairs(row, changes.axes.changes.max(1))
+        moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
+        if moved.max() > attained:
+            attained, pair = float(moved.max()), pairs[int(moved.argmax())]
+    for changes, row in itertools.product(found, rows):
+        top, used = Logit(changes, row).greatest(max(bound, attained), cells, until)
+        bound, count = max(bound, top), count + used
+    return PairBound(bound, attained, pair, count)

@@ -1,0 +1,143 @@
+"""Theorem 9 in the plane: the greatest change of an average when one of its terms is exchanged.
+
+The *rest* of a word (all positions but the exchanged one) enters the average of a direction by two sums only,
+``x = sum e v`` and ``y = sum e``. With the terms ``(n, d) = (d v, d)`` of the symbol and ``(n', d')`` of the other one
+the average changes by
+
+    f(x, y) = (x + n') / (y + d') - (x + n) / (y + d).
+
+The points ``(x, y)`` of all words lie in a convex polygon whose supports are longest paths. For fixed ``y`` the change
+is linear in ``x``, so it is greatest on an edge, and along one, ``x = x0 + k y``, it is ``P / (y + d') - R / (y + d)``
+with ``P = x0 + n' - k d'`` and ``R = x0 + n - k d``, which has at most one stationary point. So no bins of the
+denominator and no multipliers have to be chosen: they are supports of the same polygon. The averages of the words
+themselves may be limited to an interval: along its two lines, ``x + n = l (y + d)``, the change is monotone in ``y``.
+
+Rounding: the supports are moved outward by :data:`OUT` of the polygon's size. That is above what sums of 4096 terms can
+lose (``4096 u`` of it, ``u = 2^-53``) and what the corners can (``u`` over the least gap between two directions): a
+polygon whose corners move by less than its sides were moved outward still contains the one before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from restrict.soft.models.model import Floats
+
+OUT = 1e-12
+LONGEST = 4096
+"""Terms of a sum, whose rounding OUT covers."""
+EVEN, FINER = 48, 8
+"""Directions all around, and halvings of the angle on both sides of that of the least ``y``, where small
+denominators are."""
+TURNS: Floats = np.sort(
+    np.concatenate(
+        [2 * math.pi * np.arange(EVEN) / EVEN]
+        + [1.5 * math.pi + side * 2 * math.pi / EVEN * 0.5 ** np.arange(1, FINER + 1) for side in (-1, 1)]
+    )
+)
+ANGLES = len(TURNS)
+"""Supports of a polygon."""
+UNITS: Floats = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
+GAPS: Floats = np.sin(np.diff(TURNS, append=TURNS[0] + 2 * math.pi))
+DOWN = int(np.argmin(UNITS[:, 1]))
+"""The support whose direction is that of the least ``y``."""
+NARROW = 1e-7
+"""Where ``P`` and ``R`` differ by less than this, the stationary point is not used."""
+
+
+class Exchange(NamedTuple):
+    """The terms of a symbol and of the one that replaces it; arrays of one shape."""
+
+    n: Floats
+    d: Floats
+    other_n: Floats
+    other_d: Floats
+
+
+class Corners(NamedTuple):
+    """Corners of polygons around the points ``(x, y)``, in order: shape (polygons, angles)."""
+
+    x: Floats
+    y: Floats
+
+
+def corners(supports: Floats, size: tuple[float, float], least: Floats) -> Corners:
+    """The corners from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`).
+
+    ``least``: the least ``y`` of each polygon, rounded down.
+    """
+    h = supports + OUT
+    after = np.roll(h, -1, axis=1)
+    cos, sin = UNITS[:, 0], UNITS[:, 1]
+    x = (h * np.roll(sin, -1) - after * sin) / GAPS * size[0]
+    y = (after * cos - h * np.roll(cos, -1)) / GAPS * size[1]
+    return Corners(x, np.maximum(y, least[:, None]))
+
+
+def greatest_change(at: Corners, terms: Exchange, within: tuple[float, float] | None = None) -> Floats:
+    """For each polygon and exchange the greatest ``|f|``, not less than it; minus infinity where nothing is left.
+
+    ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``.
+    """
+    n, d, other_n, other_d = (column[:, None] for column in terms)
+    xa, ya = at
+    xb, yb = np.roll(xa, -1, axis=1), np.roll(ya, -1, axis=1)
+    kept = np.ones(xa.shape, dtype=bool)
+    if within is not None:
+        first, last = _inside((xa + n, ya + d), (xb + n, yb + d), within)
+        kept = first <= last
+        xa, xb = xa + first * (xb - xa), xa + last * (xb - xa)
+        ya, yb = ya + first * (yb - ya), ya + last * (yb - ya)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = _along(xa, ya, xb, yb, n, d, other_n, other_d)
+    found = np.where(np.isnan(found), np.inf, found)
+    best: Floats = np.where(kept, found, -np.inf).max(axis=1)
+    return best
+
+
+def _inside(a: tuple[Floats, Floats], b: tuple[Floats, Floats], within: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Which part of each edge, as shares of it, has an average inside the limits, a little more."""
+    first, last = np.zeros(a[0].shape), np.ones(a[0].shape)
+    for limit, sign in ((within[1], 1.0), (within[0], -1.0)):
+        begin, end = sign * (a[0] - limit * a[1]), sign * (b[0] - limit * b[1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cross = begin / (begin - end)
+        first = np.where((begin > 0) & (end <= 0), np.maximum(first, cross - OUT), first)
+        last = np.where((begin <= 0) & (end > 0), np.minimum(last, cross + OUT), last)
+        last = np.where((begin > 0) & (end > 0), -1.0, last)
+    return np.maximum(first, 0.0), np.minimum(last, 1.0)
+
+
+def _along(
+    xa: Floats, ya: Floats, xb: Floats, yb: Floats, n: Floats, d: Floats, other_n: Floats, other_d: Floats
+) -> Floats:
+    """The greatest ``|f|`` on edges."""
+    constant = other_n * d - n * other_d
+
+    def change(x: Floats, y: Floats) -> Floats:
+        return (x * (d - other_d) + y * (other_n - n) + constant) / ((y + d) * (y + other_d))
+
+    ends = np.maximum(np.abs(change(xa, ya)), np.abs(change(xb, yb)))
+    low, high = np.minimum(ya, yb), np.maximum(ya, yb)
+    dens = (low + d) * (low + other_d)
+    loose = (
+        np.maximum(
+            np.abs(xa * (d - other_d) + ya * (other_n - n) + constant),
+            np.abs(xb * (d - other_d) + yb * (other_n - n) + constant),
+        )
+        / dens
+    )
+    k = (xb - xa) / (yb - ya)
+    p, r = xa - k * ya + other_n - k * other_d, xa - k * ya + n - k * d
+    ratio = np.sqrt(np.where(p * r > 0, r / p, np.nan))
+    y = np.clip((ratio * other_d - d) / (1 - ratio), low, high)
+    inner = np.abs(change(xa + k * (y - ya), y))
+    sharp = np.where(np.isnan(inner), ends, np.maximum(ends, inner))
+    usable = (np.abs(1 - ratio) > NARROW) | np.isnan(ratio)
+    size = np.maximum(np.abs(xa), np.abs(xb)) * np.abs(d - other_d) + high * np.abs(other_n - n)
+    sharp = np.where(usable & np.isfinite(k), sharp, loose)
+    slack = OUT * (size + np.abs(other_n * d) + np.abs(n * other_d)) / dens
+    return np.where(dens > 0, np.minimum(loose, sharp) + slack, np.inf)

@@ -1,0 +1,287 @@
+"""The two sources of Theorem 6 (Hahn 2020): samplers, next-symbol distributions, prefix probabilities, all exact.
+
+**PARITY**: a string ends with probability ``p`` where the number of ones so far is even; otherwise a fair bit follows.
+**2DYCK**: the grammar ``S -> (S)S | [S]S`` with ``p/2`` each, ``S -> empty`` with ``1 - p``. Read from left to right:
+at any time an opening bracket of either type has probability ``p/2``; with ``1 - p`` the innermost open bracket is
+closed, or the string ends where none is open.
+
+"At length m" means: given that the string has at least ``m`` symbols. For PARITY and ``m >= 1`` both parities then have
+probability exactly 1/2. For 2DYCK the height is a walk (up ``p``, down ``1 - p``) that is absorbed below 0, given that
+it still lives; its law converges, along even and along odd lengths, to ``(h+1) (p/(1-p))^(h/2)`` (normalised).
+
+``P0(m, p)`` is the probability that the prefix ends with a closing bracket and is unbalanced. Its limits are, with
+``r = p/(1-p)``: ``r (2-r) / (1+r)`` along even and ``(3-r)/4`` along odd lengths. (The footnote of the paper lets
+the chain be positive recurrent; given survival the limit is this quasi-stationary one, for ``p < 1/2``.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ResourceLimit, UsageError
+from restrict.soft.models.model import Floats
+
+Words = npt.NDArray[np.int64]
+BRACKETS = ("(", ")", "[", "]")
+MAX_EXACT = 200
+"""Lengths up to which the height's law is computed with fractions; beyond, with doubles (error below 1e-10)."""
+MAX_LENGTH = 20_000
+
+
+def entropy(distribution: tuple[Fraction | float, ...]) -> float:
+    """Shannon entropy in bits."""
+    return -sum(float(q) * math.log2(float(q)) for q in distribution if q > 0)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A distribution over strings; ``symbols`` are the letters, and the end of the string is one symbol more."""
+
+    p: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p < 1:
+            raise UsageError(f"p = {self.p} must be above 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Parity(Source):
+    """The PARITY source; letters 0 and 1."""
+
+    symbols = ("0", "1")
+    name = "parity"
+
+    def next(self, word: tuple[int, ...]) -> tuple[Fraction, ...]:
+        """The distribution of what follows a prefix: 0, 1, end."""
+        if sum(word) % 2:
+            return Fraction(1, 2), Fraction(1, 2), Fraction(0)
+        return (1 - self.p) / 2, (1 - self.p) / 2, self.p
+
+    def prefix_probability(self, word: tuple[int, ...]) -> Fraction:
+        """The probability that a string begins with this prefix."""
+        even = sum(1 for t in range(len(word)) if sum(word[:t]) % 2 == 0)
+        return Fraction(1, 2 ** len(word)) * (1 - self.p) ** even
+
+    def survival(self, m: int) -> Fraction:
+        """The probability that a string has at least ``m`` symbols."""
+        return Fraction(1) if m == 0 else (1 - self.p) * (1 - self.p / 2) ** (m - 1)
+
+    def prefixes(self, m: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+        """All prefixes of this length with their probabilities given survival."""
+        total = self.survival(m)
+        for word in itertools.product(range(2), repeat=m):
+            yield word, self.prefix_probability(word) / total
+
+    def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
+        """Prefixes of length ``m``, given survival, (count, m). Cost: ``count * m``.
+
+        Given survival, the parities after 1 .. m-1 symbols are independent, even with probability
+        ``(1-p)/(2-p)``, and the last one is fair.
+        """
+        odd = rng.random((count, m)) >= float((1 - self.p) / (2 - self.p))
+        if m:
+            odd[:, -1] = rng.random(count) < 0.5
+        before = np.concatenate([np.zeros((count, 1), dtype=bool), odd[:, :-1]], axis=1)[:, :m]
+        found: Words = (odd ^ before).astype(np.int64)
+        return found
+
+    def next_many(self, words: Words) -> Floats:
+        """The distributions of what follows: (count, 3)."""
+        odd = words.sum(axis=1) % 2 == 1
+        table = np.array([[float(q) for q in self.next(())], [0.5, 0.5, 0.0]])
+        return np.asarray(table[odd.astype(np.int64)])
+
+    def optimum(self, m: int) -> float:
+        """The least cross-entropy of the next symbol at length ``m``, in bits."""
+        even = entropy(self.next(()))
+        return even if m == 0 else (even + 1) / 2
+
+    def chance(self, m: int) -> float:
+        """That of the best predictor that knows nothing but the length."""
+        even, odd = self.next(()), self.next((1,))
+        return entropy(even if m == 0 else tuple((a + b) / 2 for a, b in zip(even, odd, strict=True)))
+
+    def chance_given_last(self, m: int) -> float:
+        """That of the best predictor that knows the length and the last symbol."""
+        if m <= 1:
+            return self.optimum(m)
+        return (self.mixture(self.last_weight) + self.mixture(1 - self.last_weight)) / 2
+
+    @property
+    def last_weight(self) -> Fraction:
+        """The probability of even parity given that the last symbol is 0 (and one more symbol before it)."""
+        return (1 - self.p) / (2 - self.p)
+
+    def mixture(self, even: Fraction) -> float:
+        """The entropy of the next symbol where the parity is even with this probability, in bits."""
+        pairs = zip(self.next(()), self.next((1,)), strict=True)
+        return entropy(tuple(even * a + (1 - even) * b for a, b in pairs))
+
+
+@dataclass(frozen=True)
+class Dyck2(Source):
+    """The 2DYCK source; letters ``( ) [ ]``."""
+
+    symbols = BRACKETS
+    name = "2dyck"
+
+    def next(self, word: tuple[int, ...]) -> tuple[Fraction, ...]:
+        """The distribution of what follows a prefix: ``( ) [ ]``, end."""
+        stack = self.pending(word)
+        found = [self.p / 2, Fraction(0), self.p / 2, Fraction(0), Fraction(0)]
+        found[stack[-1] + 1 if stack else 4] = 1 - self.p
+        return tuple(found)
+
+    def pending(self, word: tuple[int, ...]) -> list[int]:
+        """The open brackets, innermost last."""
+        stack: list[int] = []
+        for symbol in word:
+            if symbol % 2 == 0:
+                stack.append(symbol)
+            elif not stack or stack.pop() != symbol - 1:
+                raise UsageError(f"{''.join(BRACKETS[s] for s in word)!r} is no prefix of a word of 2DYCK")
+        return stack
+
+    def prefix_probability(self, word: tuple[int, ...]) -> Fraction:
+        """The probability that a string begins with this prefix."""
+        self.pending(word)
+        opened = sum(1 for s in word if s % 2 == 0)
+        return (self.p / 2) ** opened * (1 - self.p) ** (len(word) - opened)
+
+    def heights(self, m: int) -> tuple[list[Fraction] | Floats, list[Fraction] | Floats]:
+        """The law of the height at length ``m`` given survival, and its part where the last symbol closes.
+
+        Fractions for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``.
+        """
+        if not 0 <= m <= MAX_LENGTH:
+            raise ResourceLimit(f"2DYCK: the length {m} is above {MAX_LENGTH}")
+        return _exact_heights(self.p, m) if m <= MAX_EXACT else _double_heights(float(self.p), m)
+
+    def survival(self, m: int) -> Fraction:
+        """The probability that a string has at least ``m`` symbols (``m`` up to :data:`MAX_EXACT`)."""
+        if m > MAX_EXACT:
+            raise ResourceLimit(f"2DYCK: exact survival is computed up to length {MAX_EXACT}")
+        law = [Fraction(1)]
+        for _ in range(m):
+            law, _closed = _walk(law, self.p)
+        return sum(law, Fraction(0))
+
+    def p0(self, m: int) -> Fraction | float:
+        """``P0(m, p)``: the prefix ends with a closing bracket and is unbalanced."""
+        _law, closed = self.heights(m)
+        return sum(closed[1:], Fraction(0)) if isinstance(closed, list) else float(closed[1:].sum())
+
+    def p0_limit(self, even: bool) -> Fraction:
+        """The limit of ``P0`` along even or odd lengths, for ``p < 1/2``."""
+        if self.p >= Fraction(1, 2):
+            raise UsageError("P0 has this limit for p below 1/2 only")
+        r = self.p / (1 - self.p)
+        return r * (2 - r) / (1 + r) if even else (3 - r) / 4
+
+    def unbalanced(self, m: int) -> Fraction | float:
+        """The probability that the prefix is unbalanced."""
+        law, _ = self.heights(m)
+        return sum(law[1:], Fraction(0)) if isinstance(law, list) else float(law[1:].sum())
+
+    def prefixes(self, m: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+        """All prefixes of this length with their probabilities given survival."""
+        total = self.survival(m)
+        for word in self._grow((), [], m):
+            yield word, self.prefix_probability(word) / total
+
+    def _grow(self, word: tuple[int, ...], stack: list[int], m: int) -> Iterator[tuple[int, ...]]:
+        if len(word) == m:
+            yield word
+            return
+        for symbol in (0, 2):
+            yield from self._grow((*word, symbol), [*stack, symbol], m)
+        if stack:
+            yield from self._grow((*word, stack[-1] + 1), stack[:-1], m)
+
+    def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
+        """Prefixes of length ``m``, given survival, (count, m). Cost: ``m^2 + count * m``."""
+        if m > 5000:
+            raise ResourceLimit("2DYCK: prefixes are sampled up to length 5000")
+        live = _living(float(self.p), m)
+        words, height = np.zeros((count, m), dtype=np.int64), np.zeros(count, dtype=np.int64)
+        stacks = np.zeros((count, m + 1), dtype=np.int64)
+        rows, p = np.arange(count), float(self.p)
+        for t in range(m):
+            rise = p * live[t + 1][height + 1]
+            fall = np.where(height > 0, (1 - p) * live[t + 1][np.maximum(height - 1, 0)], 0.0)
+            opens = rng.random(count) * (rise + fall) < rise
+            kind = 2 * rng.integers(0, 2, count)
+            stacks[rows[opens], height[opens]] = kind[opens]
+            words[:, t] = np.where(opens, kind, stacks[rows, np.maximum(height - 1, 0)] + 1)
+            height = height + np.where(opens, 1, -1)
+        return words
+
+    def next_many(self, words: Words) -> Floats:
+        """The distributions of what follows: (count, 5)."""
+        return np.array([[float(q) for q in self.next(tuple(int(s) for s in word))] for word in words])
+
+    def optimum(self, m: int) -> float:
+        """The least cross-entropy of the next symbol, in bits: the same at every length."""
+        return entropy((self.p / 2, self.p / 2, 1 - self.p))
+
+    def chance(self, m: int) -> float:
+        """That of the best predictor that knows nothing but the length."""
+        some = self.unbalanced(m)
+        close = (1 - self.p) * some / 2
+        return entropy((self.p / 2, self.p / 2, close, close, (1 - self.p) * (1 - some)))
+
+
+def _walk(law: list[Fraction], p: Fraction) -> tuple[list[Fraction], list[Fraction]]:
+    """One step of the height: the mass that lives on, and its part that came down."""
+    size = len(law) + 1
+    closed = [(1 - p) * law[h + 1] if h + 1 < len(law) else Fraction(0) for h in range(size)]
+    return [(p * law[h - 1] if h else Fraction(0)) + closed[h] for h in range(size)], closed
+
+
+def _exact_heights(p: Fraction, m: int) -> tuple[list[Fraction], list[Fraction]]:
+    law, closed = [Fraction(1)], [Fraction(0)]
+    for _ in range(m):
+        law, closed = _walk(law, p)
+    total = sum(law, Fraction(0))
+    return [w / total for w in law], [w / total for w in closed]
+
+
+def _double_heights(p: float, m: int) -> tuple[Floats, Floats]:
+    law, closed = np.zeros(m + 2), np.zeros(m + 2)
+    law[0] = 1.0
+    for _ in range(m):
+        closed = np.zeros(m + 2)
+        closed[:-1] = (1 - p) * law[1:]
+        rise = np.zeros(m + 2)
+        rise[1:] = p * law[:-1]
+        law = rise + closed
+        total = law.sum()
+        law, closed = law / total, closed / total
+    return law, closed
+
+
+def _living(p: float, m: int) -> list[Floats]:
+    """``live[t][h]``: proportional to the probability of living until ``m`` from height ``h`` at time ``t``."""
+    found = [np.ones(m + 2)]
+    for _ in range(m):
+        later = found[-1]
+        now = p * np.append(later[1:], later[-1])
+        now[1:] += (1 - p) * later[:-1]
+        found.append(now / now.max())
+    return found[::-1]
+
+
+def source(name: str, p: Fraction) -> Parity | Dyck2:
+    """The source of a name: ``parity`` or ``2dyck`` (also ``dyck:2``)."""
+    if name == "parity":
+        return Parity(p)
+    if name in ("2dyck", "dyck:2"):
+        return Dyck2(p)
+    raise UsageError(f"{name!r} is not a source of Theorem 6; there are parity and 2dyck")

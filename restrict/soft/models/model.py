@@ -1,0 +1,277 @@
+"""Softmax transformers as plain weights: the data, and one instance at a length.
+
+The model (Hahn 2020, section 3, with the usual extensions): token embeddings, position embeddings added or
+concatenated, layers of softmax heads side by side whose results are added to the residual stream, then a ReLU network
+with skip connection, optional LayerNorm before (``pre``) or after (``post``) each half, and a linear read-out.
+
+Meaning: every number is the real number that its double denotes, position terms and inverse temperatures are the real
+numbers that their text denotes, and all operations are those of real arithmetic. The evaluator rounds; the certified
+bounds of this package are about the real function.
+
+Invariant: the shapes fit; :class:`SoftModel` checks them when it is made, naming the tensor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.errors import ModelError, UsageError, quote
+from restrict.files import write_bytes
+from restrict.soft.models.shapes import check_model
+from restrict.soft.models.terms import Term
+from restrict.soft.models.writer import dumps
+
+Floats = npt.NDArray[np.float64]
+Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
+MASKS: tuple[Mask, ...] = ("none", "past", "strict_past", "future", "strict_future")
+Score = Literal["dot", "additive"]
+Norm = Literal["none", "pre", "post"]
+Activation = Literal["relu", "gelu", "gelu_tanh"]
+Place = Literal["last", "first", "every"]
+MAX_N = 10_000_000
+ARITHMETIC = ("exact", "float64", "float32")
+"""What a model can be evaluated in."""
+OUTSIDE_THEOREM_1 = (
+    "Theorem 1 and Corollary 2 hold for attention to one position only; use the soft commands (restrict soft ...)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftHead:
+    """One softmax head: ``softmax_j(scale * score(Q x_i + q0, K x_j + k0))``-weighted ``V x_j + v0``, times ``O``.
+
+    ``query``, ``key`` (dk, d), ``value`` (dv, d), ``output`` (d, dv); the biases have one entry per row. The score is
+    the dot product, or ``additive . tanh(q + k)``. ``scale`` is the inverse temperature ``1/tau(n)``. Where a mask
+    leaves nothing visible the head gives zero.
+    """
+
+    query: Floats
+    key: Floats
+    value: Floats
+    output: Floats
+    query_bias: Floats
+    key_bias: Floats
+    value_bias: Floats
+    mask: Mask = "none"
+    scale: Term = field(default_factory=lambda: Term("1"))
+    score: Score = "dot"
+    additive: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LayerNorm:
+    """``weight * (x - mean) / sqrt(variance + eps) + bias``; ``eps`` is a constant term."""
+
+    weight: Floats
+    bias: Floats
+    eps: Term
+
+
+@dataclass(frozen=True, eq=False)
+class SoftFeedForward:
+    """``outer relu(inner x + inner_bias) + outer_bias``, added to the residual stream."""
+
+    inner: Floats
+    inner_bias: Floats
+    outer: Floats
+    outer_bias: Floats
+    activation: Activation = "relu"
+
+
+@dataclass(frozen=True, eq=False)
+class SoftLayer:
+    """Heads side by side, then the network. ``norm`` says where ``norm1`` and ``norm2`` stand."""
+
+    heads: tuple[SoftHead, ...]
+    attention_bias: Floats
+    ffn: SoftFeedForward | None = None
+    norm: Norm = "none"
+    norm1: LayerNorm | None = None
+    norm2: LayerNorm | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Position embeddings: a table (positions, p), or terms with ``table`` (terms, p), or nothing."""
+
+    kind: Literal["none", "table", "terms"] = "none"
+    combine: Literal["add", "concat"] = "add"
+    terms: tuple[Term, ...] = ()
+    table: Floats | None = None
+
+    def at(self, n: int) -> Floats | None:
+        """The embeddings of all positions at length ``n``, shape (n, p), or ``None`` without any."""
+        if self.table is None:
+            return None
+        if self.kind == "table":
+            if n > len(self.table):
+                raise ModelError(f"n = {n} is beyond the position table, which has {len(self.table)} rows")
+            return self.table[:n]
+        return np.stack([t.column(n) for t in self.terms], axis=1) @ self.table
+
+
+@dataclass(frozen=True, eq=False)
+class SoftOutput:
+    """Logits ``unembed y + bias`` at one place or everywhere.
+
+    ``softmax``: one row per label, probabilities by softmax. ``sign``: one row; ``labels[1]`` where the logit is
+    positive, else ``labels[0]``; as a probability, the logistic function of the logit. ``signs``: one row per label,
+    and the answer is the set of labels whose logits are positive.
+    """
+
+    unembed: Floats
+    bias: Floats
+    labels: tuple[str, ...]
+    place: Place = "last"
+    kind: Literal["softmax", "sign", "signs"] = "softmax"
+    accept: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftModel:
+    """A softmax transformer for every length (as far as its position table reaches).
+
+    Args:
+        name: for people.
+        alphabet: the symbols, each once.
+        embed: (symbols, d or less), rows for the alphabet, then the start marker, then the end marker.
+        positions, layers, output: see their classes.
+        start_marker, end_marker: symbols pinned at the ends, counted in ``n``.
+        final_norm: LayerNorm before the read-out.
+        certified: for a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its
+            labels are proved to be those that it was compiled for; nothing is said where a kind is missing.
+
+    Raises:
+        ModelError: where shapes do not fit or a number is not finite.
+    """
+
+    name: str
+    alphabet: tuple[str, ...]
+    embed: Floats
+    positions: Positions
+    layers: tuple[SoftLayer, ...]
+    output: SoftOutput
+    start_marker: str | None = None
+    end_marker: str | None = None
+    final_norm: LayerNorm | None = None
+    description: str = ""
+    source: Path | None = None
+    certified: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_model(self)
+
+    def __repr__(self) -> str:
+        heads = ", ".join(str(len(layer.heads)) for layer in self.layers)
+        return f"SoftModel({self.name!r}, d = {self.width}, heads per layer: {heads or 'none'})"
+
+    @cached_property
+    def width(self) -> int:
+        """The width ``d`` of the residual stream."""
+        extra = 0
+        if self.positions.combine == "concat" and self.positions.table is not None:
+            extra = self.positions.table.shape[1]
+        return int(self.embed.shape[1]) + extra
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The alphabet, then the markers: what the rows of ``embed`` stand for."""
+        return (*self.alphabet, *(m for m in (self.start_marker, self.end_marker) if m is not None))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the model's file, as it would be written now."""
+        return hashlib.sha256(dumps(self)).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write a ``restrict-soft/1`` file."""
+        write_bytes(Path(path), dumps(self))
+
+    def pinned(self, n: int) -> dict[int, int]:
+        """The marker positions at length ``n`` and the rows of their symbols."""
+        found = {}
+        if self.start_marker is not None:
+            found[0] = len(self.alphabet)
+        if self.end_marker is not None:
+            found[n - 1] = len(self.symbols) - 1
+        return found
+
+    def check_length(self, n: int) -> int:
+        """``n`` itself where the model has an instance of this length."""
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= MAX_N:
+            raise UsageError(f"the length {n!r} must be an integer in 1 .. {MAX_N}")
+        if n < len(self.pinned(n)) or (self.start_marker is not None and self.end_marker is not None and n < 2):
+            raise UsageError(f"the length {n} leaves no room for the markers")
+        if self.positions.kind == "table" and self.positions.table is not None and n > len(self.positions.table):
+            raise ModelError(
+                f"{self.name}: n = {n} is beyond the position table, which has {len(self.positions.table)} rows"
+            )
+        return int(n)
+
+    def encode(self, words: Sequence[Sequence[str]] | npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Words without markers as rows of symbol indices with markers, shape (batch, n).
+
+        ``words``: sequences of symbols of one length, or an integer array (batch, n - markers) of indices below the
+        alphabet's size.
+        """
+        if isinstance(words, np.ndarray):
+            inner = words.astype(np.int64)
+            top = len(self.alphabet)
+            if inner.ndim != 2 or (inner.size and not (inner.min() >= 0 and inner.max() < top)):
+                raise UsageError(f"indices of words must be (batch, length) with entries 0 .. {top - 1}")
+        else:
+            inner = self._indices(words)
+        parts = [inner]
+        for marker, front in ((self.start_marker, True), (self.end_marker, False)):
+            if marker is not None:
+                column = np.full((len(inner), 1), self.symbols.index(marker))
+                parts = [column, *parts] if front else [*parts, column]
+        return np.concatenate(parts, axis=1)
+
+    def _indices(self, words: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
+        index = {symbol: at for at, symbol in enumerate(self.alphabet)}
+        if len({len(word) for word in words}) > 1:
+            raise UsageError("the words of a batch must have one length")
+        unknown = next((s for word in words for s in word if s not in index), None)
+        if unknown is not None:
+            raise UsageError(f"{quote(unknown)} is not in the alphabet ({' '.join(self.alphabet)})")
+        length = len(words[0]) if words else 0
+        return np.array([[index[s] for s in word] for word in words], dtype=np.int64).reshape(len(words), length)
+
+    def at(self, n: int) -> NoReturn:
+        """A hard-attention model has an instance here; a softmax model is refused, so no theorem on those sees it."""
+        raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
+
+    def beyond(self, n: int, kind: str) -> int | None:
+        """The certified length that ``n`` is beyond, or ``None``.
+
+        ``n``: the length, markers counted. ``kind``: ``exact``, ``float64`` or ``float32``; a bound on exact arithmetic
+        is one on the others, too. Result: the smallest such length: at ``n`` the labels may be wrong.
+        """
+        lengths = [self.certified[k] for k in ("exact", kind) if k in self.certified]
+        return min(lengths) if lengths and n > min(lengths) else None
+
+    def output_position(self, n: int) -> int:
+        """The position that the output is read at: the first or the last one (the last of ``every``)."""
+        return 0 if self.output.place == "first" else n - 1
+
+
+def visible(mask: Mask, rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.bool_]:
+    """Which keys the queries at ``rows`` see: shape (len(rows), n)."""
+    i, j = rows[:, None], np.arange(n)[None, :]
+    if mask == "none":
+        return np.ones((len(rows), n), dtype=np.bool_)
+    return {"past": j <= i, "strict_past": j < i, "future": j >= i, "strict_future": j > i}[mask]
+
+
+def zeros(size: int) -> Floats:
+    """A zero bias."""
+    return np.zeros(size)

@@ -1,0 +1,64 @@
+"""A softmax model from what a person types: a file, or a built-in one such as ``parity`` or ``random:seed=1``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+from restrict.errors import ModelError, UsageError, did_you_mean, near_files, quote
+from restrict.files import STANDARD_INPUT, read_bytes
+from restrict.model.foreign import softmax_hint
+from restrict.soft.models.format import is_soft, loads
+from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import SoftModel
+
+GENERATORS: dict[str, Callable[..., SoftModel]] = {"parity": parity, "first": first, "random": random}
+
+
+def load(source: str | Path) -> SoftModel:
+    """The softmax model in a file, or made by a generator: ``NAME`` or ``NAME:option=integer,...``."""
+    text = str(source)
+    if isinstance(source, Path) or is_there(text):
+        content = read_bytes(Path(source))
+        if not is_soft(content) and content[:1] == b"{":
+            raise ModelError(
+                f"{text}: this is no restrict-soft/1 file (softmax weights in safetensors); for hard-attention models "
+                "leave out 'soft' (restrict certify, refute, ...)"
+            )
+        hint = "" if is_soft(content) else softmax_hint(content)
+        if hint:
+            raise ModelError(f"{text}: no restrict-soft/1 file but {hint}")
+        return loads(content, text, Path(source))
+    name, _, rest = text.partition(":")
+    if name not in GENERATORS:
+        known = ", ".join(sorted(GENERATORS))
+        near = did_you_mean(name, GENERATORS) or near_files(text)
+        raise UsageError(f"{quote(text)} is neither a file nor a built-in softmax model{near}; built in are {known}")
+    return GENERATORS[name](**_options(name, rest))
+
+
+def _options(name: str, rest: str) -> dict[str, int]:
+    known = inspect.signature(GENERATORS[name]).parameters
+    found: dict[str, int] = {}
+    for part in rest.split(",") if rest else []:
+        key, _, value = part.partition("=")
+        if key not in known:
+            names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
+            near = did_you_mean(key, known)
+            raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
+        if key in found:
+            raise UsageError(f"{name}: {key} is given twice")
+        switch = known[key].default == 0
+        if not value.isascii() or not value.isdigit() or len(value) > 9 or (int(value) < 1 and not switch):
+            raise UsageError(f"{name}: {key}={quote(value)} must be an integer of at least {0 if switch else 1}")
+        found[key] = int(value)
+    return found
+
+
+def is_there(text: str) -> bool:
+    """Whether what a person types is the path of a file."""
+    try:
+        return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,93 @@
+"""Writing ``restrict-soft/1`` files: the same model gives the same bytes (docs/soft-format.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from restrict.errors import UsageError
+
+if TYPE_CHECKING:
+    from restrict.soft.models.model import Floats, LayerNorm, SoftLayer, SoftModel
+
+FORMAT = "restrict-soft/1"
+
+
+def dumps(model: SoftModel) -> bytes:
+    """The bytes of the model's file; the same model gives the same bytes."""
+    from safetensors.numpy import save
+
+    text = json.dumps(document_of(model), ensure_ascii=False, separators=(", ", ": "))
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors_of(model).items()}
+    try:
+        return bytes(save(tensors, {"restrict": text}))
+    except ValueError as error:
+        raise UsageError(f"cannot write the model: {error}") from None
+
+
+def document_of(model: SoftModel) -> dict[str, Any]:
+    """The JSON object of the file."""
+    positions: dict[str, Any] = {"kind": model.positions.kind}
+    if model.positions.kind != "none":
+        positions["combine"] = model.positions.combine
+    if model.positions.kind == "terms":
+        positions["terms"] = [t.text for t in model.positions.terms]
+    output = model.output
+    document: dict[str, Any] = {"format": FORMAT, "name": model.name}
+    for key in ("description", "start_marker", "end_marker"):
+        if getattr(model, key):
+            document[key] = getattr(model, key)
+    if model.certified:
+        document["certified"] = {kind: int(model.certified[kind]) for kind in sorted(model.certified)}
+    document |= {"alphabet": list(model.alphabet), "position": positions}
+    document["layers"] = [_layer_document(layer) for layer in model.layers]
+    if model.final_norm is not None:
+        document["final_norm"] = {"eps": model.final_norm.eps.text}
+    document["output"] = {"position": output.place, "kind": output.kind, "labels": list(output.labels)}
+    if output.accept:
+        document["output"]["accept"] = list(output.accept)
+    return document
+
+
+def _layer_document(layer: SoftLayer) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "heads": [{"mask": head.mask, "scale": head.scale.text, "score": head.score} for head in layer.heads]
+    }
+    if layer.norm1 is not None:
+        document |= {"norm": layer.norm, "eps": layer.norm1.eps.text}
+    if layer.ffn is not None:
+        document["activation"] = layer.ffn.activation
+    return document
+
+
+def tensors_of(model: SoftModel) -> dict[str, Floats]:
+    """Every tensor by its name in the file; biases that are zero are left out."""
+    found: dict[str, Floats | None] = {"embed": model.embed, "position": model.positions.table}
+    for at, layer in enumerate(model.layers):
+        found |= _layer_tensors(f"layers.{at}", layer)
+    if model.final_norm is not None:
+        found |= _norm_names("final_norm", model.final_norm)
+    found |= {"unembed": model.output.unembed, "unembed_bias": model.output.bias}
+    return {name: a for name, a in found.items() if a is not None and (not name.endswith("_bias") or a.any())}
+
+
+def _layer_tensors(place: str, layer: SoftLayer) -> dict[str, Floats | None]:
+    found: dict[str, Floats | None] = {f"{place}.attention_bias": layer.attention_bias}
+    for h, head in enumerate(layer.heads):
+        for name in ("query", "key", "value", "output", "query_bias", "key_bias", "value_bias", "additive"):
+            found[f"{place}.heads.{h}.{name}"] = getattr(head, name)
+    if layer.norm1 is not None:
+        found |= _norm_names(f"{place}.norm1", layer.norm1)
+    if layer.norm2 is not None:
+        found |= _norm_names(f"{place}.norm2", layer.norm2)
+    if layer.ffn is not None:
+        ffn = layer.ffn
+        found |= {f"{place}.ffn.in": ffn.inner, f"{place}.ffn.in_bias": ffn.inner_bias}
+        found |= {f"{place}.ffn.out": ffn.outer, f"{place}.ffn.out_bias": ffn.outer_bias}
+    return found
+
+
+def _norm_names(place: str, norm: LayerNorm) -> dict[str, Floats | None]:
+    return {f"{place}.weight": norm.weight, f"{place}.bias": norm.bias}

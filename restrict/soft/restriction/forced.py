@@ -1,0 +1,365 @@
+"""Which few symbols force a decision of a trained model, whatever the other symbols are?
+
+A restriction (some symbols of a word of ``n`` are fixed, the others free) is a language with an alphabet for each
+position, so "every label has its sign on all completions" is a question for the engine of verdicts
+(:mod:`restrict.soft.trained.verdict`) with the cases of one position. Completions may be limited to the prefixes of a
+language's words.
+
+Search: follow a word that attacks push far up or down, fix the symbols that push most, the last one first; the
+shortest prefix of that order that suffices is found by bisection, then every symbol that is not needed is freed. What
+is found is only a hint: the trusted checker decides (``restrict-soft-verdict/1`` with ``fixed``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from restrict.elaboration.check import trusted_check
+from restrict.errors import ModelError, NotEstablished, UsageError, quote
+from restrict.languages.dfa import Dfa
+from restrict.soft.trained.atoms import Basis
+from restrict.soft.trained.attack import Attack, Word
+from restrict.soft.trained.decide import FORMAT, Certified, Tell, claim_document, model_document
+from restrict.soft.trained.graph import Graph, all_words, graph_of
+from restrict.soft.trained.model import Array, Trained, forward
+from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document, prepare
+from restrict.version import __version__
+
+Fixed = dict[int, int]
+"""Position (1 to n) and index of the symbol."""
+STARTS = 3
+"""Words that are followed for one last symbol and one sign of the label."""
+
+
+@dataclass
+class Forced(Certified):
+    """With the symbols ``fixed``, every label of the graph has the sign that the graph wants, for all completions."""
+
+    model: Trained = field(repr=False)
+    graph: Graph = field(repr=False)
+    n: int
+    fixed: Fixed
+    cases: list[Case] = field(repr=False)
+    bases: list[list[Basis]] = field(repr=False)
+    seconds: float
+    inputs: str = "all words"
+    stopped: str | None = None
+    verified: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The certificate.
+
+        Returns:
+            An object of integers and texts.
+        """
+        used = sorted({0, *(case.basis for case in self.cases)})
+        numbers = {number: place for place, number in enumerate(used)}
+        found: dict[str, Any] = {
+            "format": FORMAT,
+            "model": model_document(self.model),
+            "n": self.n,
+            "upto": self.n,
+        }
+        found |= claim_document(self.graph)
+        found["fixed"] = [[i, s] for i, s in sorted(self.fixed.items())]
+        found["basis"] = basis_document(self.bases[0])
+        if len(used) > 1:
+            found["turned"] = [basis_document(self.bases[number]) for number in used[1:]]
+        found["cases"] = [case_document(case, numbers) for case in self.cases]
+        return found | {"provenance": {"tool": f"restrict {__version__}", "inputs": self.inputs}}
+
+    @property
+    def answer(self) -> dict[str, bool]:
+        """Each label and whether it is forced to be positive."""
+        want = self.graph.want[0]
+        return {self.model.labels[k]: k in want for k in self.graph.labels}
+
+    def text(self) -> str:
+        """The claim in words.
+
+        Returns:
+            Four lines; the last one is the checker's.
+        """
+        names = self.model.symbols
+        told = ", ".join(f"{name} {'positive' if on else 'negative'}" for name, on in self.answer.items())
+        shown = ", ".join(f"{i}: {names[s]}" for i, s in sorted(self.fixed.items())) or "nothing"
+        lines = [
+            f"{self.model.name}, words of {self.n} symbols ({self.inputs}): {len(self.fixed)} fixed, "
+            f"{self.n - len(self.fixed)} free",
+            f"fixed: {shown}",
+            f"forced behind every completion: {told}",
+            self.verified or "not checked: a search in floats, not a proof",
+        ]
+        return "\n".join(lines)
+
+
+class RestrictedAttack(Attack):
+    """Attacks with words that have some symbols fixed."""
+
+    fixed: Fixed
+
+    def longest(self, key: Key, lengths: Array) -> Word:
+        """The word of a case that has the fixed symbols and whose sum of ``lengths[j, s]`` is greatest.
+
+        Args:
+            key: the case.
+            lengths: shape ``(n + 1, S)``.
+
+        Returns:
+            Indices of symbols.
+        """
+        return super().longest(key, masked(lengths, self.fixed))
+
+
+def masked(table: Array, fixed: Fixed) -> Array:
+    """A table by position and symbol in which symbols that are not allowed have NaN: no comparison chooses them."""
+    found = table.copy()
+    for j, s in fixed.items():
+        found[j] = np.nan
+        found[j, s] = table[j, s]
+    return found
+
+
+class Restricted(Search):
+    """A search for verdicts on the words of ``n`` symbols that have some symbols fixed."""
+
+    def __init__(self, model: Trained, graph: Graph, n: int) -> None:
+        super().__init__(model, graph, n)
+        self.fixed: Fixed = {}
+
+    def weigh(self, i: int, a: int) -> None:
+        """Make the weights of a position and its symbol ready, those of other symbols than the fixed ones left out.
+
+        Args:
+            i: the position.
+            a: its symbol.
+        """
+        if self.last == (i, a):
+            return
+        super().weigh(i, a)
+        self.weights = [masked(weights, self.fixed) for weights in self.weights]
+
+    def keys(self) -> list[Key]:
+        """The cases: what a completion can end with."""
+        states = {0}
+        for j in range(1, self.n + 1):
+            before, symbols = states, self.allowed(j)
+            states = {t for p in before for s in symbols if (t := self.graph.delta[p][s]) >= 0}
+        if not self.n:
+            return [(0, -1, 0)]
+        ends = [(s, sorted({self.graph.delta[p][s] for p in before} & self.graph.accept)) for s in self.allowed(self.n)]
+        return [(self.n, s, q) for s, states_behind in ends for q in states_behind]
+
+    def allowed(self, j: int) -> range | tuple[int, ...]:
+        """The symbols that may stand at a position."""
+        return (self.fixed[j],) if j in self.fixed else range(len(self.model.symbols))
+
+    def forced(self, fixed: Fixed) -> list[Case] | None:
+        """The hints of all cases with these symbols fixed, or ``None`` where one is open or there is no word."""
+        self.fixed, self.last = fixed, (-1, -1)
+        self.chosen, self.tried = {}, {}
+        found, keys = [], self.keys()
+        if any(self.escaped(key, label) for key in keys if key[0] for label in self.graph.labels):
+            return None
+        for key in keys:
+            case = self.case(key)
+            if isinstance(case, Open):
+                return None
+            found.append(case)
+        return found or None
+
+    def escaped(self, key: Key, label: int) -> bool:
+        """Whether an attack finds a completion on which a label has the other sign."""
+        attack = RestrictedAttack(self.model, self.graph, self.atoms)
+        attack.fixed = self.fixed
+        return any(value <= 0 for value, _ in attack.words(key, label))
+
+
+def words_of(model: Trained, inputs: Dfa | None) -> Graph:
+    """The prefixes of the words of a language (or all words) as a graph on which nothing is wanted yet."""
+    graph = graph_of(model, inputs or all_words(model))
+    return replace(graph, accept=frozenset(range(len(graph.delta))), labels=(), want=())
+
+
+def labels_of(model: Trained, name: str | None) -> tuple[int, ...]:
+    """The labels whose signs are the decision: one by name, ``all`` of the read-out, by default the end token's."""
+    everything = (*model.tokens, *(() if model.eos is None else (model.eos,)))
+    if name == "all" or (name is None and model.eos is None):
+        return everything
+    if name is None:
+        return everything[-1:]
+    if name not in [model.labels[k] for k in everything]:
+        raise UsageError(f"{quote(name)} is no label of {model.name}: {' '.join(model.labels[k] for k in everything)}")
+    return (model.labels.index(name),)
+
+
+def wanting(graph: Graph, labels: tuple[int, ...], positive: frozenset[int]) -> Graph:
+    """The graph with one answer wanted behind every word."""
+    return replace(graph, labels=labels, want=(positive,) * len(graph.delta))
+
+
+class _Trail(NamedTuple):
+    """A word that is followed, the search with its answer, and its positions, the first to be fixed first."""
+
+    word: tuple[int, ...]
+    search: Restricted
+    order: list[int]
+
+
+class _Hunt:
+    """The search for few symbols that force some labels."""
+
+    def __init__(self, model: Trained, words: Graph, n: int, labels: tuple[int, ...], tell: Tell) -> None:
+        self.model, self.words, self.n, self.labels, self.tell = model, words, n, labels, tell
+        self.best: tuple[Graph, Fixed, list[Case], list[list[Basis]]] | None = None
+        self.until = float("inf")
+
+    def run(self) -> None:
+        """The shortest prefixes of all orders first, then those twice as long."""
+        followed = list(dict.fromkeys(word for a in range(len(self.model.symbols)) for word in self.followed(a)))
+        trails = [self.trail(word) for word in followed]
+        most = 0
+        while self.best is None and most < self.n:
+            least, most = most, min(max(1, 2 * most), self.n)
+            for trail in trails:
+                self.shortened(trail, least, most if self.best is None else len(self.best[1]) - 1)
+
+    def followed(self, a: int) -> Iterator[tuple[int, ...]]:
+        """Words that end with a symbol: those that attacks push farthest, each label up and down."""
+        empty = wanting(self.words, self.labels, frozenset())
+        full = wanting(self.words, self.labels, frozenset(self.labels))
+        search = Search(self.model, empty, self.n)
+        ends = sorted(self.words.reached(self.n)[-1])
+        for graph in (empty, full):
+            attack = Attack(self.model, graph, search.atoms)
+            for q in ends:
+                if not any(row[a] == q for row in self.words.delta):
+                    continue
+                for label in self.labels:
+                    found = sorted(attack.words((self.n, a, q), label))
+                    yield from [word for _, word in found[:STARTS]]
+
+    def trail(self, word: tuple[int, ...]) -> _Trail:
+        """A word, what the model says behind it, and its positions in the order in which they are fixed."""
+        said = forward(self.model, self.model.rows([self.model.symbols[s] for s in word]))[-1]
+        positive = frozenset(k for k in self.labels if said[k] > 0)
+        search = Restricted(self.model, wanting(self.words, self.labels, positive), self.n)
+        return _Trail(word, search, self.order(search, word, positive))
+
+    def shortened(self, trail: _Trail, low: int, high: int) -> None:
+        """Fix the first ``high`` symbols of a trail's order, or fewer; more than ``low`` are known to be needed."""
+        if high < low or not self.attempt(trail, trail.order[:high]):
+            return
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.attempt(trail, trail.order[:middle]) else (middle, high)
+        kept = trail.order[:high]
+        for j in reversed(trail.order[:high]):
+            shorter = [k for k in kept if k != j]
+            kept = shorter if self.attempt(trail, shorter) else kept
+
+    def attempt(self, trail: _Trail, places: list[int]) -> bool:
+        """Whether the symbols at these places force the labels; the best restriction is kept."""
+        if time.monotonic() > self.until:
+            raise TimeoutError
+        fixed = {j: trail.word[j - 1] for j in sorted(places)}
+        best = "" if self.best is None else f", best {len(self.best[1])}"
+        self.tell(f"{len(fixed)} fixed, last symbol {self.model.symbols[trail.word[-1]]}{best}")
+        cases = trail.search.forced(fixed)
+        if cases is not None and (self.best is None or len(fixed) < len(self.best[1])):
+            self.best = (trail.search.graph, fixed, cases, list(trail.search.turns))
+        return cases is not None
+
+    def order(self, search: Restricted, word: tuple[int, ...], positive: frozenset[int]) -> list[int]:
+        """Positions, those first whose symbols push most; the last one, whose symbol asks, before all others."""
+        attack = Attack(self.model, search.graph, search.atoms)
+        weights = [search.atoms.weights(h, self.n, word[-1]) for h in range(search.atoms.heads)]
+        outs, sums = attack.output(word, weights)
+        start = search.atoms.x[self.n, word[-1]] + search.atoms.bias
+        push: Array = np.zeros(self.n + 1)
+        at = np.arange(self.n + 1)
+        for label in self.labels:
+            value, gradient = attack.label(start + np.sum(outs, axis=0), label)
+            gradient = gradient * (1.0 if label in positive else -1.0) / max(abs(value), 1e-9)
+            for h, w in enumerate(weights):
+                part = w * ((search.atoms.v[h] - outs[h]) @ gradient) / sums[h]
+                push += part[at, (0, *word)] - part.min(1)
+        last = [self.n] if self.n else []
+        return last + [int(j) for j in np.argsort(-push, kind="stable") if 0 < j < self.n]
+
+
+def force_decision(
+    model: Trained,
+    n: int,
+    labels: tuple[int, ...],
+    *,
+    inputs: Dfa | None = None,
+    fixed: Fixed | None = None,
+    seconds: float | None = None,
+    check: bool = True,
+    told: str = "all words",
+    tell: Tell | None = None,
+) -> Forced:
+    """Few symbols that force the signs of some labels behind every word of ``n`` symbols that has them.
+
+    ``labels``: rows of the unembedding. ``inputs``: completions are prefixes of its words; all words by default.
+    ``fixed``: certify these symbols instead of searching. ``seconds``: stop improving after this long. ``told``: what
+    ``inputs`` is called. Raises ``NotEstablished`` where nothing was found or the checker does not follow.
+    """
+    begin = time.monotonic()
+    model_document(model)
+    if len(model.layers) != 1:
+        raise ModelError(f"{model.name} has {len(model.layers)} layers; forced decisions are about models of one layer")
+    if n > 4096 or n < 0:
+        raise UsageError(f"-n must be at most 4096, not {n}")
+    hunt = _Hunt(model, words_of(model, inputs), n, labels, tell or (lambda _: None))
+    stopped = None
+    try:
+        prepare(model)
+        hunt.until = float("inf") if seconds is None else time.monotonic() + seconds
+        if fixed is not None:
+            _given(hunt, fixed)
+        else:
+            hunt.run()
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    except TimeoutError:
+        stopped = "time"
+    if hunt.best is None:
+        raise NotEstablished(f"{model.name}: no restriction was found that forces the decision")
+    graph, chosen, cases, bases = hunt.best
+    found = Forced(model, graph, n, chosen, cases, bases, time.monotonic() - begin, told, stopped)
+    if not check:
+        return found
+    return replace(found, verified=trusted_check(model.content, found.to_bytes(), None, "certificate", None))
+
+
+def _given(hunt: _Hunt, fixed: Fixed) -> None:
+    """Symbols that the user fixed: what the model says behind one completion must be forced."""
+    bad = next((i for i in fixed if not 1 <= i <= hunt.n), None)
+    if bad is not None:
+        raise UsageError(f"position {bad} is not in 1 .. {hunt.n}; the start token stands at 0 and is never fixed")
+    search = Restricted(hunt.model, wanting(hunt.words, hunt.labels, frozenset()), hunt.n)
+    search.fixed, search.last = fixed, (-1, -1)
+    keys = search.keys()
+    if not keys:
+        raise UsageError("no word has these symbols")
+    said = forward(hunt.model, hunt.model.rows([hunt.model.symbols[s] for s in _completion(search, keys[0])]))[-1]
+    graph = wanting(hunt.words, hunt.labels, frozenset(k for k in hunt.labels if said[k] > 0))
+    again = Restricted(hunt.model, graph, hunt.n)
+    cases = again.forced(fixed)
+    if cases is not None:
+        hunt.best = (graph, dict(sorted(fixed.items())), cases, list(again.turns))
+
+
+def _completion(search: Restricted, key: Key) -> tuple[int, ...]:
+    """Some word of a case."""
+    if not key[0]:
+        return ()
+    search.weigh(key[0], key[1])
+    return search.word(key, np.zeros(len(search.atoms.bases[0].rows)))[0]

@@ -1,0 +1,345 @@
+"""The search for a verdict on two layers: nodes with cells, then each case in the second layer (theory: page).
+
+A node is a case of the first layer. The residual stream behind the first block is carried to keys, values and queries
+with a generator for every error, cell by cell; the boxes of the second layer's output are longest paths over the nodes
+(Theorem 8). Float64 throughout: what it finds are hints for the trusted checker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from restrict.arrays import I64
+from restrict.kernels.cells import activated, moved, normalised
+from restrict.kernels.second import beyond, ends, weighed
+from restrict.soft.trained.atoms import Basis, basis_of
+from restrict.soft.trained.forms import Cell, Form, Tail
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.verdict import (
+    AGAIN,
+    BOUND,
+    DEEPEST,
+    SAFE,
+    SPANS,
+    TRIED,
+    Case,
+    Key,
+    Open,
+    Search,
+    Tree,
+    basis_document,
+)
+
+KEPT, STREAM = 4, 8
+"""Generators of a key, a value or a query, and of the stream behind the first block, as in the checker."""
+LEAST = 1e-9
+"""Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
+CELLS = 120
+"""Cells of the second layer's output at one cell of a node, before the case is open."""
+Tuple3 = tuple[Array, Array, Array]
+
+
+class Leaf(NamedTuple):
+    """A cell of a node: the stream behind the first block, and for each head a query, a key and a value."""
+
+    stream: Form
+    queries: list[Form]
+    keys: list[Form]
+    values: list[Form]
+
+
+@dataclass
+class Layered(Case):
+    """A case of two layers: also the number of the second basis and, for each cell of the first tree, its hints."""
+
+    second: int = 0
+    leaves: list[list[Any]] = field(default_factory=list)
+
+
+@dataclass
+class Table:
+    """The cells of the nodes so far, as the kernels take them: one of keys or of values of a head."""
+
+    forms: list[Form] = field(default_factory=list)
+    stacked: Tuple3 | None = None
+
+    def upto(self, count: int, last: Form) -> Tuple3:
+        """The first cells, then one more."""
+        if not count:
+            return stack([last])
+        if self.stacked is None or len(self.stacked[0]) < count:
+            self.stacked = stack(self.forms)
+        return tuple(np.concatenate([a[:count], b]) for a, b in zip(self.stacked, stack([last]), strict=True))  # type: ignore[return-value]
+
+
+def stack(forms: list[Form]) -> Tuple3:
+    """Forms side by side."""
+    return np.array([f.c for f in forms]), np.array([f.g for f in forms]), np.array([f.r for f in forms])
+
+
+def opened(y: Form) -> Form:
+    """The same where each entry of the remainder is a generator of its own."""
+    return Form(y.c, np.hstack([y.g, np.diag(y.r)]), np.zeros(len(y.r)))
+
+
+def merged(y: Form, most: int) -> Form:
+    """The same with its largest generators, exactly ``most``; the others go to the remainder."""
+    order = np.argsort(-np.abs(y.g).sum(0), kind="stable")
+    kept = y.g[:, order[:most]]
+    kept = np.hstack([kept, np.zeros((len(y.c), most - kept.shape[1]))])
+    return Form(y.c, kept, y.r + np.abs(y.g[:, order[most:]]).sum(1))
+
+
+class Second:
+    """A model of two layers on one graph, up to one length; nodes are made in the order of the cases.
+
+    Args:
+        model: a checkpoint of two layers with a start token.
+        graph: the words and what is wanted behind them.
+        n: the greatest length.
+        fine: cells of a node are halved until its keys are within this, if they are not too many.
+        deepest: halvings of a node's box on one branch.
+    """
+
+    def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
+        self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
+        self.first, self.tail = Search(model, graph, n, LEAST), Tail(model, graph.labels)
+        self.behind, (scale, shift) = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
+        self.normal = self.behind._replace(scale=scale, shift=shift)
+        d, heads, layer = model.d, model.heads, model.layers[1]
+        parts = np.split(layer.attention.weight, 3, axis=1), np.split(layer.attention.bias, 3)
+        out, size = layer.projection.weight.reshape(heads, d // heads, d), d // heads
+        self.maps = []
+        for h in range(heads):
+            cut = slice(h * size, (h + 1) * size)
+            q, k, v = ((np.ascontiguousarray(w[:, cut].T), b[cut]) for w, b in zip(*parts, strict=True))
+            root = math.sqrt(size)
+            self.maps.append(((q[0] / root, q[1] / root), k, (out[h].T @ v[0], out[h].T @ v[1])))
+        self.keys, self.values = [Table() for _ in range(heads)], [Table() for _ in range(heads)]
+        self.nodes: dict[Key, int] = {}
+        self.starts, self.before, self.into = [0], [0], list[int]()
+        self.turned: dict[tuple[int, int], tuple[int, int]] = {}
+        self.framed: dict[tuple[int, int], tuple[int, int]] = {}
+        self.frames: list[list[Basis]] = []
+        self.most = [np.zeros(d) for _ in range(heads)]
+        self.wanted = self.first.wanted
+
+    # ---------------------------------------------------------------- nodes
+
+    def leaf(self, key: Key, low: Array, high: Array) -> Leaf:
+        """A cell of a node, carried to the second layer."""
+        cell, _ = self.first.kept(key, low, high)
+        start, t = cell.form(), self.behind
+        y = opened(Form(*normalised(t, start.c, np.ascontiguousarray(start.g), start.r)))
+        c, g, r = moved(t.inner, t.inner_bias, y.c, y.g, y.r)
+        slopes, off = activated(t.relu, c, g, r)
+        y = opened(Form(c, g, np.abs(slopes) * r + off))
+        c, g, r = moved(t.outer, t.outer_bias, *y)
+        g = g.copy()
+        g[:, : start.g.shape[1]] += start.g
+        x = Form(c + start.c, g, r + start.r)
+        y = opened(Form(*normalised(self.normal, *x)))
+        read = [[merged(Form(*moved(np.ascontiguousarray(w), b, *y)), KEPT) for w, b in maps] for maps in self.maps]
+        queries, keys, values = (list(part) for part in zip(*read, strict=True))
+        return Leaf(merged(x, STREAM), queries, keys, values)
+
+    def cells(self, key: Key, low: Array, high: Array, depth: int, found: list[Leaf]) -> Tree:
+        """The tree of a node's cells, which are put behind ``found``."""
+        leaf = self.leaf(key, low, high)
+        far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in leaf.keys)
+        m = int(np.argmax(high - low)) if len(low) else 0
+        if far <= self.fine or not depth or not len(low) or high[m] - low[m] < 1e-3:
+            found.append(leaf)
+            return 0
+        middle, below, above = (low[m] + high[m]) / 2, high.copy(), low.copy()
+        below[m], above[m] = middle + 1e-9, middle - 1e-9
+        first = self.cells(key, low, below, depth - 1, found)
+        return [m, first, self.cells(key, above, high, depth - 1, found)]
+
+    def node(self, key: Key) -> tuple[Layered, list[Leaf]]:
+        """The node of a case: its box in the first layer, halved."""
+        first, group = self.first, key[1:]
+        at, number = self.turned.get(group, (0, 0))
+        if key[0] >= 2 and key[0] >= AGAIN * at:
+            first.use(number)
+            first.turns.append(first.turned(key))
+            number = len(first.turns) - 1
+            self.turned[group] = key[0], number
+        first.use(number)
+        top, bottom = first.box(key)
+        upper = [math.floor(x * BOUND) + 1 for x in top]
+        width = [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, bottom, strict=True)]
+        high, leaves = np.array(upper) / BOUND, list[Leaf]()
+        tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, leaves)
+        return Layered(key, upper, width, tree, len(leaves), math.inf, number), leaves
+
+    def keep(self, key: Key, leaves: list[Leaf]) -> None:
+        """Make a node ready for the cases behind it."""
+        for h in range(self.model.heads):
+            self.keys[h].forms += [leaf.keys[h] for leaf in leaves]
+            self.values[h].forms += [leaf.values[h] for leaf in leaves]
+        self.starts.append(self.starts[-1] + len(leaves))
+        self.into += self.fronts(key)
+        self.before.append(len(self.into))
+        self.nodes[key] = len(self.nodes)
+
+    def fronts(self, key: Key) -> list[int]:
+        """The nodes that can stand in front of a case."""
+        i, a, q = key
+        return [x for (j, _, p), x in self.nodes.items() if j == i - 1 and self.graph.delta[p][a] == q]
+
+    # ---------------------------------------------------------------- cases
+
+    def case(self, key: Key) -> Layered | Open:
+        """Decide a case, and make it a node.
+
+        Args:
+            key: position, symbol, state; after all cases of smaller positions.
+
+        Returns:
+            The hints for the checker, or why it is open.
+        """
+        case, leaves = self.node(key)
+        for h in range(self.model.heads):
+            for leaf in leaves:
+                v = leaf.values[h]
+                self.most[h] = np.maximum(self.most[h], np.abs(v.c) + np.abs(v.g).sum(1) + v.r)
+        count = sum(1 for j, _, _ in self.nodes if j < key[0])
+        shape = [np.array([*self.starts[: count + 1], self.starts[count] + 1]),
+                 np.array([*self.before[: count + 1], self.before[count] + len(self.fronts(key))]),
+                 np.array([*self.into[: self.before[count]], *self.fronts(key)], dtype=np.int64)]  # fmt: skip
+        for leaf in leaves:
+            at = At(self, key, leaf, shape)
+            if not case.leaves:
+                case.second = self.frame(key, at)
+            found = at.decided(case.second)
+            if found is None:
+                return Open(key, self.graph.labels[at.worst[1]], at.worst[0])
+            case.leaves.append(found)
+            case.least, case.cells = min(case.least, at.worst[0]), case.cells + at.used
+        self.keep(key, leaves)
+        return case
+
+    def frame(self, key: Key, at: At) -> int:
+        """The basis of the second layer for a case: the axes of the values, as they are weighed."""
+        seen, number = self.framed.get(key[1:], (-1, 0))
+        if seen >= 0 and key[0] < AGAIN * seen:
+            return number
+        made = []
+        for h in range(self.model.heads):
+            share, centres = at.low[h] + at.high[h], at.tables[h][0]
+            share = share / share.sum()
+            mean = share @ centres
+            _, _, rows = np.linalg.svd((centres - mean) * np.sqrt(share)[:, None], full_matrices=True)
+            made.append(basis_of(np.zeros((2, 1, self.model.d)), mean, rows))
+        self.frames.append(made)
+        self.framed[key[1:]] = key[0], len(self.frames) - 1
+        return len(self.frames) - 1
+
+
+class At:
+    """A case at one cell of its node."""
+
+    def __init__(self, search: Second, key: Key, leaf: Leaf, shape: list[I64]) -> None:
+        self.search, self.key, self.leaf, self.shape = search, key, leaf, shape
+        count, heads = int(shape[0][-2]), range(search.model.heads)
+        weights = [weighed(*q, *search.keys[h].upto(count, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
+        self.low, self.high = [w[0] for w in weights], [w[1] for w in weights]
+        self.tables = [search.values[h].upto(count, leaf.values[h]) for h in heads]
+        self.worst, self.used = (math.inf, 0), 0
+
+    def beyond(self, h: int, row: Array, begin: float) -> float:
+        """The greatest value of ``row . out`` of a head."""
+        values, (first, before, into) = ends(row, *self.tables[h]), self.shape
+        return float(beyond(self.low[h], self.high[h], values, first, before, into, begin))
+
+    def decided(self, number: int) -> list[Any] | None:
+        """The box in a basis, with the tree of its cells where one is needed."""
+        search, upper, width, rows = self.search, list[int](), list[int](), []
+        rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
+        for h, basis in enumerate(search.frames[number]):
+            near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
+            for row in near:
+                at = float(row @ centre)
+                top = self.beyond(h, row, at) - at
+                bottom = -self.beyond(h, -row, -at) - at
+                if not (math.isfinite(top) and math.isfinite(bottom)) or top - bottom > 1 << 20:
+                    self.worst = (-math.inf, 0)
+                    return None
+                upper.append(math.floor(top * BOUND) + 1)
+                width.append(upper[-1] - (math.ceil(bottom * BOUND) - 1))
+            rest = rest + np.abs(np.eye(len(centre)) - near.T @ near) @ (search.most[h] + np.abs(centre)) + 1e-12
+            start, self.centre = start + centre, centre
+            rows.append(near)
+        self.rows, self.rest, self.start = np.concatenate(rows), rest + self.leaf.stream.r, start
+        high = np.array(upper) / BOUND
+        tree = self.cell(high - np.array(width) / BOUND, high, DEEPEST)
+        return None if tree is None else [upper, width, tree] if tree != 0 else [upper, width]
+
+    def cell(self, low: Array, high: Array, depth: int) -> Tree | None:
+        """The tree of cells that decides this one, or ``None``."""
+        search, wanted = self.search, self.search.wanted[self.key[2]]
+        self.used += 1
+        kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
+        others = np.setdiff1d(np.arange(len(low)), kept)
+        start = self.start + (low + high)[others] / 2 @ self.rows[others]
+        rest = self.rest + (high - low)[others] / 2 @ np.abs(self.rows[others])
+        cell = Cell(start, self.rows[kept], rest, low[kept], high[kept], self.leaf.stream.g)
+        least, short = search.tail.signs(cell.form(), wanted)
+        least = least - np.abs(short[:, len(kept) :]).sum(1)
+        lines = np.zeros((len(least), len(low)))
+        lines[:, kept] = short[:, : len(kept)]
+        margins = least - np.abs(lines).sum(1)
+        for label in np.flatnonzero((margins <= SAFE) & (least > SAFE)) if search.model.heads == 1 else ():
+            margins[label] = max(margins[label], self.own(low, high, least[label], lines[label]))
+        worst = int(margins.argmin())
+        if margins[worst] > SAFE:
+            self.worst = min(self.worst, (float(margins[worst]), worst))
+            return 0
+        if self.used >= CELLS or not depth or not len(kept):
+            self.worst = (float(margins[worst]), worst)
+            return None
+        m = int(kept[search.tail.halving(cell, wanted, worst, np.argsort((low - high)[kept])[:TRIED].tolist())])
+        return self.halved(low, high, m, depth)
+
+    def halved(self, low: Array, high: Array, m: int, depth: int) -> Tree | None:
+        """Both halves of a cell."""
+        middle, below, above = (low[m] + high[m]) / 2, high.copy(), low.copy()
+        below[m], above[m] = middle + 1e-9, middle - 1e-9
+        first = self.cell(low, below, depth - 1)
+        second = None if first is None else self.cell(above, high, depth - 1)
+        return None if second is None else [m, first, second]
+
+    def own(self, low: Array, high: Array, least: float, line: Array) -> float:
+        """Theorem 5 in the second layer: the bound of a label by its own direction."""
+        radius = (high - low) / 2
+        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
+        row = -slope @ self.rows
+        begin = float(row @ self.centre)
+        return float(least - (self.beyond(0, row, begin) - begin) - slope @ (low + high) / 2)
+
+
+def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], frames: list[list[Basis]]) -> dict[str, Any]:
+    """What a certificate says of cases of two layers.
+
+    Args:
+        cases: decided cases.
+        numbers: the place of each basis of the first layer in the certificate.
+        frames: all bases of the second layer.
+
+    Returns:
+        ``second``, those of the bases that are used, and ``cases``: ``[i, a, q, upper, width, tree, basis, second,
+        leaves]``.
+    """
+    layered = [case for case in cases if isinstance(case, Layered)]
+    used = sorted({case.second for case in layered})
+    place = {number: at for at, number in enumerate(used)}
+    lines = [[*case.key, case.upper, case.width, case.tree, numbers[case.basis], place[case.second], case.leaves]
+             for case in layered]  # fmt: skip
+    return {"second": [basis_document(frames[number]) for number in used], "cases": lines}

@@ -1,0 +1,48 @@
+"""Influence by pairs of words: certified bound over attained change, the table of docs/soft-verdicts.md.
+
+    python scripts/bench_pairs.py FOLDER -n 16,64,149
+
+For every one-layer checkpoint of a folder: how far one exchanged symbol moves what attention adds at the output, over
+all words, against the older bound by sets; processor seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from restrict.soft.importers.opened import opened
+from restrict.soft.influence.pairs import attention_influence, changes_of
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-n", default="16,64,149")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    lengths = [int(n) for n in options.n.split(",")]
+    print("| model | " + " | ".join(f"n = {n}: bound / attained | s" for n in lengths) + " |")
+    print("| --- |" + " --- | --- |" * len(lengths))
+    worst = 0.0
+    for path in sorted(options.folder.glob("*.safetensors")):
+        model = opened(str(path))
+        if options.only not in model.name or len(model.layers) != 1:
+            continue
+        cells = []
+        for n in lengths:
+            begin = time.process_time()
+            found = attention_influence(changes_of(model, n))
+            quotient = found.bound / found.attained if found.attained else 1.0
+            worst = max(worst, quotient)
+            cells.append(
+                f"{found.bound:.4g} / {found.attained:.4g} = {quotient:.4f} | {time.process_time() - begin:.1f}"
+            )
+        print(f"| {model.name} | {' | '.join(cells)} |", flush=True)
+    print(f"\nlargest quotient: {worst:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Drawings of automata: what is on them, and that arrows keep clear of states."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from restrict.cli.main import cli
+from restrict.errors import UsageError
+from restrict.languages.dfa import Dfa
+from restrict.languages.exchange import edges
+from restrict.languages.source import language
+from restrict.report.automaton_drawing import RADIUS, RING, _samples, dead_state, draw_dfa
+from restrict.report.drawing import Drawing, Shape, svg
+
+SPECS = ("parity", "regex[ab]:(ab)*", "dyck:1,depth=3", "dyck:2,depth=2", "flip-flop", "regex[ab]:(a|b)*abba(a|b)*")
+
+
+def automaton_of(spec: str) -> Dfa:
+    """The minimal automaton of a language."""
+    return language(spec).dfa  # type: ignore[attr-defined, no-any-return]
+
+
+def shapes(drawing: Drawing, kind: str) -> list[Shape]:
+    """The shapes of a kind."""
+    return [shape for group in drawing.groups for shape in group.shapes if shape.kind == kind]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_arrows_join_their_states_and_keep_clear_of_the_others(spec: str) -> None:
+    dfa = automaton_of(spec)
+    drawing, dead = draw_dfa(dfa), dead_state(dfa)
+    circles = [shape.at for shape in shapes(drawing, "circle") if shape.at[2] == RADIUS]
+    shown = [q for q in range(dfa.states) if q != dead]
+    named = {shape.text: (shape.at[0], shape.at[1] - 4) for shape in shapes(drawing, "text")}
+    place = {q: named[str(q)] for q in shown if str(q) not in dfa.alphabet}
+    assert len(circles) == len(shown)
+    arrows = [shape.at for shape in shapes(drawing, "curve")]
+    drawn = [edge for edge in edges(dfa) if dead not in edge]
+    assert len(arrows) == len(drawn) + 1  # and the one that points to the start
+    for a in arrows:
+        points = _samples(((a[0], a[1]), (a[2], a[3]), (a[4], a[5]), (a[6], a[7])))
+        ends = {
+            min(range(len(circles)), key=lambda k: math.dist(circles[k][:2], (points[end][0], points[end][1])))
+            for end in (0, -1)
+        }
+        for k, (x, y, _) in enumerate(circles):
+            if k not in ends:
+                assert min(math.dist((x, y), point) for point in points) > RADIUS
+        assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in points)
+    rings = [shape.at for shape in shapes(drawing, "circle") if shape.at[2] == RING]
+    assert len(rings) == len(dfa.accept)
+    for q, (x, y) in place.items():
+        assert any(math.dist((x, y), ring[:2]) < 1 for ring in rings) == (q in dfa.accept)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_two_labels_lie_on_each_other(spec: str) -> None:
+    texts = shapes(draw_dfa(automaton_of(spec)), "text")
+    for k, one in enumerate(texts):
+        for other in texts[:k]:
+            wide = 3 * (len(one.text) + len(other.text))
+            assert abs(one.at[0] - other.at[0]) > wide or abs(one.at[1] - other.at[1]) > 6, (one.text, other.text)
+
+
+def test_a_state_that_accepts_nothing_is_left_out_unless_it_is_the_only_one() -> None:
+    assert dead_state(automaton_of("regex[ab]:(ab)*")) == 2
+    assert dead_state(automaton_of("parity")) is None
+    empty = Dfa(("a",), ((0,),), frozenset())
+    assert dead_state(empty) is None
+    assert len(shapes(draw_dfa(empty), "circle")) == 1
+
+
+def test_the_same_automaton_gives_the_same_bytes() -> None:
+    dfa = automaton_of("dyck:2,depth=2")
+    assert svg(draw_dfa(dfa)) == svg(draw_dfa(dfa))
+
+
+def test_the_figure_of_an_automaton_is_svg_or_pdf(tmp_path: Path) -> None:
+    target = tmp_path / "a.svg"
+    model = "instances/brasp-ab-star.json"
+    found = CliRunner().invoke(cli, ["automaton", model, "--figure", str(target)])
+    assert found.exit_code == 0, found.output
+    assert target.read_text().count("<circle") == 4  # three states that are shown, one of which accepts
+    refused = CliRunner().invoke(cli, ["automaton", model, "--figure", str(tmp_path / "a.png")])
+    assert isinstance(refused.exception, UsageError)
+    assert "an .svg or a .pdf file" in str(refused.exception)

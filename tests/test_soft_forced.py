@@ -1,0 +1,180 @@
+"""Forced decisions of trained models: a few symbols decide, whatever the others are; brute force, checker."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.cli.main import cli
+from restrict.errors import NotEstablished, UsageError
+from restrict.languages.dfa import Dfa
+from restrict.soft.restriction.forced import Fixed, Forced, force_decision, labels_of, words_of
+from restrict.soft.trained.graph import task_language
+from restrict.soft.trained.model import Trained, load
+from restrict.soft.trained.wrong import logits
+
+TRAINED = Path(__file__).parent / "corpus" / "trained"
+NAMES = ("tomita2-1l1h16d", "contains-aba-1l1h16d-nope", "dyck1-depth2-1l1h16d-nope")
+
+
+def completions(model: Trained, n: int, fixed: Fixed, inputs: Dfa | None = None) -> Iterator[tuple[int, ...]]:
+    """All words of a length with some symbols fixed that the inputs allow."""
+    graph = words_of(model, inputs)
+    free = [(fixed[j],) if j in fixed else range(len(model.symbols)) for j in range(1, n + 1)]
+    for word in itertools.product(*free):
+        state = 0
+        for s in word:
+            state = graph.delta[state][s] if state >= 0 else -1
+        if state >= 0:
+            yield word
+
+
+def signs(model: Trained, words: list[tuple[int, ...]], labels: tuple[int, ...]) -> set[tuple[bool, ...]]:
+    """The answers behind some words."""
+    found = logits(model, np.array(words).reshape(len(words), -1))[:, -1][:, list(labels)] > 0
+    return {tuple(row) for row in found.tolist()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("limited", [False, True])
+def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool) -> None:
+    """Random fixed symbols at n = 7: forced means one answer, and one answer nearly always means forced."""
+    model, n, rng = load(TRAINED / f"{name}.safetensors"), 7, np.random.default_rng(3)
+    inputs = task_language(model) if limited else None
+    every, missed = list(completions(model, n, {}, inputs)), 0
+    both = {True: 0, False: 0}
+    for _ in range(12):
+        word = every[rng.integers(len(every))]
+        places = rng.choice(n, size=rng.integers(1, n + 1), replace=False)
+        fixed = {int(j) + 1: word[j] for j in sorted(places)}
+        labels = labels_of(model, "all" if rng.random() < 0.5 else None)
+        words = list(completions(model, n, fixed, inputs))
+        one = len(signs(model, words, labels)) == 1
+        try:
+            found = force_decision(model, n, labels, inputs=inputs, fixed=fixed, check=False)
+        except NotEstablished:
+            missed += one
+            both[False] += 1
+            continue
+        assert one
+        assert {tuple(found.answer.values())} == signs(model, words, labels)
+        both[True] += 1
+    assert both[True] >= 2
+    assert missed <= 2
+
+
+@pytest.fixture(scope="module")
+def found() -> Forced:
+    """Few symbols of 60 that force whether the word may end."""
+    model = load(TRAINED / "tomita2-1l1h16d.safetensors")
+    return force_decision(model, 60, labels_of(model, None))
+
+
+def test_few_symbols_force_the_decision_and_the_checker_agrees(found: Forced) -> None:
+    assert len(found.fixed) <= 3
+    line = f"s VERIFIED forced n=60 fixed={len(found.fixed)} cases=1 {found.model.sha256}"
+    assert found.verified == line
+    assert verify(found.model.content, found.to_bytes()) == line
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 2, size=(400, 60))
+    words[:, [j - 1 for j in found.fixed]] = list(found.fixed.values())
+    assert signs(found.model, [tuple(w) for w in words.tolist()], found.graph.labels) == {tuple(found.answer.values())}
+
+
+def test_nothing_that_is_fixed_can_be_left_out(found: Forced) -> None:
+    """The restriction is minimal for the engine: each symbol is needed."""
+    for j in found.fixed:
+        fewer = {k: s for k, s in found.fixed.items() if k != j}
+        with pytest.raises(NotEstablished, match="no restriction"):
+            force_decision(found.model, 60, found.graph.labels, fixed=fewer, check=False)
+
+
+def altered(found: Forced, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The certificate with a change."""
+    document = json.loads(found.to_bytes())
+    change(document)
+    return json.dumps(document).encode()
+
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], int]] = {
+    "no fixed symbols": (lambda d: d["fixed"].clear(), 4),
+    "one fewer": (lambda d: d["fixed"].pop(0), 3),
+    "another symbol": (lambda d: d["fixed"][0].__setitem__(1, 1 - d["fixed"][0][1]), 3),
+    "twice": (lambda d: d["fixed"].append(d["fixed"][-1]), 4),
+    "beyond n": (lambda d: d["fixed"].append([61, 0]), 4),
+    "the start token": (lambda d: d["fixed"].insert(0, [0, 0]), 4),
+    "no symbol": (lambda d: d["fixed"][0].__setitem__(1, 2), 4),
+    "a pair of three": (lambda d: d["fixed"][0].append(0), 4),
+    "fewer symbols than n": (lambda d: d.__setitem__("upto", 59), 4),
+    "a wrong word beside it": (lambda d: d.__setitem__("wrong", {"word": [0], "label": d["language"]["labels"][0]}), 4),
+    "the other answer": (lambda d: d["language"].__setitem__("want", [d["language"]["labels"]]), 3),
+    "no word": (lambda d: d["language"].__setitem__("accept", []), 4),
+    "no case": (lambda d: d["cases"].clear(), 4),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_changed_certificate_is_refused(found: Forced, case: str) -> None:
+    change, code = CHANGES[case]
+    document = altered(found, change)
+    if case == "the other answer" and found.graph.want[0]:
+        document = altered(found, lambda d: d["language"].__setitem__("want", [[]]))
+    with pytest.raises(Reject) as refused:
+        verify(found.model.content, document)
+    assert refused.value.code == code
+    assert "\n" not in str(refused.value)
+
+
+def test_two_answers_in_one_language_are_not_forced(found: Forced) -> None:
+    """Behind words that end in different states the certificate may not want different things."""
+
+    def change(document: dict[str, Any]) -> None:
+        end = document["language"]["labels"]
+        document["language"] |= {"delta": [[1, 2], [1, 2], [1, 2]], "accept": [0, 1, 2], "want": [[], [], end]}
+        document["fixed"] = []
+
+    with pytest.raises(Reject, match="one answer behind all of them"):
+        verify(found.model.content, altered(found, change))
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    file, certificate = str(TRAINED / "tomita2-1l1h16d.safetensors"), str(tmp_path / "forced.json")
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(cli, words)
+
+    found = run("soft", "certify", file, "-n", "9", "--label", "0", "-o", certificate)
+    assert (found.exit_code, "s VERIFIED forced n=9" in found.output) == (0, True)
+    assert run("check", file, certificate).exit_code == 0
+    found = run("soft", "certify", file, "-n", "3", "--fix", "1:1,2:0,3:1", "--label", "all", "--json")
+    assert json.loads(found.stdout)["fixed"] == [[1, 1], [2, 0], [3, 1]]
+    assert found.exit_code == 0
+    for more in (["--fix", "1:x"], ["--fix", "4:1"], ["--fix", "0:1"], ["--label", "x"], ["--position", "1"]):
+        assert isinstance(run("soft", "certify", file, "-n", "3", *more).exception, UsageError)
+    assert isinstance(run("soft", "certify", "parity", "-n", "3").exception, UsageError)
+    wrong = run("soft", "certify", "parity", "-n", "3", "--epsilon", "0.5", "--label", "1")
+    assert isinstance(wrong.exception, UsageError)
+
+
+def test_a_word_that_no_input_has(found: Forced) -> None:
+    language = task_language(found.model)
+    with pytest.raises(UsageError, match="no word has these symbols"):
+        force_decision(found.model, 4, found.graph.labels, inputs=language, fixed={1: 1, 2: 1}, check=False)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["ab-d-bc-1l1h16d-nope", "012-0-2-1l1h16d"])
+def test_at_most_five_of_149_force_every_label(name: str) -> None:
+    model = load(Path(__file__).parent.parent / "instances" / "trained" / f"{name}.safetensors")
+    found = force_decision(model, 149, labels_of(model, "all"), seconds=120)
+    assert len(found.fixed) <= 5
+    assert (found.verified or "").startswith("s VERIFIED forced n=149")

@@ -1,0 +1,115 @@
+"""The report of a verdict: what is drawn holds for the model, and the pages say what was wrong."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+from click.testing import CliRunner
+
+from restrict.cli.main import cli
+from restrict.errors import UsageError
+from restrict.report.source import page_of
+from restrict.report.verdict_page import graph_of_document, ranges_of
+from restrict.soft.trained.model import load, normed
+from restrict.soft.trained.wrong import ACTIVATE, forward
+
+TRAINED = Path(__file__).parent / "corpus" / "trained"
+
+
+def verified(name: str, n: int, folder: Path, *more: str) -> tuple[str, Path]:
+    """A model's file and a verdict on it."""
+    file, verdict = str(TRAINED / f"{name}.safetensors"), folder / "verdict.json"
+    CliRunner().invoke(cli, ["soft", "verify", file, "-n", str(n), "-o", str(verdict), *more])
+    return file, verdict
+
+
+def test_every_value_lies_in_the_range_that_is_drawn(tmp_path: Path) -> None:
+    """The logit times the last deviation, of all words, by a forward pass of its own."""
+    file, verdict = verified("tomita2-1l1h16d", 8, tmp_path)
+    model, root = load(Path(file)), json.loads(verdict.read_text())
+    graph = graph_of_document(root)
+    drawn = {r.key: r for r in ranges_of(model, graph, root)}
+    tried = 0
+    for n in range(9):
+        for word in itertools.product(range(2), repeat=n):
+            state = 0
+            for s in word:
+                state = graph.delta[state][s] if state >= 0 else -1
+            key = (n, word[-1] if word else -1, state)
+            if key not in drawn:
+                continue
+            logits = forward(model, model.rows([model.symbols[s] for s in word]))[-1][list(graph.labels)]
+            values = logits * deviation(file, word)
+            assert (values >= drawn[key].low - 1e-6).all()
+            assert (values <= drawn[key].high + 1e-6).all()
+            margin = np.where(search_signs(graph, state) > 0, values, -values).min()
+            assert drawn[key].margin <= margin + 1e-6
+            tried += 1
+    assert tried >= 9
+
+
+def search_signs(graph: object, state: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """1 where a label is wanted."""
+    return np.array([1.0 if k in graph.want[state] else -1.0 for k in graph.labels])  # type: ignore[attr-defined]
+
+
+def deviation(file: str, word: tuple[int, ...]) -> float:
+    """The last LayerNorm's deviation behind a word."""
+    model = load(Path(file))
+    x = model.embed[model.rows([model.symbols[s] for s in word])]
+    if model.positions is not None:
+        x = x + model.positions[: len(x)]
+    (layer,), epsilon = model.layers, float(model.epsilon)
+    mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
+    q, k, v = np.split(mixed, 3, axis=1)
+    weights = np.exp(k @ q[-1] / np.sqrt(model.d))
+    y = x[-1] + weights / weights.sum() @ v @ layer.projection.weight + layer.projection.bias
+    hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
+    z = y + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
+    return float(np.sqrt(z.var() + epsilon))
+
+
+def test_the_report_of_a_right_model(tmp_path: Path) -> None:
+    file, verdict = verified("tomita2-1l1h16d", 6, tmp_path)
+    done = CliRunner().invoke(cli, ["report", str(verdict), "--model", file, "-o", str(tmp_path / "page.html")])
+    assert done.exit_code == 0
+    page = (tmp_path / "page.html").read_text()
+    for text in ("s VERIFIED right n=0..6", "State 0", "wanted negative", "The least margin at each position",
+                 "Attention of the hardest word"):  # fmt: skip
+        assert text in page
+    with pytest.raises(UsageError, match="needs its model"):
+        page_of(verdict)
+
+
+def test_the_report_of_a_wrong_word_goes_through_it_step_by_step(tmp_path: Path) -> None:
+    file, verdict = verified("contains-aba-1l1h16d-nope", 12, tmp_path)
+    page = page_of(verdict, file)
+    steps = next(section for section in page.sections if section.title.startswith("The wrong word"))
+    assert steps.rows[0][1] == "start"
+    assert "(wrong)" in " ".join(steps.rows[-1])
+    assert all("(wrong)" not in " ".join(row) for row in steps.rows[:-1])
+    assert len(steps.rows) == len(json.loads(verdict.read_text())["wrong"]["word"]) + 1
+
+
+def test_the_report_of_a_forced_decision(tmp_path: Path) -> None:
+    file, forced = str(TRAINED / "tomita2-1l1h16d.safetensors"), tmp_path / "forced.json"
+    assert CliRunner().invoke(cli, ["soft", "certify", file, "-n", "9", "-o", str(forced)]).exit_code == 0
+    page = page_of(forced, file)
+    assert "fixed, every label has one sign" in page.claim
+    assert "s VERIFIED forced n=9" in page.text()
+
+
+def test_two_layers_have_the_facts_and_no_ranges(tmp_path: Path) -> None:
+    file = str(next(TRAINED.glob("*-2l1h*.safetensors")))
+    verdict = tmp_path / "verdict.json"
+    CliRunner().invoke(cli, ["soft", "verify", file, "-n", "2", "-o", str(verdict)])
+    page = page_of(verdict, file)
+    assert "s VERIFIED" in page.text()
+    forced = CliRunner().invoke(cli, ["soft", "certify", file, "-n", "3"])
+    assert "forced decisions are about models of one layer" in str(forced.exception)

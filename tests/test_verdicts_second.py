@@ -1,0 +1,250 @@
+"""Verdicts on several layers: nodes, boxes and longest paths of the second layer, claims and mutants, by all words."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.main import verify
+from restrict.checker.verdict_forms import Form as Whole
+from restrict.checker.verdict_forms import merged, opened
+from restrict.checker.verdict_model import Atoms, Model
+from restrict.checker.verdict_numbers import ONE
+from restrict.checker.verdict_paths import Language
+from restrict.checker.verdict_second import LAYERS
+from restrict.checker.verdict_second import Second as Checked
+from restrict.cli.main import cli
+from restrict.errors import ModelError
+from restrict.kernels.second import beyond
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.every_length import verify_every_length
+from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.second import Layered, Second
+from tests import verdict_cases
+from tests.marks import heavy_after
+from tests.naive_gpt2 import Naive, prefixes
+
+
+def case(seed: int, layers: int = 2) -> tuple[Trained, Naive, Graph, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng, layers)
+    return model, naive, verdict_cases.random_graph(rng, model, naive), rng
+
+
+# ---------------------------------------------------------------- longest paths
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bound_is_the_greatest_average_over_words_cells_and_weights(seed: int) -> None:
+    """The slow way: every path of nodes, every cell of each, every end of each weight."""
+    rng = np.random.default_rng(seed)
+    counts = [1, *rng.integers(1, 3, size=4), 1]
+    before = [[], [0], [0], [1, 2], [2], [3, 4]]
+    first = np.cumsum([0, *counts])
+    low = rng.exponential(size=first[-1])
+    high, value = low * rng.uniform(1, 2, size=len(low)), rng.normal(size=len(low))
+    best = -np.inf
+    for path in ([0, 1, 3, 5], [0, 2, 3, 5], [0, 2, 4, 5]):
+        for cells in itertools.product(*(range(first[x], first[x + 1]) for x in path)):
+            for e in itertools.product(*((low[c], high[c]) for c in cells)):
+                best = max(best, float(np.dot(e, value[list(cells)]) / sum(e)))
+    into = np.array([p for row in before for p in row])
+    found = beyond(low, high, value, first, np.cumsum([0, *map(len, before)]), into, float(rng.normal()))
+    assert found == pytest.approx(best, abs=1e-9)
+
+
+# ---------------------------------------------------------------- enclosures
+
+
+def second_output(naive: Naive, word: tuple[int, ...]) -> Array:
+    return np.array(naive.attention(word, 1)[1])
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(100, 160), 2))
+def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> None:
+    model, naive, graph, _ = case(seed)
+    n, search = 4, None
+    search = Second(model, graph, n, 0.2, 3)
+    found = {}
+    for key in graph.cases(n):
+        made = search.case(key)
+        if not isinstance(made, Layered):
+            break
+        found[key] = made
+    for word, q in prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n):
+        made = found.get((len(word), word[-1] if word else -1, q))
+        if made is None:
+            continue
+        outs = second_output(naive, tuple(model.tokens[s] for s in word))
+        t = np.concatenate([np.array(basis.rows) / 2**24 @ (out - np.array(basis.centre) / 2**24)
+                            for basis, out in zip(search.frames[made.second], outs, strict=True)])  # fmt: skip
+        inside = []
+        for upper, width, *_ in made.leaves:
+            top = np.array(upper) / 2**16
+            inside.append(((t <= top + 1e-9) & (t >= top - np.array(width) / 2**16 - 1e-9)).all())
+        assert any(inside)
+
+
+def checked(model: Trained, graph: Graph) -> Checked:
+    """The checker's own record of a model, at length 0."""
+    document = verify_trained(model, graph, 0, seconds=0).document()
+    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**10))
+    made = Model(task, document["model"], Place("c"), LAYERS)
+    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
+    return Checked(task, made, language, Atoms(made, 0, task.meter))
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(200, 240), 2))
+def test_every_point_is_inside_the_checkers_forms_of_keys_and_values(seed: int) -> None:
+    model, naive, graph, rng = case(seed)
+    check, d = checked(model, graph), model.d
+    check.read_more({"second": []}, Place("c"))
+    for _ in range(4):
+        m = int(rng.integers(0, 4))
+        c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-5, 1e-3, 0.05, 0.3]))
+        units = [[int(v * ONE) for v in row] for row in (c, *g)]
+        query = check.node(Whole(units[0], units[1:], [m + 2] * d))
+        for _ in range(40):
+            eps = rng.choice([-1.0, 1.0], m) if rng.random() < 0.5 else rng.uniform(-1, 1, m)
+            x = naive.network((c + eps @ g).tolist(), 0)
+            mixed = np.array(naive.linear(naive.normed(x, "h.1.ln_1"), "h.1.attn.c_attn"))
+            weight, dk = np.array(naive.tensors["h.1.attn.c_proj.weight"]), model.dk
+            for h in range(model.heads):
+                part = slice(h * dk, (h + 1) * dk)
+                inside(query.heads[h], mixed[:d][part])
+                inside(query.cell.keys[h], mixed[d : 2 * d][part])
+                inside(query.cell.values[h], mixed[2 * d :][part] @ weight[part])
+            inside(query.stream, np.array(x))
+
+
+def inside(form: Whole, x: Array) -> None:
+    far = np.abs(np.array(form.spans, float)).sum(0) + np.array(form.rest, float)
+    assert (np.abs(x - np.array(form.centre, float) / ONE) <= far / ONE + 1e-9).all()
+
+
+def test_forms_keep_their_points_when_opened_and_merged() -> None:
+    y = Whole([5, 7], [[1, 2], [30, -4], [0, 3]], [6, 0])
+    assert opened(y) == Whole([5, 7], [[1, 2], [30, -4], [0, 3], [6, 0], [0, 0]], [0, 0])
+    assert merged(y, 1) == Whole([5, 7], [[30, -4]], [7, 5])
+    assert merged(y, 9).rest == y.rest
+
+
+# ---------------------------------------------------------------- claims
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(300, 500), 4))
+def test_verdicts_on_random_models_of_several_layers_are_true(seed: int) -> None:
+    model, _, graph, rng = case(seed, 3 if seed % 4 == 3 else 2)
+    n = int(rng.integers(0, 5))
+    found = verify_trained(model, graph, n, seconds=5)
+    document = found.document()
+    bad = list(verdict_cases.wrong_words(verdict_cases.as_said(model.content, document), document, n))
+    assert found.status != ("right" if bad else "wrong")
+    if found.wrong is not None:
+        assert found.wrong.word in bad
+        assert not found.shortest or len(found.wrong.word) == len(bad[0])
+    if found.proves:
+        assert verify(model.content, found.to_bytes()).split()[2] == ("wrong" if found.wrong else "right")
+        assert verdict_cases.true_of(model.content, document) is not False
+
+
+def test_all_answers_occur_among_random_models() -> None:
+    seen = set[tuple[str, bool]]()
+    for seed in range(40):
+        model, _, graph, _ = case(seed, 2)
+        found = verify_trained(model, graph, 2, seconds=5)
+        seen.add((found.status, found.shortest))
+        if {("right", False), ("wrong", True)} <= seen:
+            return
+    raise AssertionError(seen)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(600, 640), 1))
+def test_a_mutant_is_refused_or_true(seed: int) -> None:
+    model, _, graph, rng = case(seed)
+    found = verify_trained(model, graph, 3, seconds=5)
+    if not found.proves:
+        pytest.skip("nothing is proved")
+    document = found.document()
+    for _ in range(30):
+        made = verdict_cases.mutated(rng, document)
+        assert not accepted(model, made) or verdict_cases.true_of(model.content, made) is not False, made
+
+
+def accepted(model: Trained, document: dict[str, Any]) -> bool:
+    """Whether the checker takes a certificate."""
+    try:
+        verify(model.content, json.dumps(document).encode(), limit=10**8)
+    except Reject as reject:
+        return bool(reject.code not in (3, 4, 5))
+    return True
+
+
+def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
+    """Bounds moved in by a thousandth of their width, a leaf left out, more layers than two: all are refused."""
+    model, found = next(
+        (model, found) for seed in range(20) for model, _, graph, _ in [case(seed)]
+        for found in [verify_trained(model, graph, 3, seconds=5)] if found.upto == 3 and found.wrong is None
+    )  # fmt: skip
+    document = found.document()
+    hints = max((leaf for entry in document["cases"] for leaf in entry[8]), key=lambda leaf: max(leaf[1]))
+    line = max(range(len(hints[1])), key=lambda m: hints[1][m])
+    for change in (-hints[1][line] // 2, hints[1][line] // 2):
+        hints[0][line] += change
+        with pytest.raises(Reject, match=r"beyond the bound|is not shown"):
+            verify(model.content, json.dumps(document).encode())
+        hints[0][line] -= change
+    document["cases"][-1][8].append(document["cases"][-1][8][0])
+    with pytest.raises(Reject, match="an entry for each"):
+        verify(model.content, json.dumps(document).encode())
+    deeper, _, graph, _ = case(1, 3)
+    claim = verify_trained(deeper, graph, 2, seconds=5).document() | {"upto": 0, "basis": [], "second": []}
+    with pytest.raises(Reject):
+        verify(deeper.content, json.dumps(claim).encode())
+
+
+def test_every_length_is_about_one_layer() -> None:
+    model, _, graph, _ = case(0)
+    with pytest.raises(ModelError, match="one layer"):
+        verify_every_length(model, graph, longest=3)
+
+
+# ---------------------------------------------------------------- trained models
+
+
+def trained(name: str) -> tuple[Trained, Graph]:
+    model, _ = verdict_cases.kept(name)
+    return model, graph_of(model, task_language(model))
+
+
+@pytest.mark.parametrize("n", heavy_after((4, 8), 1))
+def test_a_trained_model_of_two_layers_is_right(n: int) -> None:
+    model, graph = trained("no-equal-neighbours-2l1h16d")
+    found = verify_trained(model, graph, n)
+    assert (found.status, found.upto) == ("right", n)
+    assert verify(model.content, found.to_bytes()).startswith(f"s VERIFIED right n=0..{n} cases={3 * n + 1} ")
+    assert not list(
+        verdict_cases.wrong_words(verdict_cases.as_said(model.content, found.document()), found.document(), 4)
+    )
+
+
+def test_a_trained_model_of_two_layers_is_wrong(tmp_path: Path) -> None:
+    """By the command, with the shortest word, which the checker runs through both layers."""
+    name, out = verdict_cases.FOLDER / "contains-aba-2l1h16d.safetensors", tmp_path / "v.json"
+    found = CliRunner().invoke(cli, ["soft", "verify", str(name), "-n", "6", "-o", str(out)])
+    assert found.exit_code == 3, found.output
+    assert "wrong behind: a b a b" in found.output
+    assert "s VERIFIED wrong n=0..6 at=4 label=3 shortest" in found.output
+    document = json.loads(out.read_bytes())
+    assert document["format"] == "restrict-soft-verdict/2"
+    document["wrong"]["word"] = [0, 1, 0]
+    with pytest.raises(Reject, match="not shown to have the wrong sign"):
+        verify(name.read_bytes(), json.dumps(document).encode())
