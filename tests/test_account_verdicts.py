@@ -28,7 +28,10 @@ def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
 
 def verdict(symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, **more: Any) -> tuple[bytes, Document]:
     """A model whose logits are positive whatever it reads, and what a certificate says of it."""
-    config = {"n_embd": width, "vocab_size": symbols + 1, "position_embeddings": "none", "tie_word_embeddings": False}
+    config = {
+        "n_embd": width, "vocab_size": symbols + 1, "position_embeddings": "none", "tie_word_embeddings": False,
+        "n_layer": 1,
+    }  # fmt: skip
     tensors = weights(np.random.default_rng(7), config, 0.01)
     tensors["transformer.wte.weight"] = np.random.default_rng(8).normal(size=(symbols + 1, width)).astype(np.float32)
     if inner:
