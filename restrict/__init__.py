@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
     from restrict.all_lengths.verify import verify
     from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
+    from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
     from restrict.certificate.lower_bound import LowerBound
     from restrict.certificate.refutation import Errors, Refutation
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from restrict.depth_reduction.theorem1 import certify_all
     from restrict.elaboration.check import check
     from restrict.elaboration.make import Elaborated, elaborate
-    from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
     from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
     from restrict.languages.facts import facts
     from restrict.languages.predicate import Predicate
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from restrict.languages.source import language
     from restrict.logic.compiler import compile_formula
     from restrict.model.program import Head, Map, Model, Output
+    from restrict.model.restriction import Restriction
     from restrict.model.rules import Dot, Table
     from restrict.model.source import load
     from restrict.optimum.exact import exact
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from restrict.optimum.lower_bound import Bounds, lower_bound
     from restrict.optimum.sensitivity import sensitivity
     from restrict.optimum.tighten import tighten
-    from restrict.restriction import Restriction
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.sweep.result import SweepResult, load_sweep, run_sweep
     from restrict.sweep.workers import workers
@@ -93,11 +93,11 @@ _HOME = {
     "pareto": "restrict.tradeoff",
     "Elaborated": "restrict.elaboration.make",
     "elaborate": "restrict.elaboration.make",
-    "ModelError": "restrict.errors",
-    "NotEstablished": "restrict.errors",
-    "ResourceLimit": "restrict.errors",
-    "RestrictError": "restrict.errors",
-    "UsageError": "restrict.errors",
+    "ModelError": "restrict.base.errors",
+    "NotEstablished": "restrict.base.errors",
+    "ResourceLimit": "restrict.base.errors",
+    "RestrictError": "restrict.base.errors",
+    "UsageError": "restrict.base.errors",
     "compile_formula": "restrict.logic.compiler",
     "compile_soft": "restrict.simulate.formulas.compiler",
     "Imported": "restrict.importers",
@@ -120,7 +120,7 @@ _HOME = {
     "NoRefutation": "restrict.corollary2.verdict",
     "Refutation": "restrict.certificate.refutation",
     "refute": "restrict.corollary2.refute",
-    "Restriction": "restrict.restriction",
+    "Restriction": "restrict.model.restriction",
     "SweepResult": "restrict.sweep.result",
     "load_sweep": "restrict.sweep.result",
     "run_sweep": "restrict.sweep.result",

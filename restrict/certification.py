@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from restrict.arguments import least_free, the_integer, the_share
+from restrict.base.deadline import OutOfTime, Progress
+from restrict.base.errors import NotEstablished, ResourceLimit, UsageError, quote
 from restrict.certificate.certificate import Certificate, certified
-from restrict.deadline import OutOfTime, Progress
-from restrict.errors import NotEstablished, ResourceLimit, UsageError, quote
 from restrict.force.cases import confirm, forced
 from restrict.force.image import is_wide
 from restrict.force.inputs import by_inputs
 from restrict.force.release import relax
 from restrict.force.search import Best, Search
 from restrict.model.alike import kinds_of
+from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import Target, Task
 from restrict.optimum.descent import descend, descends
 from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
-from restrict.restriction import Restriction
-from restrict.task import Target, Task
 from restrict.trial.certificate import try_certificate
 
 if TYPE_CHECKING:

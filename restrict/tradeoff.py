@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from restrict.base.deadline import Progress
 from restrict.certificate.certificate import Certificate
 from restrict.certification import force_output
-from restrict.deadline import Progress
 from restrict.force.release import few_nodes, relax, releases
 from restrict.model.program import Model
-from restrict.task import Target, Task
+from restrict.model.task import Target, Task
 from restrict.trial.certificate import try_certificate
 
 

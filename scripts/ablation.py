@@ -21,7 +21,7 @@ from typing import Any
 import restrict
 from restrict.force.options import OPTIONS, Option, SearchOptions, table
 from restrict.force.search import Search
-from restrict.task import Task
+from restrict.model.task import Task
 
 MODELS = (
     ("random:layers=2,heads=2,states=4,seed=1", 40),

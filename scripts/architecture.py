@@ -43,13 +43,11 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("abstract",),
     ("logic", "importers"),
     ("languages",),
-    ("task",),
-    ("rows", "restriction", "arguments"),
+    ("rows",),
     ("model",),
     ("sat", "kernels"),
-    ("strictjson",),
-    ("files", "scanner"),
-    ("errors", "arrays", "blocks", "deadline", "htmltable", "version", "wording", "checker"),
+    ("base",),
+    ("version", "checker"),
 )
 """The rooms from the top down. A room imports what stands below it; rooms on one level do not import each other."""
 
@@ -128,22 +126,8 @@ def arrows_up(graph: nx.DiGraph[str]) -> list[str]:
 
 
 WIDTH, STEP, BOX, SIDE = 860, 74, 28, 128
-LEAVES = frozenset(
-    (
-        "__main__",
-        "restrict",
-        "cli",
-        "errors",
-        "arrays",
-        "deadline",
-        "htmltable",
-        "version",
-        "files",
-        "strictjson",
-        "arguments",
-    )
-)
-"""Left out of the drawing: what reaches every room, and the small files that every room may use."""
+LEAVES = frozenset(("__main__", "restrict", "cli", "base", "version"))
+"""Left out of the drawing: what reaches every room, and what every room stands on."""
 
 
 def layers_of(arrows: nx.DiGraph[str]) -> list[list[str]]:

@@ -31,7 +31,7 @@ from restrict.all_lengths.bimachine import Limits
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.model.fileformat import loads
 from tests.generator import MASKS, random_order_only, random_transformer
 

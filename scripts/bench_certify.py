@@ -379,8 +379,8 @@ def cp_sat(model: Any, word: list[str]) -> int:
 
 def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:
     """The whole model with another label than on ``word``, and the literals that say which input it is."""
+    from restrict.model.restriction import Restriction
     from restrict.optimum.cnf import encode
-    from restrict.restriction import Restriction
 
     at = model.at(len(word))
     code = encode(at, Restriction.of(at), [at.n - 1])

@@ -23,10 +23,10 @@ from harness import arguments, command, ended, written
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from restrict.base.errors import RestrictError  # noqa: E402
 from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Reject  # noqa: E402
 from restrict.elaboration.check import proof_in_memory  # noqa: E402
-from restrict.errors import RestrictError  # noqa: E402
 
 CHECKER = ROOT / "restrict" / "checker"
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (

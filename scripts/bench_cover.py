@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from harness import arguments, timed, written
 
+from restrict.base.errors import ResourceLimit
 from restrict.cover.local_lemma import local_lemma
 from restrict.cover.lower_bound import lower_bound
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution
 from restrict.cover.solve import solve
-from restrict.errors import ResourceLimit
 
 HEADS, SYMBOLS = 2, 2
 

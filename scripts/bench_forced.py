@@ -12,7 +12,7 @@ import argparse
 import time
 from pathlib import Path
 
-from restrict.errors import RestrictError
+from restrict.base.errors import RestrictError
 from restrict.soft.restriction.forced import force_decision, labels_of
 from restrict.soft.trained.model import Trained, load
 

@@ -23,6 +23,7 @@ import numpy as np
 from harness import arguments, head, line, written
 
 import restrict
+from restrict.base.errors import NotEstablished
 from restrict.cover.lower_bound import lower_bound
 from restrict.cover.solve import solve
 from restrict.depth_reduction import theorem1
@@ -34,8 +35,7 @@ from restrict.depth_reduction.lemma.stage1 import stage1
 from restrict.depth_reduction.lemma.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.elaboration.check import check
-from restrict.errors import NotEstablished
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 Row = dict[str, Any]
 

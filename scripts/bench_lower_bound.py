@@ -15,9 +15,9 @@ from typing import Any
 
 from harness import arguments, table, written
 
+from restrict.base.errors import ResourceLimit
 from restrict.certification import certify
 from restrict.elaboration.check import check
-from restrict.errors import ResourceLimit
 from restrict.model.source import load
 from restrict.optimum.lower_bound import lower_bound
 

@@ -24,8 +24,8 @@ def main() -> int:
     sys.path.insert(0, str(ROOT))
     from restrict import load
     from restrict.certification import RELEASED, Standing, force_output, run
+    from restrict.model.task import Task
     from restrict.optimum.enumeration import all_labels, by_size, essential_counts, few_restrictions
-    from restrict.task import Task
 
     n = arguments.n
     bounds = arguments.c or [1, 2, 3, 4, 6, 8]

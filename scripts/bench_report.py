@@ -23,8 +23,8 @@ import numpy as np
 
 import restrict
 from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.model.restriction import Restriction
 from restrict.report.source import page_of
-from restrict.restriction import Restriction
 
 CLOCK = """<script>addEventListener("load", () => {
   document.body.getBoundingClientRect();

@@ -195,7 +195,7 @@ def share(quick: bool) -> None:
     """How much of the work of one certificate lies in blocks, in CPU time, which other work on the machine does not
     change; and so how many times as fast any number of workers can make it."""
     import restrict
-    from restrict import blocks
+    from restrict.base import blocks
 
     print(f"{'share':<52}  {'n':>9}  CPU seconds  in blocks  blocks  most times as fast")
     for spec, wish, n in SHARES:

@@ -18,9 +18,9 @@ from typing import Any
 
 from harness import head, line, written
 
+from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.errors import RestrictError
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import graph_of, task_language
 from restrict.soft.trained.model import Trained, configuration, load

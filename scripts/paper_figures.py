@@ -16,18 +16,18 @@ from pathlib import Path
 
 import restrict
 from restrict.abstract.run import abstract_run, positions_of
+from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import read_outline
 from restrict.depth_reduction.c_transformer.activations import Truth, possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.model.program import Instance
+from restrict.model.restriction import Restriction
 from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.report.picture import Picture, draw_nodes
 from restrict.report.scene import scene
-from restrict.restriction import Restriction
 from restrict.rows.row import Row
-from restrict.strictjson import Node, parse
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "figures"
 

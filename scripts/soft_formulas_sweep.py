@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import UsageError
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.logic.fragments import NAMES
 from restrict.logic.sample import random_in
 from restrict.logic.verify import all_words

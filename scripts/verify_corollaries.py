@@ -79,7 +79,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from restrict.errors import RestrictError
+    from restrict.base.errors import RestrictError
 
     try:
         main()

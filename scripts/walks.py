@@ -4,7 +4,7 @@
     python scripts/walks.py --draw docs/walks.svg
 
 Two commands are run on small models: ``certify`` for one position, and for all positions. A room is as in
-architecture.py. The small files that every room may use are transparent: what they call counts for their caller.
+architecture.py. What every room stands on is transparent: what it calls counts for its caller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMANDS = (
     ("certify random:layers=2 -n 16", "one position"),
     ("certify tagger -n 16 --target all", "all positions"),
 )
-SMALL = LEAVES - {"cli"} | {"blocks", "scanner", "restriction", "task", "wording"}
+SMALL = LEAVES - {"cli"}
 
 Way = tuple[str, ...]
 Visits = dict[Way, list[tuple[str, str]]]

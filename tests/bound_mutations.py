@@ -13,7 +13,7 @@ from functools import cache
 
 from numpy.random import Generator
 
-from restrict.errors import RestrictError
+from restrict.base.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim

@@ -21,9 +21,9 @@ from numpy.random import Generator
 from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.proof import document, to_bytes
 from restrict.all_lengths.recognise import NotOrderOnly
+from restrict.base.errors import ModelError, ResourceLimit, RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.errors import ModelError, ResourceLimit, RestrictError
 from restrict.model.fileformat import dumps
 from tests import generator, naive
 from tests.generator import coverage

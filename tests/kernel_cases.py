@@ -10,13 +10,13 @@ from typing import Any
 
 from numpy.random import Generator
 
+from restrict.base.errors import RestrictError
 from restrict.certificate.refutation import Refutation
 from restrict.certification import certify
 from restrict.checker.account import Meter, Place
 from restrict.checker.proof import check
 from restrict.corollary2.refute import refute
 from restrict.elaboration.make import Elaborated, Elaboration
-from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim

@@ -21,10 +21,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from restrict.base.errors import RestrictError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.proof import check
 from restrict.elaboration.make import Elaborated, Elaboration
-from restrict.errors import RestrictError
 from tests.fuzzing.kinds import Trial
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,7 +21,7 @@ from restrict.all_lengths.patterns import cheapest_pattern
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.all_lengths.stages import Built, build
 from restrict.all_lengths.wrong import equations_of, possible_lengths, settled_pair
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import minimal
 from restrict.languages.regular import Regular
 from restrict.model.fileformat import dumps, loads

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
+from restrict.base.strictjson import Node, parse
 from restrict.certificate.cases import read_cases
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
+from restrict.model.restriction import Restriction
+from restrict.model.task import Target
 from restrict.model.trace import run_batch
-from restrict.restriction import Restriction
-from restrict.strictjson import Node, parse
-from restrict.task import Target
 from tests import generator, naive
 from tests import trusted as check
 from tests.fuzzing.operators import listed_in, pick

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from restrict.base.errors import RestrictError
 from restrict.elaboration.check import trusted_check
-from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.trace import run_batch
 from tests import mutations, naive

@@ -13,8 +13,8 @@ from restrict.model import alike
 from restrict.model.alike import kinds_of
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Map, Model, Output
+from restrict.model.restriction import Restriction
 from restrict.model.rules import Dot, Table
-from restrict.restriction import Restriction
 from restrict.rows import winners
 
 SCORES = (

@@ -16,7 +16,7 @@ from restrict.all_lengths.compare import own_machine
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
 from restrict.all_lengths.verify import language_of_model, named
 from restrict.all_lengths.wrong import wrong_about_automaton
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular

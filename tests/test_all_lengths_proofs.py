@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths.proof import document, to_bytes
+from restrict.base.errors import RestrictError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.costs import Costs as CheckedCosts
 from restrict.checker.main import verify
-from restrict.errors import RestrictError
 from restrict.languages.quasilinear import QuasiLinear, least_costs
 from restrict.model.fileformat import dumps
 from tests.generator import coverage

@@ -44,6 +44,11 @@ def test_every_room_has_its_level(graph: Any) -> None:
     assert {architecture.room_of(module) for module in graph} <= set(named)
 
 
+def test_rooms_stand_on_at_most_fourteen_levels(graph: Any) -> None:
+    levels = list(nx.topological_generations(architecture.room_graph(graph)))
+    assert 5 < len(levels) <= 14
+
+
 def test_no_file_imports_itself_in_a_circle(graph: Any) -> None:
     assert architecture.circles(graph) == []
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.errors import ModelError
+from restrict.base.errors import ModelError
 from restrict.languages.regular import dfa_document
 from restrict.languages.source import language
 from restrict.model.fileformat import loads
+from restrict.model.restriction import Restriction
 from restrict.model.validate import STAR, escaped
-from restrict.restriction import Restriction
 from tests.transformer_programs import answers, write_program
 
 

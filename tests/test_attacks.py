@@ -205,7 +205,7 @@ def test_the_folder_alone_is_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["hash_const", "hash_const_div"])
 def test_no_file_is_left_for_a_model_that_the_checker_refuses(name: str, tmp_path: Path) -> None:
-    from restrict.errors import ModelError
+    from restrict.base.errors import ModelError
 
     model = restrict.load(files(name)[0])
     with pytest.raises(ModelError, match=r"variables\[0\] 'h' at n = 3: score"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import UsageError
 from restrict.cli.main import cli
-from restrict.errors import UsageError
 from restrict.languages.dfa import Dfa
 from restrict.languages.exchange import edges
 from restrict.languages.source import language

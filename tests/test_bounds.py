@@ -12,11 +12,11 @@ from fractions import Fraction
 import pytest
 
 import restrict
+from restrict.base.errors import UsageError
 from restrict.cli import main as cli
 from restrict.depth_reduction.constants.inequalities import LayerBounds, TheoremBounds, verify
 from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 from restrict.depth_reduction.constants.tower import Tower, exp2, log2, of
-from restrict.errors import UsageError
 
 GRID = [
     (1, 1, "0.5", 2),

@@ -9,11 +9,11 @@ import restrict
 from restrict.abstract import all_positions as bulk
 from restrict.abstract.all_positions import AllPositions, supported
 from restrict.abstract.run import abstract_run, positions_of
+from restrict.base.errors import ModelError
 from restrict.certificate.certificate import certificate_of, claim_of
-from restrict.errors import ModelError
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 from tests.generator import random_program
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished
+from restrict.base.strictjson import Node
 from restrict.certificate.cases import Case, Leaf, Question, cases_to_json, leaves, read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, load_certificate
 from restrict.elaboration.hints import Hints
-from restrict.errors import ModelError, NotEstablished
 from restrict.model.fileformat import loads
-from restrict.restriction import Restriction
-from restrict.strictjson import Node
+from restrict.model.restriction import Restriction
 from tests import generator, mutations, naive
 from tests import trusted as check
 

@@ -13,7 +13,7 @@ import pytest
 
 import restrict
 from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from tests import generator, naive
 
@@ -263,9 +263,9 @@ def test_a_picture_of_a_hundred_million_positions_takes_no_memory(tmp_path: Path
     """Runs are drawn as runs; to hold every position would take 13 GiB."""
     import tracemalloc
 
+    from restrict.base.strictjson import Node
     from restrict.certificate.outline import read_outline
     from restrict.report.text import certificate_picture
-    from restrict.strictjson import Node
 
     n = 10**8
     document = {

@@ -15,7 +15,7 @@ import pytest
 import restrict
 from restrict import Certificate, Model, Restriction, certify
 from restrict import certification as engine
-from restrict.errors import NotEstablished, UsageError
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import loads
 from tests import generator, naive

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from restrict.base.errors import UsageError
 from restrict.cli.main import cli
-from restrict.errors import UsageError
 from tests.conftest import VERIFIED
 
 

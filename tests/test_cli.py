@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import NotEstablished
 from restrict.cli import main as cli
 from restrict.cli.examples import EXAMPLES, FIRST
-from restrict.errors import NotEstablished
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("certify", "check", "show", "run", "new")

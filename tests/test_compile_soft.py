@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic.counting import truths
 from restrict.logic.formula import Builder
 from restrict.logic.fragments import NAMES, fragment

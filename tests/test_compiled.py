@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
+from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.normal_form import Program
 from restrict.cli.main import cli
 from restrict.elaboration.check import check
 from restrict.elaboration.compiled import CompiledProof, check_compiled
 from restrict.elaboration.make import Elaboration
-from restrict.errors import NotEstablished, ResourceLimit, RestrictError
 from tests.kernel_cases import (
     LARGE_KINDS,
     Pair,

@@ -7,13 +7,13 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
-from restrict.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.force import compiled
 from restrict.force.compiled import CompiledRun, supported
 from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 from tests.generator import random_program
 
 

@@ -29,7 +29,7 @@ REGISTRIES = [
     ("SAME", "tests/test_cli.py"),
     ("PROOFS", "restrict/checker/main.py"),
     ("Meter", "restrict/checker/account.py"),
-    ("Record", "restrict/strictjson.py"),
+    ("Record", "restrict/base/strictjson.py"),
 ]
 
 

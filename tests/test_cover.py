@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.cover import sat as coversat
 from restrict.cover.decimate import decimate
 from restrict.cover.greedy import greedy
@@ -19,7 +20,6 @@ from restrict.cover.moser_tardos import moser_tardos
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution
 from restrict.cover.solve import solve
-from restrict.errors import NotEstablished, ResourceLimit, UsageError
 from tests.marks import heavy_after
 
 Pairs = list[list[list[tuple[int, int]]]]

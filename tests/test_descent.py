@@ -10,11 +10,11 @@ import pytest
 import restrict
 from restrict import explain, load
 from restrict.model.fileformat import dumps, loads
+from restrict.model.task import Task
 from restrict.optimum import cnf
 from restrict.optimum.descent import descend
 from restrict.optimum.enumeration import Labels, all_labels
 from restrict.optimum.exact import exact
-from restrict.task import Task
 from tests import generator, naive
 from tests.marks import heavy_after
 

@@ -21,14 +21,14 @@ from numba import config
 
 import restrict
 from restrict.abstract.run import AbstractRun, abstract_run, positions_of
+from restrict.base.errors import NotEstablished
 from restrict.certificate.certificate import Certificate, Claim, certificate_of, claim_of
-from restrict.errors import NotEstablished
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.program import Model as Loaded
+from restrict.model.restriction import Restriction
+from restrict.model.task import Target
 from restrict.model.trace import Batch, run_batch
-from restrict.restriction import Restriction
-from restrict.task import Target
 from tests import generator, naive
 from tests import trusted as check
 from tests.marks import heavy_after

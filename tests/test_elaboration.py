@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError
 from restrict.certificate.hitting_tree import Uncovered, named
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
@@ -19,7 +20,6 @@ from restrict.checker.proof import check
 from restrict.elaboration.conflicts import BOX_WORDS, least_tree, renumbered, small_tree
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.elaboration.tokens import Tokens
-from restrict.errors import NotEstablished, ResourceLimit, RestrictError
 from tests import trusted
 from tests.fuzzing.kinds import Trial, kinds
 from tests.kernel_cases import LARGE_KINDS, large_trial, pair_mutants

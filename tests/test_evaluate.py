@@ -10,7 +10,7 @@ import pytest
 
 import restrict
 from restrict import Head, Map, Model, Output
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.trace import run_batch

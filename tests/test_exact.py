@@ -11,7 +11,7 @@ import pytest
 
 import restrict
 from restrict import Model, ResourceLimit, Restriction, certify, load
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.exact import Exact, exact, least_hitting_set, recheck

@@ -14,7 +14,7 @@ from restrict.all_lengths import stages
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
-from restrict.errors import NotEstablished
+from restrict.base.errors import NotEstablished
 from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement
 from restrict.model.fileformat import loads

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from restrict.arrays import MAX64, MIN64
-from restrict.errors import ModelError
+from restrict.base.arrays import MAX64, MIN64
+from restrict.base.errors import ModelError
 from restrict.model import code as E
 from restrict.model.expr import SCALAR, Expr, bind, const, name, signed, substitute, table
 from restrict.model.expr_parser import parse

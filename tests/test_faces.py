@@ -12,16 +12,16 @@ import pytest
 
 import restrict
 from restrict import Restriction
+from restrict.base.deadline import Deadline, OutOfTime
+from restrict.base.errors import ModelError, NotEstablished
 from restrict.certificate.cases import Leaf, Question, leaves
 from restrict.certificate.certificate import certified, load_certificate
-from restrict.deadline import Deadline, OutOfTime
-from restrict.errors import ModelError, NotEstablished
 from restrict.force.cases import confirm, confirm_by_tree
 from restrict.model.fileformat import loads
+from restrict.model.task import Task
 from restrict.optimum import enumeration
 from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
 from restrict.optimum.faces import largest_faces
-from restrict.task import Task
 from tests import generator
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from restrict.errors import ResourceLimit, UsageError
-from restrict.files import MAX_BYTES, one_command, read_bytes, will_write, write_bytes
+from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.files import MAX_BYTES, one_command, read_bytes, will_write, write_bytes
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,7 +46,7 @@ def test_a_kill_in_the_midst_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(b"old")
     code = (
-        "import os, signal, sys; from pathlib import Path; from restrict.files import write_bytes\n"
+        "import os, signal, sys; from pathlib import Path; from restrict.base.files import write_bytes\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "write_bytes(Path(sys.argv[1]), b'new' * 100000)"
     )

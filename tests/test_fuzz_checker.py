@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from restrict.base.errors import RestrictError
 from restrict.checker import main as checker
 from restrict.checker.account import Reject
-from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from scripts import fuzz_checker
 from tests import naive

@@ -13,7 +13,7 @@ import pytest
 
 from restrict.all_lengths.program import OrderOnly
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.model.fileformat import loads
 from tests import generator, naive
 from tests.generator import coverage

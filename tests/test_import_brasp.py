@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.errors import ModelError, ResourceLimit
+from restrict.base.errors import ModelError, ResourceLimit
 from restrict.importers import import_brasp
 from restrict.importers.brasp_text import evaluate, parse
 from restrict.model.trace import run_batch

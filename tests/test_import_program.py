@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.errors import ModelError, ResourceLimit, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers import argmax as readout
 from restrict.importers import import_transformer_program
 from restrict.importers.argmax import Feature, argmax

@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save, save_file
 
 import restrict
-from restrict.errors import ModelError, ResourceLimit, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers import import_weights
 from restrict.importers import weights as importer
 from restrict.model.program import Head

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from numpy.random import Generator
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished
 from restrict.certificate.certificate import Certificate
 from restrict.checker import kernel, normal_form, one_length, proof
 from restrict.checker.account import LARGEST, Meter, Place, Task
@@ -28,7 +29,6 @@ from restrict.checker.lower import lower
 from restrict.checker.normal_form import Head, Program
 from restrict.cli.main import cli
 from restrict.elaboration.make import Elaboration
-from restrict.errors import ModelError, NotEstablished
 from tests import generator, naive
 from tests.kernel_cases import (
     bound_pair,

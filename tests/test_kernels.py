@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.kernels.machine import BLOCK
 from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads

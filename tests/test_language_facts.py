@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.consequences import consequences, linear_residue
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.facts import Unknown, facts, growth, sensitivity

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restrict.errors import ModelError, ResourceLimit, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.languages import dyck, dyck_matching, subset
 from restrict.languages.builtin import Palindromes, bounded_dyck, parity
 from restrict.languages.dfa import Dfa, minimal
@@ -23,7 +23,7 @@ from restrict.languages.regular import Regular, dfa_document, from_dfa
 from restrict.languages.shuffle import ShuffleDyck, _splits, _two_types
 from restrict.languages.source import language, listing
 from restrict.model.brackets import brackets
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 Cells = tuple[str | None, ...]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
+from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate
 from restrict.checker.account import Reject
-from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.fileformat import loads
 from restrict.model.source import document_bytes
-from restrict.strictjson import Node, parse
 from scripts import bench_files
 from tests.test_cli import Shell
 from tests.trusted import verify
@@ -145,7 +145,7 @@ def test_show_and_report_parse_a_proof_once(
         parsed.append(source)
         return parse(content, source)
 
-    for module in ("restrict.strictjson.parse", "restrict.report.source.parse"):
+    for module in ("restrict.base.strictjson.parse", "restrict.report.source.parse"):
         monkeypatch.setattr(module, counted)
     page = tmp_path / "page.html"
     for words in (["show"], ["show", "--json"], ["report", "-o", page]):

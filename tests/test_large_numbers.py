@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from restrict.all_lengths.recognise import recognise
+from restrict.base.errors import NotEstablished, RestrictError
 from restrict.cli.main import cli
-from restrict.errors import NotEstablished, RestrictError
 from restrict.model.fileformat import loads
 from tests.fuzzing.kinds import sealed
 from tests.test_account import spent

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.model.fileformat import loads
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.trace import run_batch

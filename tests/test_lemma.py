@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from restrict.abstract.run import abstract_run, positions_of
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.cover.moser_tardos import moser_tardos
 from restrict.depth_reduction.c_transformer import streamed
 from restrict.depth_reduction.c_transformer.activations import Truth
@@ -27,11 +28,10 @@ from restrict.depth_reduction.lemma.selection import Selection, selection
 from restrict.depth_reduction.lemma.stage1 import stage1
 from restrict.depth_reduction.lemma.stage2 import stage2
 from restrict.depth_reduction.lemma.stage3 import stage3
-from restrict.errors import NotEstablished, UsageError
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model, Output
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 from tests import naive
 from tests.generator import random_length, random_program, random_restriction
 from tests.marks import LONG_TO_COMPILE, heavy_after

@@ -17,14 +17,14 @@ import restrict
 from restrict.all_lengths import proof
 from restrict.all_lengths.automaton import automaton
 from restrict.all_lengths.forms import REACH
+from restrict.base.errors import ResourceLimit, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ResourceLimit, RestrictError, UsageError
 from restrict.force.cases import find_tree
 from restrict.force.looking import Looking
 from restrict.model.lengths import SEARCHED, least_length
 from restrict.model.program import Model
+from restrict.model.task import Task
 from restrict.optimum.lower_bound import lower_bound
-from restrict.task import Task
 from tests import naive
 
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic import compile_formula, evaluate, parse
 from restrict.logic.counting import Inequality, Predicate, truths
 from restrict.logic.fragments import NAMES, fragment

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import ModelError, NotEstablished
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import LowerBound, indices
 from restrict.checker.account import Meter, Place, Task
@@ -26,7 +27,6 @@ from restrict.elaboration.check import check
 from restrict.elaboration.conflicts import least_tree
 from restrict.elaboration.hints import read_boxes
 from restrict.elaboration.rows import Rows
-from restrict.errors import ModelError, NotEstablished
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load

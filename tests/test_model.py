@@ -17,8 +17,8 @@ from safetensors.numpy import save_file
 
 import restrict
 from restrict import Dot, Head, Map, Model, Output, Table
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.elaboration.tabulated import tabulated
-from restrict.errors import ModelError, ResourceLimit, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, load, loads, save, to_document
 

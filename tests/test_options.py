@@ -10,7 +10,7 @@ import pytest
 import restrict
 from restrict.force.options import OPTIONS, Option, table
 from restrict.force.search import Search
-from restrict.task import Task
+from restrict.model.task import Task
 from tests.test_architecture import load_script
 
 ablation = load_script("ablation")

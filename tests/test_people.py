@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.wording import DISTRIBUTION, install
 from restrict.cli import main as command_line
 from restrict.cli import names
 from restrict.cli.spoken import for_the_shell
-from restrict.errors import ModelError, UsageError
 from restrict.languages.source import READERS
 from restrict.model.source import GENERATORS
 from restrict.soft.models.source import GENERATORS as SOFT
-from restrict.wording import DISTRIBUTION, install
 
 ROOT = Path(__file__).resolve().parent.parent
 

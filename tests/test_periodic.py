@@ -3,11 +3,11 @@
 import pytest
 
 from restrict.abstract.run import abstract_run
+from restrict.base.errors import NotEstablished
 from restrict.certificate.certificate import claim_of
 from restrict.depth_reduction.ours.repeating import Pattern, periodic
-from restrict.errors import NotEstablished
 from restrict.model.program import Head, Map, Model, Output
-from restrict.task import Task
+from restrict.model.task import Task
 from tests.marks import heavy_after
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import restrict
 from restrict import certification
-from restrict.errors import NotEstablished
+from restrict.base.errors import NotEstablished
 from restrict.model.program import Model
 from restrict.optimum import enumeration
 from tests.transformer_programs import write_program

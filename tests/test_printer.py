@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from restrict.base.wording import columns
 from restrict.cli.common import parts_of
 from restrict.cli.printer import json_line
-from restrict.wording import columns
 
 CLI = Path(__file__).parent.parent / "restrict" / "cli"
 

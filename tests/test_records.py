@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from restrict.base.errors import ModelError
+from restrict.base.strictjson import Record
 from restrict.certificate.lower_bound import Box, LowerBound
-from restrict.errors import ModelError
 from restrict.soft.restriction.claim import SoftCertificate
-from restrict.strictjson import Record
 
 DIGEST = "0" * 64
 BOUND = LowerBound("one & two", DIGEST, 4, "last", (Box({0: ("0",)}, {}, {"h": (3,)}),), {"accept": 2}, 1)

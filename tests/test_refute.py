@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.certificate.refutation import Refutation
 from restrict.corollary2.openness import Openness
 from restrict.corollary2.refute import count_errors, refute
 from restrict.corollary2.verdict import Immune, NoRefutation
 from restrict.elaboration.check import trusted_check
-from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.languages.predicate import Predicate
 from restrict.languages.source import language
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from tests import generator, mutations, naive
 from tests import trusted as check
 from tests.marks import heavy_after

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.deadline import OutOfTime
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certification import force_output
-from restrict.deadline import OutOfTime
 from restrict.force.cases import confirm_by_table
 from restrict.force.dependence import DependenceState
 from restrict.force.options import SearchOptions
 from restrict.force.release import Release, relax, releases
 from restrict.model.fileformat import loads
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, fewest_fixed
-from restrict.restriction import Restriction
-from restrict.task import Task
 from tests import generator
 from tests.marks import heavy_after
 

@@ -17,10 +17,12 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import Outline, read_outline
 from restrict.depth_reduction.theorem1 import certify_all
-from restrict.errors import ModelError, UsageError
+from restrict.model.restriction import Restriction
 from restrict.report.drawing import Drawing, Shape, number, save, svg
 from restrict.report.page import packed, script, word_copy
 from restrict.report.picture import Axis, candidates, draw_nodes, fixed_counts
@@ -28,8 +30,6 @@ from restrict.report.scene import scene
 from restrict.report.source import page_of
 from restrict.report.stages import asked as stages_asked
 from restrict.report.stages import stages_section
-from restrict.restriction import Restriction
-from restrict.strictjson import Node, parse
 from tests.test_cli import Shell
 
 pytest.importorskip("jinja2")

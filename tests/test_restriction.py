@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import restrict
-from restrict.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.strictjson import Node
 from restrict.model.program import Instance
-from restrict.restriction import Restriction, read_runs, runs
-from restrict.strictjson import Node
+from restrict.model.restriction import Restriction, read_runs, runs
 
 N = 12
 RHO = st.dictionaries(st.integers(0, N - 1), st.sampled_from("01")).map(lambda fixed: Restriction(N, fixed))

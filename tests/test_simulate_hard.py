@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.importers.brasp import import_brasp
 from restrict.model.fileformat import loads
 from restrict.model.program import Model

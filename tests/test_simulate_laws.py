@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from restrict.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.simulate import laws, lemmas_6_to_9
 from restrict.soft.models.evaluate import activations, fed_forward
 from restrict.soft.models.known import first, parity, random

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from restrict.errors import NotEstablished, UsageError
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.model.source import load
 from restrict.model.trace import run_batch
 from restrict.simulate.floating import average_error, blown, deviation, share

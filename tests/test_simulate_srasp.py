@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.simulate import laws
 from restrict.simulate.floating import UNITS
 from restrict.simulate.lemma27 import rounding_width

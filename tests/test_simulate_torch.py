@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from safetensors import safe_open
 
+from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.model.source import load
 from restrict.model.trace import run_batch
 from restrict.simulate.formulas import compile_soft

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import ModelError, RestrictError
 from restrict.checker import main as checker
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.soft_sets import FAR, ONE, Set, exp_down, exp_up, hull, tight
 from restrict.checker.soft_terms import Evaluation, Range, parse
 from restrict.cli.main import cli
-from restrict.errors import ModelError, RestrictError
 from restrict.soft.models.format import loads
 from restrict.soft.models.terms import Term
 from tests import naive_soft, naive_soft_file, soft_mutations

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.soft.importers import from_gpt2, from_torch, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first

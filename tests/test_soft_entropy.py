@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.influence.cross_entropy import binary_floor, cross_entropy
 from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity, entropy, source
 from restrict.soft.models.known import parity, random

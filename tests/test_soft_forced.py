@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.cli.main import cli
-from restrict.errors import NotEstablished, UsageError
 from restrict.languages.dfa import Dfa
 from restrict.soft.restriction.forced import Fixed, Forced, force_decision, labels_of, words_of
 from restrict.soft.trained.graph import task_language

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from safetensors.numpy import save_file
 
+from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.soft.importers import Options, compare, import_weights, read_record
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import load

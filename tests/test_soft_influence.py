@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from restrict.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.soft.bounds.enclosure import Enclosure, Linear, linear, spectral
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import closed_form, recursion, weight_bound

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import document_of, dumps, loads, tensors_of
 from restrict.soft.models.known import parity, random

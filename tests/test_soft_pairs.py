@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from restrict.all_lengths.verify import named as parse_language
+from restrict.base.errors import UsageError
 from restrict.cli.main import cli
-from restrict.errors import UsageError
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence.pairs import (

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("jinja2")
 from click.testing import CliRunner
 
+from restrict.base.errors import UsageError
 from restrict.cli.main import cli
-from restrict.errors import UsageError
 from restrict.report.source import page_of
 from restrict.report.verdict_page import graph_of_document, ranges_of
 from restrict.soft.trained.model import load, normed

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import DEFAULT_LIMIT, verify
 from restrict.checker.soft_sets import ONE, checked_norm, linear, units
 from restrict.checker.soft_terms import Evaluation, Range, parse
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.models import evaluate

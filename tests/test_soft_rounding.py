@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.bounds.rounding import Pass, U, as_executed
 from restrict.soft.importers import Options, import_weights
 from restrict.soft.models import evaluate

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.errors import NotEstablished
+from restrict.base.errors import NotEstablished
 from restrict.model.fileformat import loads
 from tests import mutations
 

@@ -9,16 +9,16 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
+from restrict.base.errors import ModelError, NotEstablished
 from restrict.certificate.cases import Leaf, Question
 from restrict.certificate.certificate import Certificate, certificate_of, load_certificate
-from restrict.errors import ModelError, NotEstablished
 from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance, Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions, forcing
-from restrict.restriction import Restriction
-from restrict.task import Task
 from tests import generator, mutations, naive
 
 

@@ -7,11 +7,11 @@ import pytest
 
 import restrict
 from restrict.abstract.run import AbstractRun
-from restrict.errors import ModelError, ResourceLimit
+from restrict.base.errors import ModelError, ResourceLimit
 from restrict.force.state import ForcingState
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 from tests.generator import random_program
 
 

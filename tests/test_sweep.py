@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import restrict
+from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.sweep import local
 from restrict.sweep.items import Item, Outcome, work
 from restrict.sweep.local import Lost, local_map

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import restrict
-from restrict.arguments import as_written, least_free
+from restrict.base.deadline import NEVER, Deadline, OutOfTime
+from restrict.base.errors import InternalError, UsageError
 from restrict.certificate.refutation import Refutation
 from restrict.corollary2.refute import _search
-from restrict.deadline import NEVER, Deadline, OutOfTime
-from restrict.errors import InternalError, UsageError
-from restrict.task import Task
+from restrict.model.arguments import as_written, least_free
+from restrict.model.task import Task
 
 MODEL = "contains-one"
 CALLS: tuple[Callable[[Any], object], ...] = (

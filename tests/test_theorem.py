@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
+from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.certificate.certificate import Certificate
 from restrict.cli.main import cli
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
@@ -21,11 +22,10 @@ from restrict.depth_reduction.lemma.stage3 import stage3
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential
 from restrict.depth_reduction.theorem1 import certify_all
-from restrict.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps, loads
+from restrict.model.task import Task
 from restrict.rows.lists import Lists
-from restrict.task import Task
 from scripts.make_instances import INSTANCES
 from tests import naive
 from tests.generator import random_length, random_program, shortest

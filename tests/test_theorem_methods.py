@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli.main import cli
 from restrict.depth_reduction import theorem1
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
@@ -21,10 +22,9 @@ from restrict.depth_reduction.lemma.by_lemma import by_lemma, remove_layer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.depth_reduction.ours.repair import freed, holds, repaired
 from restrict.depth_reduction.theorem1 import certify_all
-from restrict.errors import NotEstablished, UsageError
 from restrict.model.program import Head, Map, Model, Output
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from tests.marks import LONG_TO_COMPILE
 
 pytestmark = LONG_TO_COMPILE

@@ -19,9 +19,9 @@ from restrict.all_lengths.bimachine import Bimachine
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.patterns import Pattern
+from restrict.base.errors import Disagreement, InternalError
 from restrict.certificate.certificate import Certificate
 from restrict.cli.main import _run
-from restrict.errors import Disagreement, InternalError
 from restrict.languages.quasilinear import NEVER
 from restrict.model.fileformat import loads
 from restrict.trial import disagreement

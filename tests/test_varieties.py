@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli.main import cli
-from restrict.errors import NotEstablished, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.exchange import exported, to_hoa, to_smv
 from restrict.languages.monoid import star_free

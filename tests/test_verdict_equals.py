@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
+from restrict.base.errors import UsageError
 from restrict.checker.main import verify
 from restrict.cli.main import cli
-from restrict.errors import UsageError
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of
 from tests import verdict_cases

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.cli.main import cli
-from restrict.errors import ModelError, NotEstablished, UsageError
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import UsageError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.cli.main import cli
-from restrict.errors import UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language

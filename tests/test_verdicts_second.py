@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.errors import ModelError
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form as Whole
@@ -21,7 +22,6 @@ from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import LAYERS
 from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
-from restrict.errors import ModelError
 from restrict.kernels.second import beyond
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length

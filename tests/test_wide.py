@@ -13,14 +13,14 @@ import pytest
 
 import restrict
 from restrict.abstract import run as abstract
-from restrict.errors import NotEstablished
+from restrict.base.errors import NotEstablished
 from restrict.force import goal, image, search, state
 from restrict.force import growth as wide
 from restrict.force.boxes import BoxFinder
 from restrict.force.growth import LEFT_OUT
 from restrict.model.fileformat import loads
 from restrict.model.program import Map, Model
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 from tests import mutations, naive
 from tests.generator import random_length, random_program
 

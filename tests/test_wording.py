@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
+from restrict.base.errors import UsageError
+from restrict.base.wording import counted, doing, several
 from restrict.cli.main import cli
-from restrict.errors import UsageError
-from restrict.wording import counted, doing, several
 
 SINGULAR = re.compile(
     r"(?<![\d.,-])1 (?:\w+ )?(?:positions|inputs|symbols|nodes|heads|layers|maps|rows|states|words)\b"

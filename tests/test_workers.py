@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 import restrict
-from restrict import blocks
 from restrict.abstract import run as abstract
+from restrict.base import blocks
+from restrict.base.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from restrict.model.shipped import Shipped
 from restrict.rows import lists

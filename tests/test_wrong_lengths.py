@@ -25,12 +25,12 @@ from restrict.all_lengths.wrong import (
     shortest_lengths,
     wrong_about_automaton,
 )
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import Rule, System
 from restrict.checker.lengths import Walked, check_lengths, errors_of
 from restrict.checker.refutation import Language as Checked
 from restrict.cli.main import _run
-from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 

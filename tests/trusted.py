@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from restrict.base.errors import RestrictError
 from restrict.checker import (
     account,
     all_lengths,
@@ -52,7 +53,6 @@ from restrict.elaboration.make import Elaboration
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.tokens import Tokens
 from restrict.elaboration.writer import Writer
-from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 
 FOLDER = Path(str(main.__file__)).parent

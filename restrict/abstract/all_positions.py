@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64, MAX64, MIN64
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64, MAX64, MIN64
+from restrict.base.errors import ResourceLimit
 from restrict.kernels import run_everywhere as kernel
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
+from restrict.model.restriction import Restriction
 from restrict.model.rules import Callback, evaluate, expression
-from restrict.restriction import Restriction
 
 MAX_DOMAIN = 62
 MAX_BOX = 4096

@@ -13,11 +13,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.blocks import cuts, each, width
+from restrict.base.arrays import I64
+from restrict.base.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
+from restrict.model.restriction import Restriction
 from restrict.model.shipped import Shipped
-from restrict.restriction import Restriction
 from restrict.rows.rule4 import shown
 from restrict.rows.values import CONSTANT, Values, unrestricted
 from restrict.rows.winners import winners
@@ -328,7 +328,7 @@ def examined_block(earlier: Earlier, positions: Sequence[int]) -> list[Fact]:
 
 
 def _spread(run: AbstractRun, head: Head, positions: Sequence[int]) -> None:
-    """Examine the nodes of a head in blocks (:mod:`restrict.blocks`)."""
+    """Examine the nodes of a head in blocks (:mod:`restrict.base.blocks`)."""
     ship = Shipped(run.instance)
     earlier = Earlier(ship, run.restriction, run.facts, head.name)
     parts = [positions[cut] for cut in cuts(len(positions))]

@@ -14,10 +14,10 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Record, build
 from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
-from restrict.arguments import the_model
-from restrict.errors import UsageError
-from restrict.htmltable import facts_table, grid_table
+from restrict.base.errors import UsageError
+from restrict.base.htmltable import facts_table, grid_table
 from restrict.languages.dfa import Dfa
+from restrict.model.arguments import the_model
 from restrict.model.program import Model
 from restrict.trial.run import Trial
 

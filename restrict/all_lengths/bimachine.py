@@ -22,9 +22,9 @@ from typing import TypeVar
 import numpy as np
 
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.checker.all_lengths import class_counters
-from restrict.errors import NotEstablished, ResourceLimit
 from restrict.kernels import refinement, triples
 from restrict.kernels.bimachine import Facing, Parts, canonical
 from restrict.kernels.triples import Side, Triples

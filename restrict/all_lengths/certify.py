@@ -8,7 +8,7 @@ from restrict.all_lengths.evidence import Evidence, Proved, proved
 from restrict.all_lengths.forcing import Costs, costs
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.patterns import Pattern
-from restrict.errors import NotEstablished, ResourceLimit
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.model.program import Model
 
 

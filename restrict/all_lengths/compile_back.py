@@ -15,7 +15,7 @@ from restrict.all_lengths.cascade import Cascade, Level, decompose
 from restrict.all_lengths.evidence import Proved
 from restrict.all_lengths.tried import agree_with
 from restrict.all_lengths.verify import verify
-from restrict.errors import NotEstablished, ResourceLimit
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from restrict.all_lengths.verify import language_of_model
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
 from restrict.model.source import is_there, load

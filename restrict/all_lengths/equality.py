@@ -26,7 +26,7 @@ from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_difference, try_equal
 from restrict.all_lengths.walk import breadth_first
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
 

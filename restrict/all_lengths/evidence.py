@@ -9,8 +9,8 @@ from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.checker import main
-from restrict.errors import NotEstablished, ResourceLimit
 from restrict.model.program import Model
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, cheapest_walk, least_costs
 
 MAX_SETS = 20_000

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import quote
 from restrict.checker.account import Meter, Place
 from restrict.checker.positions import POINTS, Analysis, At, Form
 from restrict.checker.rules import Tree
-from restrict.errors import quote
 from restrict.model.expr import Expr, name
 from restrict.model.expr_parser import SIGNS
 from restrict.model.rules import evaluate

@@ -11,9 +11,9 @@ from restrict.all_lengths.bimachine import merged
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.stages import Built
 from restrict.all_lengths.walk import breadth_first, letters_to
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
+from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa, minimal
-from restrict.wording import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 
 TOKEN, BEFORE, AFTER, WHEN = "token", "@p", "@s", "@when"
 UNDEFINED = ""

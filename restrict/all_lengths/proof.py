@@ -16,11 +16,11 @@ import numpy as np
 from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, OrderOnly
 from restrict.all_lengths.stages import Built, Stage
-from restrict.arrays import I32, I64
-from restrict.errors import NotEstablished, ResourceLimit
+from restrict.base.arrays import I32, I64
+from restrict.base.errors import NotEstablished, ResourceLimit
+from restrict.base.strictjson import one_line_lists
 from restrict.model.lengths import SEARCHED, least_length, why_not
 from restrict.model.program import Model
-from restrict.strictjson import one_line_lists
 
 FORMAT = "restrict-automaton/1"
 MOST_BYTES = 64 << 20

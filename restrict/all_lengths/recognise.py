@@ -33,10 +33,10 @@ from restrict.all_lengths.forms import (
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.all_lengths.within import within
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.checker.positions import Form, number
 from restrict.checker.program import BEYOND, by_position
-from restrict.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.program import Head, Map, Model, Size, references, rule_of
 from restrict.model.rules import Callback, Dot, Formula, Rule, Table, evaluate, expression

@@ -17,7 +17,7 @@ import numpy as np
 from restrict.all_lengths import bimachine
 from restrict.all_lengths.bimachine import Bimachine, Classes, Entries, Limits, too_large
 from restrict.all_lengths.program import UNDEFINED, WHEN, Look, OrderOnly, Step, needed, reads
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 from restrict.checker.window import FUTURE, PAST
 from restrict.kernels.bimachine import (
     Meeting,

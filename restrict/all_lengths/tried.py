@@ -17,7 +17,7 @@ from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.stages import Built
 from restrict.all_lengths.walk import breadth_first, letters_to
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER
 from restrict.languages.search import of_restrictions
 from restrict.model.program import Model

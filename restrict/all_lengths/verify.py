@@ -10,11 +10,11 @@ from restrict.all_lengths.compare import difference, spelled
 from restrict.all_lengths.equality import equal
 from restrict.all_lengths.evidence import Counterexample, Proved, proved
 from restrict.all_lengths.tried import try_difference, try_language, try_member
-from restrict.arguments import the_model
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.languages import source
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
+from restrict.model.arguments import the_model
 from restrict.model.program import Model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 
 T = TypeVar("T")
 Steps = dict[T, tuple[T, int] | None]

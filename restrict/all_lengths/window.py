@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.all_lengths.program import Look, Step
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 from restrict.checker.window import FUTURE, PAST, parts
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from restrict.all_lengths.forms import Declined, show, tree_of
-from restrict.arrays import MIN64
+from restrict.base.arrays import MIN64
+from restrict.base.errors import ModelError, quote
 from restrict.checker.positions import MOST
-from restrict.errors import ModelError, quote
 from restrict.model.expr import Expr
 from restrict.model.expr_parser import COMPARED
 from restrict.model.interval import interval

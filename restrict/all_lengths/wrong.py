@@ -26,11 +26,11 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_language, try_wrong_word
 from restrict.all_lengths.verify import named, verify
 from restrict.all_lengths.witness import wrong_word
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.checker import refutation
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import System
 from restrict.checker.lengths import Walked, Wrong, errors_of
-from restrict.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from restrict.abstract.run import Cone
-from restrict.restriction import check_expansion, expanded, read_spans, runs
-from restrict.strictjson import Node
+from restrict.base.strictjson import Node
+from restrict.model.restriction import check_expansion, expanded, read_spans, runs
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, Found, abstract_run, all_but_wide, positions_of
-from restrict.arguments import the_instance
+from restrict.base.errors import ModelError, ResourceLimit
+from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.cases import Case, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.account import Task as Trial
 from restrict.checker.formats import Model as Reading
 from restrict.checker.main import DEFAULT_LIMIT
-from restrict.errors import ModelError, ResourceLimit
+from restrict.model.arguments import the_instance
 from restrict.model.program import Instance
-from restrict.restriction import Restriction, check_expansion, expanded, runs
-from restrict.strictjson import Node, Record, one_line_lists
-from restrict.task import MAX_VALUES, Target, Task, position_of
+from restrict.model.restriction import Restriction, check_expansion, expanded, runs
+from restrict.model.task import MAX_VALUES, Target, Task, position_of
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Certificate(Record):
 
     @classmethod
     def from_json(cls, root: Node) -> Certificate:
-        """A certificate from its JSON form; see :class:`restrict.strictjson.Record`."""
+        """A certificate from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         outline = read_outline(root)
         place = "" if root.place == "top level" else f"{root.place}."
         check_expansion(outline.positions, f"{place}certificate")

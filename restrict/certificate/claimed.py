@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from restrict.base.strictjson import Node, read_document
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
 from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import Refutation
-from restrict.strictjson import Node, read_document
 
 Claimed = Certificate | Refutation | LowerBound
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 
 Box = Mapping[int, int]
 """Positions with their allowed symbols as bits."""

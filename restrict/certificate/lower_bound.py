@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote as percent
 
+from restrict.base.errors import quote
+from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.outline import NAMED
 from restrict.checker.lower_bound import BOUND
 from restrict.checker.read import integer, strings
-from restrict.errors import quote
 from restrict.model.program import Model, Output
-from restrict.restriction import read_runs, read_spans, runs
-from restrict.strictjson import Node, Record, one_line_lists
-from restrict.task import Target
+from restrict.model.restriction import read_runs, read_spans, runs
+from restrict.model.task import Target
 
 FORMAT = "restrict-lower-bound/1"
 Symbols = Mapping[int, tuple[str, ...]]
@@ -106,7 +106,7 @@ class LowerBound(Record):
 
     @classmethod
     def from_json(cls, root: Node) -> LowerBound:
-        """A lower bound from its JSON form; see :class:`restrict.strictjson.Record`."""
+        """A lower bound from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         fields, nodes = root.read(BOUND | {"format": (FORMAT,), "model": NAMED}), dict(root.members())
         n, target, claim = fields["n"], fields["target"], dict(nodes["claim"].members())
         if target != "last":

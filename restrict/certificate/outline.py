@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
+from restrict.base.strictjson import Node
 from restrict.checker.account import Place
 from restrict.checker.formats import CERTIFICATE, CLAIM, CLAIM_ALL
 from restrict.checker.read import digest, integer, integers, string
-from restrict.restriction import Span, read_spans, read_symbol_spans
-from restrict.strictjson import Node
-from restrict.task import Target
+from restrict.model.restriction import Span, read_spans, read_symbol_spans
+from restrict.model.task import Target
 
 FORMAT = "restrict-certificate/1"
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from restrict.base.htmltable import shortened
+from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.certificate import Certificate
-from restrict.htmltable import shortened
-from restrict.restriction import Restriction
-from restrict.strictjson import Node, Record, one_line_lists
+from restrict.model.restriction import Restriction
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
@@ -131,7 +131,7 @@ class Refutation(Record):
 
     @classmethod
     def from_json(cls, root: Node) -> Refutation:
-        """A refutation from its JSON form; see :class:`restrict.strictjson.Record`."""
+        """A refutation from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         keys = ("certificate", "language", "member", "nonmember")
         fields = root.document(FORMAT, keys, ("errors", "provenance"))
         certificate = Certificate.from_json(fields["certificate"])

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
@@ -46,8 +46,8 @@ def automaton(
     words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
     """
     from restrict.all_lengths.automaton import automaton as run
-    from restrict.errors import UsageError
-    from restrict.files import write_bytes
+    from restrict.base.errors import UsageError
+    from restrict.base.files import write_bytes
     from restrict.languages.exchange import exported, to_json
     from restrict.model.source import load
     from restrict.report.automaton_drawing import DRAWN, draw_dfa
@@ -110,7 +110,7 @@ def facts(found: Automaton) -> dict[str, Any]:
 
 
 def _tried(question: Any) -> Any:
-    from restrict.errors import ResourceLimit
+    from restrict.base.errors import ResourceLimit
 
     try:
         return question()

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.base.wording import columns
 from restrict.cli import common
 from restrict.cli.printer import Told, put
-from restrict.wording import columns
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -49,7 +49,7 @@ def bounds(
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
     """Every inequality, after a check that all of them hold."""
-    from restrict.errors import InternalError
+    from restrict.base.errors import InternalError
 
     checked = found.verify()
     bad = next((item for item in checked if not item.holds), None)

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from restrict.base.wording import counted
 from restrict.cli.checking import KERNEL, checked_line, document_of
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate

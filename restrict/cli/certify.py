@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import UsageError
+from restrict.base.wording import install
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.checking import checked_by, trusted_line
@@ -17,8 +19,6 @@ from restrict.cli.common import check_writable, leave_interrupted, progress_on, 
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
 from restrict.cli.printer import Told, put
-from restrict.errors import UsageError
-from restrict.wording import install
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -167,7 +167,7 @@ def certify(model: str, all_lengths: bool, states: int, label: str | None, cost:
     proof. With --cost as well: instead of a pattern, the exact fewest positions that must be fixed, at every length,
     with a proof; then -n N also gives a restriction with the fewest at that length.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
     from restrict.model.source import load
 
     if (label is not None or cost) and not all_lengths:
@@ -205,9 +205,9 @@ def _crew(wish: Wish) -> AbstractContextManager[None]:
 
 def _one_position(program: Model, wish: Wish) -> None:
     """Search, write, print."""
+    from restrict.base.deadline import Deadline
     from restrict.certification import certify as run
-    from restrict.deadline import Deadline
-    from restrict.restriction import Restriction
+    from restrict.model.restriction import Restriction
 
     given = Restriction.parse(program.at(wish.n), wish.rho) if wish.rho is not None else None
     optimum, bounds = None, None

@@ -30,9 +30,9 @@ def check(
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
     """
+    from restrict.base.errors import RestrictError
     from restrict.checker.main import say
     from restrict.elaboration.check import FAST_LIMIT
-    from restrict.errors import RestrictError
 
     common.no_model(certificate, f"write `restrict check {certificate} {model}`")
     limit = FAST_LIMIT if fast and limit is None else limit
@@ -51,11 +51,11 @@ def check(
 
 def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, verified: bool) -> None:
     """Elaborate in memory, hand the proof over, and print the line; standard error says which checker spoke."""
+    from restrict.base.errors import RestrictError
+    from restrict.base.files import read_bytes
     from restrict.checker.main import say
     from restrict.elaboration import verified as rocq
     from restrict.elaboration.make import Elaboration
-    from restrict.errors import RestrictError
-    from restrict.files import read_bytes
     from restrict.model.source import load
 
     try:
@@ -79,13 +79,13 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
 
 def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> str:
     """The line about a model that may be built in; files are read as the checker reads them."""
+    from restrict.base.files import is_regular
+    from restrict.base.strictjson import translated
     from restrict.checker.account import Place
     from restrict.checker.main import named
     from restrict.checker.read import JSON_BYTES, read_file
     from restrict.elaboration.check import trusted_check
-    from restrict.files import is_regular
     from restrict.model.source import generated, is_there
-    from restrict.strictjson import translated
 
     built_in = None if is_there(model) else generated(model)
     names = [

@@ -47,9 +47,9 @@ def checked_by(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def trusted_line(program: Model, found: Claimed, checker: str = KERNEL) -> str | None:
     """The checker's line; ``None`` where the check takes too many steps or cannot be made."""
+    from restrict.base.errors import ResourceLimit
     from restrict.certificate.refutation import Refutation
     from restrict.elaboration.check import check
-    from restrict.errors import ResourceLimit
 
     if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
         return None

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.deadline import Progress
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
-from restrict.deadline import Progress
 from restrict.kernels.notice import on_first_compilation
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def no_model(path: Path, advice: str) -> None:
 
     ``path``: where a file with a result is expected.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
     from restrict.model.source import GENERATORS
 
     if str(path).partition(":")[0] in GENERATORS and not path.exists():
@@ -121,8 +121,8 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number."""
-        from restrict.arguments import seconds
-        from restrict.errors import UsageError
+        from restrict.base.errors import UsageError
+        from restrict.model.arguments import seconds
 
         try:
             return seconds(value)
@@ -137,8 +137,8 @@ class Share(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
         """The fraction."""
-        from restrict.arguments import the_share
-        from restrict.errors import UsageError
+        from restrict.base.errors import UsageError
+        from restrict.model.arguments import the_share
 
         try:
             return the_share("the fraction", value)
@@ -190,7 +190,7 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
 
 def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """A file that can be written, and that no other option of the command line names."""
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     if check_writable(path) is not None:
         named = context.meta.setdefault("restrict.outputs", {})
@@ -239,8 +239,8 @@ def parts_of(line: str) -> dict[str, int | str]:
 
 def check_writable(path: Path | None) -> Path | None:
     """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it."""
-    from restrict.errors import UsageError
-    from restrict.files import will_write
+    from restrict.base.errors import UsageError
+    from restrict.base.files import will_write
 
     if path is None:
         return None
@@ -261,7 +261,7 @@ def check_writable(path: Path | None) -> Path | None:
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
     """Make a folder for results; if the work fails, remove it again."""
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     made: list[Path] = []
     try:

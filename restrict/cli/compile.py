@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back
 from restrict.cli.compile_soft import SoftOptions, compile_to_soft
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -112,8 +112,8 @@ def _to_program(
     as_json: bool,
 ) -> None:
     """A formula to a hard-attention program."""
-    from restrict.errors import NotEstablished, UsageError
-    from restrict.files import write_bytes
+    from restrict.base.errors import NotEstablished, UsageError
+    from restrict.base.files import write_bytes
     from restrict.logic import compile_formula, parse
     from restrict.logic.verify import counterexample
 
@@ -152,14 +152,14 @@ def _to_program(
 
 
 def _without_soft(how: str, decoder: bool, n: int | None) -> None:
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     if decoder or n is not None or how != "temperature":
         raise UsageError("--how, --decoder and -n belong to --to soft")
 
 
 def _symbols(text: str) -> list[str]:
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     parts = text.split() if any(c.isspace() for c in text.strip()) else text.strip().split(",")
     if any(not part for part in parts):
@@ -171,7 +171,7 @@ def _symbols(text: str) -> list[str]:
 
 
 def _text(formula: str) -> str:
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     if formula != "-":
         return formula

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.checking import checked_line
 from restrict.cli.printer import Told, json_line, put
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Progress
@@ -45,7 +45,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
     For two models that agree there are two proofs, both about the same automaton; the second goes to
     ``NAME.other.json``.
     """
-    from restrict.files import write_bytes
+    from restrict.base.files import write_bytes
 
     other = getattr(found, "other", None)
     if other is not None:
@@ -72,7 +72,7 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
 
 def refuse_others(allowed: tuple[str, ...]) -> None:
     """Refuse options that mean nothing with --all-lengths."""
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     context = click.get_current_context()
     for option in context.command.params:
@@ -127,7 +127,7 @@ def refute_everywhere(
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of
-    from restrict.errors import NotEstablished, ResourceLimit
+    from restrict.base.errors import NotEstablished, ResourceLimit
 
     common.check_writable(output)
     language = named(spec)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli.certificate_words import certificate_document, report
 from restrict.cli.checking import trusted_line
 from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.printer import json_line
 from restrict.cli.terminal import echo
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.depth_reduction.c_transformer.layers import LayerTrace

@@ -59,7 +59,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
-    from restrict.errors import NotEstablished
+    from restrict.base.errors import NotEstablished
     from restrict.model.source import load
     from restrict.optimum.explain import explain as run
 
@@ -91,7 +91,7 @@ def explain(
 
 
 def _weight(text: str) -> tuple[int, int]:
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     position, _, cost = text.partition("=")
     if not (position.isdigit() and cost.isdigit() and text.isascii() and len(text) <= 20):

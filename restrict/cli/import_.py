@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.importers import Imported
@@ -66,7 +66,7 @@ def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options
 
     FILE is read, never run. A head that averages, counts or uses softmax is refused; the message names it.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.languages.facts import Facts, Unknown
@@ -61,7 +61,7 @@ def language(
     where a language is not in a class that the table expects, or is in one that it excludes.
     """
     from restrict.all_lengths.verify import named
-    from restrict.errors import ResourceLimit, UsageError
+    from restrict.base.errors import ResourceLimit, UsageError
     from restrict.languages import source
     from restrict.languages.facts import Unknown, facts
     from restrict.languages.pre import read_pre

@@ -33,7 +33,7 @@ def classes_document(found: Varieties | None) -> dict[str, Any] | None:
 
 def of_language(language: Language) -> Varieties:
     """The classes of a regular language."""
-    from restrict.errors import ResourceLimit, UsageError
+    from restrict.base.errors import ResourceLimit, UsageError
     from restrict.languages.monoid import star_free
     from restrict.languages.regular import Regular
     from restrict.languages.varieties import varieties
@@ -48,8 +48,8 @@ def of_language(language: Language) -> Varieties:
 
 def without_length(language: Language, export: Path | None, as_json: bool) -> None:
     """The classes, and the automaton to a file."""
-    from restrict.errors import UsageError
-    from restrict.files import write_bytes
+    from restrict.base.errors import UsageError
+    from restrict.base.files import write_bytes
     from restrict.languages.exchange import exported
     from restrict.languages.regular import Regular
 
@@ -66,7 +66,7 @@ def without_length(language: Language, export: Path | None, as_json: bool) -> No
 
 def compare_table(path: Path, as_json: bool) -> None:
     """The languages of a CSV file with what it expects of them; NotEstablished where one is otherwise."""
-    from restrict.errors import NotEstablished
+    from restrict.base.errors import NotEstablished
 
     rows = [(spec, of_language(language), expected) for spec, language, expected in _rows(path)]
     lines, wrong = [], []
@@ -85,8 +85,8 @@ def compare_table(path: Path, as_json: bool) -> None:
 def _rows(path: Path) -> list[tuple[str, Language, dict[str, bool | None]]]:
     """The rows of a table: a language and what is expected of it."""
     from restrict.all_lengths.verify import named
-    from restrict.errors import RestrictError, UsageError
-    from restrict.files import read_bytes
+    from restrict.base.errors import RestrictError, UsageError
+    from restrict.base.files import read_bytes
     from restrict.languages.varieties import CLASSES
 
     try:

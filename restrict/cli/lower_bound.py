@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from restrict.base.wording import doing
 from restrict.cli import common
 from restrict.cli.checking import checked_by, checked_line, document_of, trusted_line
 from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.printer import Told, put
-from restrict.wording import doing
 
 
 @click.command("lower-bound")
@@ -47,7 +47,7 @@ def lower_bound(
 
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
     """
-    from restrict.errors import NotEstablished
+    from restrict.base.errors import NotEstablished
     from restrict.model.source import load
     from restrict.optimum.lower_bound import lower_bound as run
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim

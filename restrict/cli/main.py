@@ -12,6 +12,9 @@ from typing import NoReturn
 import click
 from click.shell_completion import shell_complete
 
+from restrict.base.deadline import OutOfTime
+from restrict.base.errors import RestrictError
+from restrict.base.files import one_command
 from restrict.cli.automaton import automaton
 from restrict.cli.bounds import bounds
 from restrict.cli.certify import certify
@@ -36,9 +39,6 @@ from restrict.cli.sweep import sweep
 from restrict.cli.tighten import tighten
 from restrict.cli.verify import verify
 from restrict.cli.warm_up import warm_up
-from restrict.deadline import OutOfTime
-from restrict.errors import RestrictError
-from restrict.files import one_command
 from restrict.version import __version__
 
 COMMANDS = (

@@ -55,9 +55,9 @@ def refute(
     is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, with a proof, and a shortest word;
     with -n N also a word of that length.
     """
+    from restrict.base.errors import NotEstablished
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute as run
-    from restrict.errors import NotEstablished
     from restrict.model.source import load
 
     if all_lengths:

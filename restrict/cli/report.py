@@ -34,7 +34,7 @@ def report(
     page shows the claim, inputs, layers and attention before and after; point at a node for its values, dependencies
     and candidates.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
     from restrict.report.drawing import check_ending, save
     from restrict.report.page import need_jinja
     from restrict.report.source import page_of

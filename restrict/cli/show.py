@@ -12,8 +12,8 @@ from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
+    from restrict.base.strictjson import Node
     from restrict.model.program import Model
-    from restrict.strictjson import Node
 
 EXAMINED = 1_000_000
 """A certificate with more positions and nodes than this is drawn without examining its nodes again."""
@@ -29,10 +29,10 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     Other files that `restrict report` knows (automata, proofs for all lengths, soft certificates, influence tables)
     are printed as facts and tables.
     """
-    from restrict.files import naming, read_bytes
+    from restrict.base.files import naming, read_bytes
+    from restrict.base.strictjson import Node, parse
     from restrict.model.source import load
     from restrict.report.source import DRAWN, document_page, table_page
-    from restrict.strictjson import Node, parse
 
     common.no_model(certificate, f"`restrict certify {certificate} -n N -o FILE` makes one")
     content = read_bytes(certificate)
@@ -77,7 +77,7 @@ def _drawing(root: Node, kind: object, program: Model | None) -> str:
 
 def _belongs(digest: str | None, what: str, program: Model | None) -> None:
     """Refuse a proof that is for another model."""
-    from restrict.errors import ModelError
+    from restrict.base.errors import ModelError
 
     if program is not None and program.digest != digest:
         raise ModelError(f"model.sha256: the {what} is for another model than {program.source or program.name}")

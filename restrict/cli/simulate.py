@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from fractions import Fraction

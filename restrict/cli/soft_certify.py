@@ -65,7 +65,7 @@ def certify_command(
     What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
     certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     fixed = None if fix is None else fixed_of(fix)
     if epsilon is None:
@@ -97,7 +97,7 @@ def _forced(
     check: bool, output: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """A forced decision of a checkpoint."""
-    from restrict.errors import UsageError, quote
+    from restrict.base.errors import UsageError, quote
     from restrict.soft.importers.opened import is_checkpoint
     from restrict.soft.restriction.forced import force_decision, labels_of
     from restrict.soft.trained.graph import dfa_of
@@ -133,7 +133,7 @@ def leave(verified: str | None, output: Path | None) -> None:
 
 def fixed_of(text: str) -> dict[int, str]:
     """The tokens of ``3:1,7:0``."""
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     found: dict[int, str] = {}
     for part in text.split(",") if text.strip() else []:

@@ -18,9 +18,9 @@ from restrict.cli.soft_common import MODEL
 def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
+    from restrict.base.files import read_bytes
     from restrict.checker.main import main
     from restrict.elaboration.check import trusted_check
-    from restrict.files import read_bytes
     from restrict.soft.models.format import dumps
     from restrict.soft.models.source import is_there, load
 

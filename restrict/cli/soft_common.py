@@ -20,7 +20,7 @@ FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
 
 def lengths_of(text: str) -> list[int]:
     """The lengths of a comma-separated list."""
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
 
     parts = text.split(",")
     if not all(p.strip().isascii() and p.strip().isdigit() and len(p.strip()) <= 8 and int(p) >= 1 for p in parts):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.base.wording import columns
 from restrict.cli.common import JSON, Text, Whole
 from restrict.cli.printer import Told, number, put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
-from restrict.wording import columns
 
 if TYPE_CHECKING:
     from restrict.soft.influence.cross_entropy import CrossEntropy

@@ -65,7 +65,7 @@ def import_command(
 
 def options_of(given: dict[str, Any]) -> Options:
     """What the options of the command say."""
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
     from restrict.soft.importers import Options
 
     pairs = [part.partition("=") for part in (given.pop("names") or "").split(",") if part]

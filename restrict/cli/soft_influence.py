@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.wording import columns
 from restrict.cli.common import JSON, Text, Whole, progress_on
 from restrict.cli.printer import Told, number, put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
 from restrict.cli.terminal import complete_language
-from restrict.wording import columns
 
 if TYPE_CHECKING:
     from restrict.soft.influence.influence import Influence
@@ -42,7 +42,7 @@ def influence_command(
 
     With --pairs, for one layer: how far it can move what attention adds at the output, certified and attained.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
     from restrict.soft.importers.opened import opened
     from restrict.soft.influence.influence import fit_decay, influence, influence_matrix
 

@@ -116,7 +116,7 @@ def claimed(
     Raises:
         UsageError: a language and a program at once.
     """
-    from restrict.errors import UsageError
+    from restrict.base.errors import UsageError
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, task_language
 
     words = None if inputs is None else dfa_of(named(inputs), loaded)
@@ -145,8 +145,8 @@ def confirmed(found: Verdict, output: Path | None) -> tuple[Verdict, str | None]
 
     The search decides with floats. Where a margin is too small for the checker's integers, what comes before stays.
     """
+    from restrict.base.errors import NotEstablished
     from restrict.elaboration.check import trusted_check
-    from restrict.errors import NotEstablished
 
     while found.proves:
         try:

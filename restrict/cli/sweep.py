@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import UsageError
+from restrict.base.wording import counted, install
 from restrict.cli import common
 from restrict.cli.common import check_writable, say
 from restrict.cli.printer import Told, json_line, put
-from restrict.errors import UsageError
-from restrict.wording import counted, install
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine

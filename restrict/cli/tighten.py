@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import Told, put
-from restrict.wording import counted
 
 
 @click.command()

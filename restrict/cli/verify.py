@@ -44,7 +44,7 @@ def verify(
     """
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import verify as run
-    from restrict.errors import NotEstablished, UsageError
+    from restrict.base.errors import NotEstablished, UsageError
     from restrict.model.source import load
 
     if (spec is None) == (equals is None):

@@ -16,21 +16,21 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
-from restrict.deadline import NEVER, Deadline, OutOfTime
 from restrict.force.cases import confirm
 from restrict.force.minimise import shrink
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.restriction import Restriction
 from restrict.sat.hitting_sets import unmissed
-from restrict.task import Task
 
 TRIES = 200
 """The most restrictions that the abstract run is asked to confirm."""

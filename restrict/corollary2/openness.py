@@ -17,12 +17,12 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.force.state import ForcingState
 from restrict.languages.protocol import Language, Word, word_positions
 from restrict.languages.regular import Regular
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 POOL = 40
 """Words kept of either kind."""

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arguments import the_integer
+from restrict.base.deadline import OutOfTime, Progress
+from restrict.base.errors import InternalError, NotEstablished, ResourceLimit, UsageError
+from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate, certified
 from restrict.certificate.refutation import Errors, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
 from restrict.corollary2.verdict import Immune, NoRefutation
-from restrict.deadline import OutOfTime, Progress
-from restrict.errors import InternalError, NotEstablished, ResourceLimit, UsageError
 from restrict.force.cases import forced
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import few_nodes, relax, releases
@@ -37,15 +37,15 @@ from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
 from restrict.languages.regular import Regular
+from restrict.model.arguments import the_integer
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Head, Instance, Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import Target, Task
 from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions
-from restrict.restriction import Restriction
-from restrict.task import Target, Task
 from restrict.trial.certificate import try_certificate
 from restrict.trial.disagreement import disagree
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     from restrict.corollary2.exact import Unfinished

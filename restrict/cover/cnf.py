@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.cover.problem import CoverProblem
-from restrict.errors import UsageError
 
 
 def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[list[list[int]], I64]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.arrays import I64, offsets
+from restrict.base.arrays import I64, offsets
 from restrict.kernels import cover_core as kernels
 from restrict.kernels.cover_state import Cubes, Literals
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.cover.core import Core
 from restrict.cover.greedy import greedy_symbols
 from restrict.cover.problem import CoverProblem

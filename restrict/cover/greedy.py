@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import NotEstablished
 from restrict.cover.cnf import encode
 from restrict.cover.lower_bound import LowerBound, packing_value
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
-from restrict.errors import NotEstablished
 from restrict.sat.drat_check import ProofError, check_refutation
 
 

@@ -6,7 +6,7 @@ import time as clock
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.cover.decimate import ROUNDS, decimated_symbols
 from restrict.cover.greedy import greedy_symbols
 from restrict.cover.problem import CoverProblem

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arrays import F64, I64
+from restrict.base.arrays import F64, I64
+from restrict.base.errors import UsageError
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
-from restrict.errors import UsageError
 from restrict.kernels import cover_bounds as kernels
 from restrict.kernels.cover_bounds import OUTWARD
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
-from restrict.errors import UsageError
 from restrict.kernels import cover_bounds as kernels
 
 SCALE = 1 << 20

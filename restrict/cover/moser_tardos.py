@@ -13,12 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.errors import UsageError
 from restrict.kernels import cover_state as kernels
 from restrict.kernels.cover_cubes import resample as resample_pairs
 

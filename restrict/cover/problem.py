@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from restrict.arrays import I64, offsets
+from restrict.base.arrays import I64, offsets
+from restrict.base.errors import UsageError
 from restrict.cover.core import Core, core_of
-from restrict.errors import UsageError
 
 Cube = Iterable[tuple[int, int]]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.cover.cnf import assignment_of, encode
 from restrict.cover.infeasible import InfeasibilityProof, impossible, refutes
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.errors import NotEstablished, ResourceLimit
 from restrict.sat.limit import alarm
 
 SOLVER = "glucose4"

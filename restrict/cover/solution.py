@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import NotEstablished
 from restrict.cover.problem import CoverProblem
-from restrict.errors import NotEstablished
 
 Status = Literal["captured", "partial", "impossible"]
 Statistics = dict[str, int | float]

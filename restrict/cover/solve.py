@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from restrict.base.deadline import Deadline
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.cover.decimate import ROUNDS, decimate
 from restrict.cover.greedy import greedy
 from restrict.cover.infeasible import InfeasibilityProof, impossible
@@ -12,8 +14,6 @@ from restrict.cover.moser_tardos import resample
 from restrict.cover.problem import CoverProblem
 from restrict.cover.sat import sat
 from restrict.cover.solution import CoverSolution
-from restrict.deadline import Deadline
-from restrict.errors import ResourceLimit, UsageError
 
 SOLVERS = ("auto", "greedy", "decimate", "local", "resample", "sat", "maxsat")
 SMALL = 600

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.cover.core import Core
 from restrict.kernels import cover_cubes, cover_literals
 from restrict.kernels import cover_state as kernels

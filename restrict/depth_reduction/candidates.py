@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from restrict.arguments import least_free
-from restrict.blocks import each
-from restrict.deadline import Deadline
+from restrict.base.blocks import each
+from restrict.base.deadline import Deadline
+from restrict.base.errors import NotEstablished, RestrictError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.errors import NotEstablished, RestrictError
+from restrict.model.arguments import least_free
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
-from restrict.task import Task
+from restrict.model.task import Task
 
 MEASURE_AT = 1200
 """Candidates are measured at this length, where n is longer."""

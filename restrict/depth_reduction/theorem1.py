@@ -22,10 +22,10 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from restrict.abstract.all_positions import supported
-from restrict.arguments import SEEDS, least_free, the_integer, the_share
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.deadline import Progress
+from restrict.base.errors import NotEstablished, UsageError, quote
 from restrict.certificate.certificate import Certificate, Claim
-from restrict.deadline import Progress
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import LayerTrace, collapsed, layer_traces
 from restrict.depth_reduction.lemma.by_lemma import Lemma, by_lemma
@@ -33,10 +33,10 @@ from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
-from restrict.errors import NotEstablished, UsageError, quote
+from restrict.model.arguments import SEEDS, least_free, the_integer, the_share
 from restrict.model.program import Model
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from restrict.trial.certificate import try_certificate
 
 Method = Literal["auto", "lemma", "exchange", "repeating"]

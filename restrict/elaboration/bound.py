@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from restrict.base.errors import NotEstablished
 from restrict.certificate.hitting_tree import named
 from restrict.checker.account import Meter, unproved
 from restrict.checker.lower import label_table
@@ -21,7 +22,6 @@ from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, Statement
 from restrict.elaboration.tokens import Cell, Tokens
 from restrict.elaboration.writer import LABEL, Writer
-from restrict.errors import NotEstablished
 from restrict.model.program import Instance
 
 

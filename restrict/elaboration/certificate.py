@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
+from restrict.base.errors import ResourceLimit
 from restrict.checker.account import Meter, unproved
 from restrict.checker.formats import Certificate
 from restrict.checker.lower import label_table
@@ -18,7 +19,6 @@ from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, NODE, Statement, joined
 from restrict.elaboration.tokens import Tokens
 from restrict.elaboration.writer import LABEL, Writer
-from restrict.errors import ResourceLimit
 from restrict.model.program import Instance
 
 

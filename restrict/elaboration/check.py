@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from restrict.arguments import the_model
+from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.strictjson import translated
 from restrict.certificate.claimed import Claimed
 from restrict.certificate.refutation import Refutation
 from restrict.checker.main import CERTIFICATE, DEFAULT_LIMIT, PROOFS, uncollected, verify
@@ -17,9 +18,8 @@ from restrict.checker.one_length import Prover
 from restrict.elaboration.compiled import check_compiled
 from restrict.elaboration.make import Elaboration, instance_of, proof_of
 from restrict.elaboration.tabulated import tabulated
-from restrict.errors import ModelError, UsageError, quote
+from restrict.model.arguments import the_model
 from restrict.model.program import Model
-from restrict.strictjson import translated
 
 FAST_LIMIT = 10**12
 """Steps of ``fast``: no limit that matters."""

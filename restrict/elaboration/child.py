@@ -22,8 +22,8 @@ def main(arguments: list[str]) -> int:
     Returns:
         The exit code.
     """
+    from restrict.base.errors import RestrictError
     from restrict.elaboration.make import Elaboration
-    from restrict.errors import RestrictError
 
     folder, model_name, certificate_name, limit, size = arguments
     content = sys.stdin.buffer.read()

@@ -10,6 +10,7 @@ from hashlib import sha256
 
 import numpy as np
 
+from restrict.base.strictjson import translated
 from restrict.checker.account import Meter, Place
 from restrict.checker.kernel import POSITION, below, size
 from restrict.checker.normal_form import Program, visible
@@ -20,7 +21,6 @@ from restrict.elaboration.rows import PAIRS_A_STEP
 from restrict.model.program import Head, Instance
 from restrict.rows.row import Row
 from restrict.rows.values import unrestricted
-from restrict.strictjson import translated
 
 
 class CompiledProof(Proof):

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.certificate.hitting_tree import HittingTree, Uncovered, named
 from restrict.checker.account import Meter
 from restrict.elaboration.hints import Symbols
-from restrict.errors import NotEstablished, ResourceLimit
 
 TRIED = 4
 """How many boxes are tried as the next branch on the last levels."""

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from restrict.abstract.run import mask_of
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.checker.account import Meter, Reject
 from restrict.elaboration.rows import Rows, distinct
 from restrict.elaboration.statements import COMBINATIONS, LARGE, NODE, Depends, Group, Statement, joined

@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from restrict.base.errors import ModelError, ResourceLimit
+from restrict.base.strictjson import translated
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import Refutation
@@ -19,10 +21,8 @@ from restrict.checker.refutation import Refutation as ReadRefutation
 from restrict.elaboration.bound import bound_lines
 from restrict.elaboration.certificate import certificate_lines
 from restrict.elaboration.writer import Writer
-from restrict.errors import ModelError, ResourceLimit
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance, Model
-from restrict.strictjson import translated
 
 
 class Elaborated(NamedTuple):

@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.checker.account import Meter
 from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known

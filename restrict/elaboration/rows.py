@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.checker.account import MEMORY, Meter
 from restrict.elaboration.statements import Statement
 from restrict.model.program import Head, Instance

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64
+from restrict.base.errors import ResourceLimit
 from restrict.model.fileformat import dumps, loads, to_document
 from restrict.model.program import Head, Instance, Map, Model, Variable, rule_of
 from restrict.model.rules import Callback, Dot, Rule, Table, formula, int64

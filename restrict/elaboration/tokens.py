@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.rows.values import Values
 
 Numbers = npt.NDArray[np.int32]

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import restrict.checker
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.base.strictjson import translated
 from restrict.checker.one_length import line_of
 from restrict.elaboration.make import Elaborated, Elaboration
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError
-from restrict.strictjson import translated
 
 NAME = "restrict-verified"
 BUILT = Path(restrict.checker.__file__).parent / "rocq" / NAME

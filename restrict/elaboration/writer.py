@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.checker.account import Meter, exhausted
 from restrict.checker.normal_form import FILE_BYTES
 from restrict.elaboration.rows import Rows

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.abstract.run import Cone
+from restrict.base.errors import InternalError
 from restrict.certificate.cases import Case, Leaf, Question, leaves
 from restrict.certificate.certificate import Certificate, certified
-from restrict.errors import InternalError
 from restrict.force.looking import Looking
-from restrict.task import Task
+from restrict.model.task import Task
 
 MOST_LEAVES, QUICK_LEAVES = 4096, 256
 """The most leaves of a tree, and of a tree whose questions are not compared."""

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from restrict.arrays import F64, FREE_INPUT, I64
+from restrict.base.arrays import F64, FREE_INPUT, I64
 from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.state import ForcingState
 from restrict.kernels import run as kernel

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from restrict.arrays import F64, I64
+from restrict.base.arrays import F64, I64
 from restrict.force.image import box_points
 from restrict.force.state import Box, ForcingState
 from restrict.model.program import Map

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.model.program import Instance, Map
 
 MAX_IMAGE = 2**16

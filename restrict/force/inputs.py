@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.deadline import OutOfTime
+from restrict.base.deadline import OutOfTime
 from restrict.force.looking import Looking
 from restrict.force.minimise import shrink
-from restrict.task import Task
+from restrict.model.task import Task
 
 INPUTS, ORDERS, RUNS = 40, 3, 40_000
 """Random words, orders of deletion for each, and runs in all of them together."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from restrict.arrays import FREE_INPUT, I64
+from restrict.base.arrays import FREE_INPUT, I64
 from restrict.force.compiled import CompiledRun, TooMuch, supported
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState

@@ -21,11 +21,11 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.abstract.run import Cone
-from restrict.arguments import least_free
 from restrict.certificate.certificate import Certificate, certificate_of, certified
 from restrict.force.dependence import DependenceState
 from restrict.force.state import ForcingState
-from restrict.task import Task
+from restrict.model.arguments import least_free
+from restrict.model.task import Task
 
 ALL_NODES = 4_000
 """Up to this many nodes every node is examined, which makes dependencies as small as the abstract run can see."""

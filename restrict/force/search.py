@@ -23,7 +23,7 @@ from restrict.force.on_demand import OnDemandState
 from restrict.force.options import OPTIONS, SearchOptions
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head, Map
-from restrict.task import Task
+from restrict.model.task import Task
 
 Pass = tuple[tuple[int, ...], float, bool]
 """Alternatives tried by depth, noise, and whether boxes are priced by value (:mod:`restrict.force.boxes`)."""

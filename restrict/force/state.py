@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.force.image import MAX_IMAGE, combinations, whole
 from restrict.model.program import Head, Instance, Map, Variable
 from restrict.rows.store import COSTLY, Pair, RowIndex, RowList, RowStore

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.importers.common import Variable, formula_map, lookup
 
 TOP = 96

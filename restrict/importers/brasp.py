@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, parse
 from restrict.importers.common import Imported, Variable, finish, formula_map
 from restrict.model.expr_parser import RESERVED

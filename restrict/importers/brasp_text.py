@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from restrict.errors import ModelError, quote
+from restrict.base.errors import ModelError, quote
+from restrict.base.scanner import Operators, Token, scan
 from restrict.importers.common import OUTSIDE, source_text
 from restrict.model.validate import check_symbol
-from restrict.scanner import Operators, Token, scan
 
 Index = Literal["i", "j"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import ModelError, ResourceLimit
-from restrict.files import read_bytes, write_bytes
+from restrict.base.errors import ModelError, ResourceLimit
+from restrict.base.files import read_bytes, write_bytes
 from restrict.model.fileformat import FORMAT, dumps, loads
 from restrict.model.program import Head, Model
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from restrict.errors import ModelError, quote
+from restrict.base.errors import ModelError, quote
 from restrict.importers.common import OUTSIDE, source_text
 from restrict.importers.tp_forms import HELPERS, Line, function_of, match
 from restrict.importers.tp_tables import table_of, wanted_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from restrict.errors import quote
+from restrict.base.errors import quote
 from restrict.importers.tp_forms import EQUAL, MEMBER, match
 from restrict.importers.tp_tree import Reader, Value, kind_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from restrict.errors import ModelError, quote
+from restrict.base.errors import ModelError, quote
 from restrict.importers.tp_forms import RESERVED
 
 Value = str | int

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from restrict.errors import ModelError, quote
+from restrict.base.errors import ModelError, quote
 from restrict.importers.common import source_text
 
 NO_VALUE = frozenset((

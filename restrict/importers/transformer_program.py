@@ -21,7 +21,8 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.wording import counted
 from restrict.importers.argmax import Feature, argmax
 from restrict.importers.common import MAX_TABLE, MAX_VARIABLES, Imported, Variable, finish, formula_map, table_map
 from restrict.importers.tp_parse import parse_program
@@ -30,7 +31,6 @@ from restrict.importers.tp_tree import Attention, Mlp, TransformerProgram, Value
 from restrict.importers.tp_weights import OutputWeights, read_embeddings, read_weights
 from restrict.model.program import Model
 from restrict.model.validate import NAME, STAR, escaped
-from restrict.wording import counted
 
 RULES = ("trained", "printed")
 START, END, PAD = "<s>", "</s>", "<pad>"

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import MAX64
-from restrict.errors import ModelError, ResourceLimit, UsageError
+from restrict.base.arrays import MAX64
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers.common import Imported, Variable, finish, table_map
 from restrict.importers.weights_file import (
     AttentionHead,

@@ -17,12 +17,12 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ModelError, quote
-from restrict.files import naming, read_bytes
+from restrict.base.errors import ModelError, quote
+from restrict.base.files import naming, read_bytes
+from restrict.base.strictjson import Node, parse
 from restrict.importers.common import OUTSIDE
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import MASKS, Mask
-from restrict.strictjson import Node, parse
 
 FORMAT = "restrict-weights/1"
 Ints = npt.NDArray[np.object_]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 from restrict.kernels.hashing import (
     assign,
     hash_row,

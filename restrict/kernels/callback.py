@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import caller_kernel
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import F64
+from restrict.base.arrays import F64
 from restrict.kernels.jit import kernel
 
 CURVED = 0.83

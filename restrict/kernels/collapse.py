@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel
 
 

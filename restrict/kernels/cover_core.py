@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel
 
 

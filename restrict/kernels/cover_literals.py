@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.cover_state import (
     COUNT,
     DONE,

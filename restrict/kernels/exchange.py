@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import F64, I32, I64
+from restrict.base.arrays import F64, I32, I64
 from restrict.kernels.jit import kernel
 
 OPEN, HIT, DEAD = range(3)

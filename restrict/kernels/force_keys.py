@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple
 
-from restrict.arrays import F64, I32, I64
+from restrict.base.arrays import F64, I32, I64
 from restrict.kernels.exchange import RowArrays
 from restrict.kernels.jit import kernel
 

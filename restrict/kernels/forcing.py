@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 from restrict.kernels.collapse import ListArrays, SetArrays, holds
 from restrict.kernels.jit import kernel
 

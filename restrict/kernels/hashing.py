@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 from restrict.kernels.jit import kernel
 
 Row = TypeVar("Row", I32, I64)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel, sized_kernel
 
 BLOCK = 8192

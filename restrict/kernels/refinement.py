@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I32, I64
+from restrict.base.arrays import I32, I64
 from restrict.kernels.hashing import mix, slot
 from restrict.kernels.jit import kernel
 from restrict.kernels.triples import Side, Triples

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from restrict.arrays import FREE_INPUT, I32, I64
+from restrict.base.arrays import FREE_INPUT, I32, I64
 from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 
 U64 = NDArray[np.uint64]

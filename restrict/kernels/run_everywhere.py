@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import inline_kernel, kernel
 from restrict.kernels.machine import HALF
 

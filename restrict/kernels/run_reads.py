@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import F64, FREE_INPUT, I64
+from restrict.base.arrays import F64, FREE_INPUT, I64
 from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 from restrict.kernels.run import (
     EPOCH,

@@ -9,7 +9,7 @@ The possible key values of position ``j`` are ``0 .. default_domain-1`` except a
 
 from __future__ import annotations
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel
 
 # Fields of the state that carries a scan from one call to the next.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J, OPEN, better

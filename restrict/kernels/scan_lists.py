@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel
 from restrict.kernels.scan import OPEN, STATE_SIZE
 from restrict.kernels.scan_hash import KeyValues, room_for, scan_row, sort_pairs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import F64, I64
+from restrict.base.arrays import F64, I64
 from restrict.kernels.jit import kernel
 from restrict.kernels.verdict import ABOVE, NOTHING
 

@@ -12,14 +12,14 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import MAX_STATES, minimal
 from restrict.languages.dyck import fix_all
 from restrict.languages.predicate import Drawn, uniform_sample
 from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import Regular
 from restrict.model.brackets import Brackets
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 T = TypeVar("T", str, str | None)
 

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit
-from restrict.wording import counted
+from restrict.base.errors import ResourceLimit
+from restrict.base.wording import counted
 
 MAX_STATES = 200_000
 

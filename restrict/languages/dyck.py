@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.dyck_matching import (
     Codes,
     by_height,
@@ -36,7 +36,7 @@ from restrict.languages.predicate import Drawn
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 COUNT_LIMIT = 150
 HEIGHT_LIMIT = 4000

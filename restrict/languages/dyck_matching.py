@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 
 CHART_LIMIT = 3000
 Codes = list[int]

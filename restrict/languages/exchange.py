@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
+from restrict.base.strictjson import one_line_lists
 from restrict.languages.dfa import Dfa
-from restrict.strictjson import one_line_lists
 
 FORMAT = "restrict-dfa/1"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.builtin import AnBn, Majority, Palindromes
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Case, Growth, regular_growth
@@ -20,7 +20,7 @@ from restrict.languages.regular import Regular
 from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.shuffle import ShuffleDyck
 from restrict.languages.varieties import Varieties, varieties
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 T = TypeVar("T")
 NONE, FULL = Case("none"), Case("linear", rate=Fraction(1))

@@ -17,13 +17,13 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from restrict.errors import ModelError, ResourceLimit, quote
+from restrict.base.errors import ModelError, ResourceLimit, quote
+from restrict.base.scanner import Token, scan
 from restrict.languages.predicate import Drawn, completions, few, look_for
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
-from restrict.restriction import Restriction
-from restrict.scanner import Token, scan
+from restrict.model.restriction import Restriction
 
 CHART_BUDGET = 40_000_000
 DERIVATION_BUDGET = 5_000_000

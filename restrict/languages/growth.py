@@ -33,7 +33,7 @@ from math import lcm
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.quasilinear import NEVER, QuasiLinear, least_costs
 from restrict.languages.subset import SubsetGraph, bits, images, subset_graph

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
+from restrict.base.wording import counted, install
 from restrict.languages.dfa import Dfa
-from restrict.wording import counted, install
 
 MAX_ELEMENTS = 20_000
 MIN_ELEMENTS = 200

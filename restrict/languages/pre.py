@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.languages.dyck import Dyck
 from restrict.languages.protocol import Language
 from restrict.languages.shuffle import ShuffleDyck
-from restrict.restriction import FREE, Restriction
+from restrict.model.restriction import FREE, Restriction
 
 SHARE = 20
 """Percent at either end that Corollary 2 fixes for Dyck."""

@@ -2,7 +2,7 @@
 
 With at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. With more, a completion is
 looked for at random (the same words every time). What is found is right, because the predicate was asked. Where nothing
-is found, the answer is unknown and :class:`restrict.errors.ResourceLimit` is raised, never ``None``.
+is found, the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.search import cheapest_pattern
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 MAX_WORDS = 1 << 16
 TRIES = 2000

@@ -8,7 +8,7 @@ of symbols without markers, which is also what ``Model.run`` and ``Restriction.a
 A **pattern** is the same without the markers: one cell per symbol of the word, ``None`` where it is free.
 
 Three kinds of answer are kept apart: a word or number is exact; ``None`` from :meth:`Language.complete` or
-:meth:`Language.forcing_cost` is a proof that there is none; :class:`restrict.errors.ResourceLimit` means unknown.
+:meth:`Language.forcing_cost` is a proof that there is none; :class:`restrict.base.errors.ResourceLimit` means unknown.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.model.brackets import brackets
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 Word = tuple[str, ...]
 Pattern = tuple[str | None, ...]

@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I32
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I32
+from restrict.base.errors import ResourceLimit
 
 NEVER = -1
 INFINITE = 1 << 29

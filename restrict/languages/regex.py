@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NoReturn
 
-from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.base.errors import ResourceLimit, UsageError, quote
+from restrict.base.scanner import Operators, Token, scan
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.regular import Regular
-from restrict.scanner import Operators, Token, scan
 
 MAX_DEPTH = 50
 MAX_SIZE = 2_000

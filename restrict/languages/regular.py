@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
+from restrict.base.strictjson import Node
+from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
 from restrict.languages.subset import cheapest
+from restrict.model.restriction import Restriction
 from restrict.model.validate import STAR, check_symbol
-from restrict.restriction import Restriction
-from restrict.strictjson import Node
-from restrict.wording import counted
 
 DFA_FORMAT = "restrict-dfa/1"
 COUNT_BUDGET = 20_000_000_000

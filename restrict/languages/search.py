@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.protocol import Pattern, Word
 from restrict.sat.hitting_sets import Cheapest, unmissed
 

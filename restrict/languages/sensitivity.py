@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.predicate import MAX_WORDS, completions, few
 from restrict.languages.protocol import Language

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, unbalance
 from restrict.languages.dyck_matching import typed
 from restrict.languages.predicate import Drawn
@@ -27,7 +27,7 @@ from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forc
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 COUNT_BUDGET = 2_000_000
 SPLIT_LIMIT = 2000

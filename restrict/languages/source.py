@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from restrict.errors import UsageError, did_you_mean, quote
+from restrict.base.errors import UsageError, did_you_mean, quote
 from restrict.languages.protocol import Language, the_language
 
 Reader = Callable[[str, str], Language]
@@ -104,10 +104,10 @@ def _regex(rest: str, letters: str) -> Language:
 
 
 def _dfa(rest: str, _letters: str) -> Language:
-    from restrict.errors import ModelError
-    from restrict.files import read_bytes
+    from restrict.base.errors import ModelError
+    from restrict.base.files import read_bytes
+    from restrict.base.strictjson import Node, parse
     from restrict.languages.regular import read_dfa
-    from restrict.strictjson import Node, parse
 
     value = parse(read_bytes(Path(rest)), rest)
     try:
@@ -117,8 +117,8 @@ def _dfa(rest: str, _letters: str) -> Language:
 
 
 def _cfg(rest: str, _letters: str) -> Language:
-    from restrict.errors import ModelError
-    from restrict.files import read_bytes
+    from restrict.base.errors import ModelError
+    from restrict.base.files import read_bytes
     from restrict.languages.grammar import read_grammar
 
     try:

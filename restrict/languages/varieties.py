@@ -26,10 +26,10 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
+from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
 from restrict.languages.monoid import Aperiodicity
-from restrict.wording import counted
 
 MAX_ELEMENTS = 4_000
 MAX_WORK = 400_000_000

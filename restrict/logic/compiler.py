@@ -36,7 +36,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.cover import expression
 from restrict.logic.formula import Formula
 from restrict.logic.operators import PAST, SYMBOL, UNARY_TEMPORAL, Node

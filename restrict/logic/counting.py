@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.expr import Expr
 from restrict.model.expr_parser import parse
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import Inequality, Predicate, mirrored
 from restrict.logic.operators import ARITY, COUNTING, MIRROR, NULLARY, OPERATORS, SYMBOL, Node
 from restrict.logic.printer import to_text

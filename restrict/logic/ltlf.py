@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from restrict.errors import NotEstablished, ResourceLimit
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.fragments import fragment
 from restrict.logic.operators import SYMBOL, Node

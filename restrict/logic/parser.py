@@ -25,7 +25,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from restrict.errors import ResourceLimit, UsageError, did_you_mean, quote
+from restrict.base.errors import ResourceLimit, UsageError, did_you_mean, quote
+from restrict.base.scanner import Token, scan
 from restrict.logic.counting import CountingError, Remainder, Sum
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.numbers import NUMBERS, Piece, combined, constant, numeric
@@ -44,7 +45,6 @@ from restrict.logic.operators import (
     TIGHTEST,
 )
 from restrict.logic.printer import quoted
-from restrict.scanner import Token, scan
 
 _TOKEN = re.compile(
     r"(?P<word>\w+)|(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.logic.counting import Inequality, Predicate
 from restrict.logic.operators import BOOLEAN, LEVEL, MAX_TEXT, NULLARY, RESERVED, SYMBOL, TIGHTEST, Node
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.logic.counting import DIRECTIONS, RELATIONS, Sum, compared, predicated
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.fragments import NAMES

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import holds
 from restrict.logic.formula import Formula
 from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64
+from restrict.base.errors import ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.semantics import evaluate_tokens
 from restrict.model.program import Model

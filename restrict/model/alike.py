@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.model.expr import Expr, Payload, fold_gather, fold_hashes, name, substitute
 from restrict.model.program import Model
 from restrict.model.rules import Callback, Dot, Formula, Rule, Table, evaluate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 
 PLAIN = ("()", "[]", "{}", "<>")
 MAX_TYPES = 64

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.model.expr import SCALAR, Expr, Payload, const, name
 
 OPCODES = {

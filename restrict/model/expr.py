@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 
 Interval = tuple[int, int]
 

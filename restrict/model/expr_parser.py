@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NoReturn
 
-from restrict.arrays import MAX64
-from restrict.errors import ModelError, ResourceLimit, quote
+from restrict.base.arrays import MAX64
+from restrict.base.errors import ModelError, ResourceLimit, quote
+from restrict.base.scanner import Operators, Token, scan
 from restrict.model.expr import HASH_SEED, Expr, balanced, const, name
-from restrict.scanner import Operators, Token, scan
 
 MAX_LENGTH, MAX_HEIGHT = 10_000, 50
 MAX_HASHED = 200

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.files import STANDARD_INPUT, is_regular, naming, read_bytes, will_read, write_bytes
+from restrict.base.strictjson import one_line_lists, translated
 from restrict.checker.account import LARGEST, Meter, Place, require
 from restrict.checker.formats import HEAD, MAP, MODEL, VARIABLES
 from restrict.checker.main import DEFAULT_LIMIT, uncollected
 from restrict.checker.read import integer, read_json, record, string, thing
 from restrict.checker.rules import read_rule
 from restrict.checker.tensors import Files, Tensor
-from restrict.errors import ModelError, UsageError
-from restrict.files import STANDARD_INPUT, is_regular, naming, read_bytes, will_read, write_bytes
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
-from restrict.strictjson import one_line_lists, translated
 
 FORMAT = "restrict-model/1"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ModelError
+from restrict.base.arrays import I64
+from restrict.base.errors import ModelError
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr, HashPrefix, bind, hash_mix, hash_prefix
 from restrict.model.rules import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from restrict.arrays import MAX64, MIN64
-from restrict.errors import ModelError
+from restrict.base.arrays import MAX64, MIN64
+from restrict.base.errors import ModelError
 from restrict.model.expr import SCALAR, Expr, Interval
 
 _CORNERS = frozenset(("add", "sub", "mul", "div", "min", "max"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from restrict.errors import ModelError
+from restrict.base.errors import ModelError
 from restrict.model.rules import Formula
 from restrict.model.variables import at_length
 

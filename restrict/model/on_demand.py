@@ -12,8 +12,8 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64
+from restrict.base.errors import ResourceLimit
 from restrict.model.program import Head, Instance, Map
 from restrict.model.rules import evaluate
 from restrict.model.trace import tokens_of

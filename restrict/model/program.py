@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from restrict.errors import ModelError, UsageError, quote
-from restrict.htmltable import grid_table
+from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.htmltable import grid_table
+from restrict.base.wording import counted
 from restrict.model.graph import depths, program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
@@ -35,7 +36,6 @@ from restrict.model.variables import (
     references,
     rule_of,
 )
-from restrict.wording import counted
 
 if TYPE_CHECKING:
     pass

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64, MAX64
-from restrict.errors import ModelError, ResourceLimit
+from restrict.base.arrays import I64, MAX64
+from restrict.base.errors import ModelError, ResourceLimit
 from restrict.kernels.machine import BLOCK, run_block
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr, bind, fold_hashes, name, table

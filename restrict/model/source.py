@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import UsageError, did_you_mean, near_files, quote
-from restrict.files import STANDARD_INPUT
+from restrict.base.errors import UsageError, did_you_mean, near_files, quote
+from restrict.base.files import STANDARD_INPUT
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.examples.hard import HARD
 from restrict.model.examples.random import random_model

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import UsageError, quote
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError, quote
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import Expr, bind
 from restrict.model.rules import Callback, evaluate, expression

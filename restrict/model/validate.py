@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arrays import I64, MAX64
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.arrays import I64, MAX64
+from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.expr import Interval, bind
 from restrict.model.expr_parser import RESERVED
 from restrict.model.graph import cycle, program_graph

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from restrict.base.deadline import NEVER, Deadline
+from restrict.base.errors import ResourceLimit
 from restrict.certificate.hitting_tree import Open
 from restrict.certificate.lower_bound import indices
-from restrict.deadline import NEVER, Deadline
-from restrict.errors import ResourceLimit
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
 from restrict.force.minimise import needed_cone, shrink
 from restrict.force.on_demand import OnDemandState

@@ -30,11 +30,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import Node
 from restrict.model.program import Head, Instance, Map
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 MAX_CLAUSES = 2_000_000
 """A larger encoding is refused."""

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.deadline import OutOfTime
+from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
-from restrict.deadline import OutOfTime
-from restrict.errors import ResourceLimit
 from restrict.model.program import Instance
+from restrict.model.task import Task
 from restrict.optimum.enumeration import confirm_one
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.limit import Budget
-from restrict.task import Task
 
 LENGTH, CLAUSES = 128, 150_000
 """Longest instance, and largest formula, on which this is done by default."""

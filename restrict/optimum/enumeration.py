@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate, certified
-from restrict.deadline import NEVER, Deadline, OutOfTime
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
+from restrict.model.task import Task
 from restrict.model.trace import run_batch
 from restrict.optimum.faces import Faces, largest_faces
-from restrict.task import Task
 
 RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
 """Restrictions, words and nodes of all words that are gone through by default: some seconds."""

@@ -26,12 +26,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from restrict.arguments import the_integer
+from restrict.base.deadline import OutOfTime, Progress
+from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate, certified
-from restrict.deadline import OutOfTime, Progress
-from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm
+from restrict.model.arguments import the_integer
 from restrict.model.program import Instance, Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import Target, Task
 from restrict.optimum.enumeration import (
     all_labels,
     by_size,
@@ -44,9 +46,7 @@ from restrict.optimum.enumeration import (
 )
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.restriction import Restriction
 from restrict.sat.hitting_sets import Cheapest, unmissed
-from restrict.task import Target, Task
 from restrict.trial.certificate import try_certificate, try_forced
 
 CONFIRM_TRIES, TABLE_TRIES = 200, 50

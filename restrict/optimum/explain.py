@@ -28,22 +28,22 @@ from itertools import chain, islice
 import numpy as np
 from pysat.solvers import Solver as Sat
 
-from restrict.arguments import the_integer, the_model
+from restrict.base.deadline import OutOfTime
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.certificate.certificate import Certificate
-from restrict.deadline import OutOfTime
-from restrict.errors import ResourceLimit, UsageError
 from restrict.force.cases import confirm_by_tree
 from restrict.force.goal import Goal
 from restrict.force.looking import Looking
 from restrict.force.minimise import shrink
+from restrict.model.arguments import the_integer, the_model
 from restrict.model.program import Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import Target, Task
 from restrict.optimum.minimum import LENGTH, ROUNDS, SHORT, Blocks, Minimum, minimum
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.quickxplain import quickxplain
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
-from restrict.restriction import Restriction
 from restrict.sat.hitting_sets import Priced, unmissed
-from restrict.task import Target, Task
 from restrict.trial.certificate import try_forced
 
 ORDERS, SAT_ORDERS = 6, 4

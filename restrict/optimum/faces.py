@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from restrict.deadline import NEVER, Deadline, OutOfTime
+from restrict.base.deadline import NEVER, Deadline, OutOfTime
 
 Table = npt.NDArray[np.uint8]
 MIXED = 255

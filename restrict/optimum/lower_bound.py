@@ -17,17 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from restrict.arguments import the_integer
+from restrict.base.deadline import OutOfTime, Progress
+from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import Box, LowerBound, label_count
-from restrict.deadline import OutOfTime, Progress
 from restrict.elaboration.check import check
-from restrict.errors import ResourceLimit
 from restrict.force.cases import confirm_by_tree
+from restrict.model.arguments import the_integer
 from restrict.model.program import Instance, Model
+from restrict.model.task import Target, Task
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
-from restrict.task import Target, Task
 from restrict.trial.certificate import try_boxes, try_certificate
 
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]

@@ -20,15 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.deadline import OutOfTime
+from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
-from restrict.deadline import OutOfTime
-from restrict.errors import ResourceLimit
 from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
 from restrict.force.looking import Looking
+from restrict.model.task import Task
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.sensitivity import Flips
 from restrict.sat.hitting_sets import Priced, unmissed
-from restrict.task import Task
 
 FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
 """Random words with no other label among them: after so many no further disjoint block is expected; a proof is tried;

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 
 from pysat.solvers import Solver as Sat
 
-from restrict.deadline import NEVER, Deadline
-from restrict.errors import InternalError
+from restrict.base.deadline import NEVER, Deadline
+from restrict.base.errors import InternalError
 from restrict.force.minimise import shrink
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance
+from restrict.model.restriction import Restriction
 from restrict.optimum.cnf import Encoding, encode
-from restrict.restriction import Restriction
 from restrict.sat.limit import ask
 
 Cube = dict[int, int]

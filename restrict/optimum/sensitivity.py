@@ -20,16 +20,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from pysat.card import ITotalizer
 
-from restrict.arguments import the_model, the_time
-from restrict.deadline import Deadline, OutOfTime
-from restrict.errors import InternalError, ResourceLimit, UsageError
+from restrict.base.deadline import Deadline, OutOfTime
+from restrict.base.errors import InternalError, ResourceLimit, UsageError
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
 from restrict.force.looking import Looking
 from restrict.force.state import ForcingState
+from restrict.model.arguments import the_model, the_time
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance, Model
+from restrict.model.task import Target, position_of
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.task import Target, position_of
 
 SAT_LENGTH = 400
 """Beyond this length blocks are searched for without CNF."""

@@ -20,18 +20,18 @@ from pathlib import Path
 
 from pysat.solvers import Solver as Sat
 
-from restrict.arguments import the_model, the_time
+from restrict.base.deadline import Deadline, OutOfTime
+from restrict.base.errors import InternalError, ModelError, UsageError, quote
+from restrict.base.files import write_bytes
 from restrict.certificate.certificate import Certificate
-from restrict.deadline import Deadline, OutOfTime
-from restrict.errors import InternalError, ModelError, UsageError, quote
-from restrict.files import write_bytes
+from restrict.model.arguments import the_model, the_time
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import position_of
 from restrict.optimum.cnf import Encoding, encode
-from restrict.restriction import Restriction
 from restrict.sat.drat_check import ProofError, check_refutation, dimacs
 from restrict.sat.limit import ask
-from restrict.task import position_of
 from restrict.trial.certificate import try_dependency, try_independence
 
 PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import networkx as nx
 
+from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
 from restrict.languages.exchange import edges
 from restrict.report.drawing import Drawing, Group, Shape
-from restrict.wording import counted
 
 DRAWN = 60
 """Automata of more states are not drawn."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from restrict.base.strictjson import Node
+from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
 from restrict.languages.regular import Regular, read_dfa
 from restrict.report.automaton_drawing import DRAWN, draw_dfa
 from restrict.report.page import Page, Section, word_copy
 from restrict.report.text import check_command
-from restrict.strictjson import Node
-from restrict.wording import counted
 
 LISTED = 200
 """States whose transitions are listed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from restrict.base.wording import counted
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.program import Model
 from restrict.report.drawing import Drawing, Shape
@@ -12,7 +13,6 @@ from restrict.report.page import Page, Section
 from restrict.report.picture import Axis
 from restrict.report.scene import LEFT
 from restrict.report.text import check_command, span
-from restrict.wording import counted
 
 DRAWN = 80
 """Boxes that are drawn and listed."""

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from restrict.abstract.run import abstract_run
+from restrict.base.errors import ResourceLimit
+from restrict.base.strictjson import Node
+from restrict.base.wording import counted
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate, claim_of
 from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
-from restrict.errors import ResourceLimit
 from restrict.model.program import Model
+from restrict.model.restriction import Restriction
 from restrict.report.page import Page, Section, interactive, word_copy
 from restrict.report.picture import Axis, Picture, draw_nodes, inputs_track, too_many
 from restrict.report.scene import scene
 from restrict.report.text import check_command, fixed_list, headline, span_list
-from restrict.restriction import Restriction
-from restrict.strictjson import Node
-from restrict.wording import counted
 
 MOST_CASES = 40
 """Cases of a tree that are told."""

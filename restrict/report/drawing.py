@@ -12,9 +12,9 @@ from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from restrict.errors import UsageError
-from restrict.files import write_bytes
-from restrict.wording import install
+from restrict.base.errors import UsageError
+from restrict.base.files import write_bytes
+from restrict.base.wording import install
 
 COLOURS: dict[str, tuple[str, str]] = {
     "none": ("none", "none"),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import RestrictError, UsageError
+from restrict.base.errors import RestrictError, UsageError
+from restrict.base.strictjson import Node, parse
 from restrict.report.drawing import Drawing, check_ending, save, svg
 from restrict.report.page import Page
 from restrict.report.source import document_page
-from restrict.strictjson import Node, parse
 
 SMALL = 128
 """Positions up to which a notebook draws a result by itself."""

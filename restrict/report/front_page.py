@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate, load_certificate
-from restrict.errors import ModelError, UsageError
 from restrict.report.page import Page, Section
-from restrict.wording import counted
 
 MOST_POINTS = 10_000
 """Certificates that a front is read from."""

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import LowerBound
 from restrict.model.examples.known import known_optimum
@@ -13,7 +14,6 @@ from restrict.model.program import Model
 from restrict.optimum.exact import Exact
 from restrict.optimum.lower_bound import Bounds
 from restrict.report.text import fixed_list, optimum_by, span
-from restrict.wording import counted
 
 WHY = {
     "optimal": "the bound is reached",

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import UsageError
-from restrict.files import write_bytes
+from restrict.base.errors import UsageError
+from restrict.base.files import write_bytes
 from restrict.report.drawing import COLOURS, LOOKS, Drawing, style, svg
 from restrict.report.picture import Links, Picture
 from restrict.report.scene import LEFT, layout_of

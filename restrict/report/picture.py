@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from restrict.abstract.run import AbstractRun, Cone, abstract_run, positions_of
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
 from restrict.model.graph import depths
 from restrict.model.program import Head, Instance, Variable
+from restrict.model.restriction import Restriction, runs
 from restrict.report.text import fixed_list, span, span_list
-from restrict.restriction import Restriction, runs
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT
-from restrict.wording import counted
 
 EXACT = 400
 """Positions up to which every position has a spot of its own."""

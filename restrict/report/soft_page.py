@@ -9,16 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from restrict.base.errors import ModelError
+from restrict.base.strictjson import Node
 from restrict.certificate.outline import Outline, OutlineClaim
-from restrict.errors import ModelError
+from restrict.model.restriction import Restriction
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section, interactive
 from restrict.report.picture import Axis, Picture, inputs_track
 from restrict.report.scene import scene
 from restrict.report.text import fixed_list
-from restrict.restriction import Restriction
 from restrict.soft.restriction.claim import SoftCertificate
-from restrict.strictjson import Node
 
 CURVES = (("layerwise", "firstline", "(b) layer by layer, certified bound"),
           ("sharp", "solid", "(b) by sets, certified bound"),

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from restrict.base.errors import ModelError, RestrictError, UsageError, quote
+from restrict.base.files import naming, read_bytes
+from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import FORMAT as BOUND
 from restrict.certificate.lower_bound import LowerBound
@@ -13,8 +16,6 @@ from restrict.certificate.outline import FORMAT as CERTIFICATE
 from restrict.certificate.outline import read_outline
 from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import Refutation
-from restrict.errors import ModelError, RestrictError, UsageError, quote
-from restrict.files import naming, read_bytes
 from restrict.model.fileformat import FORMAT as MODEL
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
@@ -25,7 +26,6 @@ from restrict.report.front_page import front_page
 from restrict.report.page import Page
 from restrict.report.soft_page import influence_page, soft_page
 from restrict.report.sweep_page import is_sweep, sweep_page
-from restrict.strictjson import Node, parse
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 
-from restrict.arguments import SEEDS, the_share
+from restrict.base.errors import UsageError
+from restrict.base.wording import counted
 from restrict.certificate.outline import Outline
 from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.theorem1 import certify_all
-from restrict.errors import UsageError
+from restrict.model.arguments import SEEDS, the_share
 from restrict.model.program import Model
+from restrict.model.restriction import runs
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Section
 from restrict.report.picture import Axis, fixed_counts
 from restrict.report.scene import LEFT
 from restrict.report.text import span
-from restrict.restriction import runs
-from restrict.wording import counted
 
 HEIGHT = 26.0
 LOOK = {1: "first", 2: "second", 3: "fixed"}

@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import ModelError
+from restrict.base.errors import ModelError
+from restrict.base.wording import counted
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
-from restrict.wording import counted
 
 LISTED = 200
 """Rows that are listed."""

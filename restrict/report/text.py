@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
+from restrict.base.wording import counted
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
 from restrict.certificate.refutation import Refutation
 from restrict.model.examples.known import known_optimum
 from restrict.model.program import Instance, Model
+from restrict.model.restriction import Restriction, runs
 from restrict.model.source import GENERATORS
-from restrict.restriction import Restriction, runs
-from restrict.wording import counted
 
 WIDTH = 64
 WIDEST = 60

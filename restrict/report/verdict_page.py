@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from restrict.base.errors import UsageError
+from restrict.base.files import read_bytes
 from restrict.elaboration.check import trusted_check
-from restrict.errors import UsageError
-from restrict.files import read_bytes
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
 from restrict.soft.trained.atoms import UNIT, basis_of

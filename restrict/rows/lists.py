@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.arrays import I64, offsets
-from restrict.blocks import cuts, each, width
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64, offsets
+from restrict.base.blocks import cuts, each, width
+from restrict.base.errors import ResourceLimit
 from restrict.kernels import collapse as kernels
 from restrict.kernels.scan_lists import scan_rows
 from restrict.model.expr import Expr, bind
@@ -172,7 +172,7 @@ class RowsWork:
 
 
 def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
-    """The lists of all rows, in blocks where workers are lent (:mod:`restrict.blocks`)."""
+    """The lists of all rows, in blocks where workers are lent (:mod:`restrict.base.blocks`)."""
     ship = Shipped(instance)
     few = len(row_i) * instance.n < LEAST_SPREAD
     if few or width() == 1 or not ship.portable:

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.arrays import I64, MIN64
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64, MIN64
+from restrict.base.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK
 from restrict.kernels.scan_hash import CHUNK, MANY, SHORT, scan_hash

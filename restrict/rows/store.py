@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.model.program import Head, Instance, mentions
 from restrict.rows.row import Row
 from restrict.rows.values import Values, unrestricted

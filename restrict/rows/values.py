@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.arrays import I64, offsets, take_rows
+from restrict.base.arrays import I64, offsets, take_rows
 from restrict.kernels.scan_hash import KeyValues
 from restrict.model.program import Instance
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.model.alike import Kinds, kinds_of
 from restrict.model.program import Head, Instance
 from restrict.rows.kept import LONG_SCAN

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Timer
 from typing import Any
 
-from restrict.deadline import Deadline, OutOfTime
+from restrict.base.deadline import Deadline, OutOfTime
 
 CONFLICTS = 20_000
 """Conflicts of a SAT search between two looks at the clock: a fraction of a second on our formulas."""

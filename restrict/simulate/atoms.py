@@ -21,8 +21,8 @@ import numpy as np
 
 from restrict.all_lengths.forms import Declined, analyse
 from restrict.all_lengths.within import within
-from restrict.arrays import I64
-from restrict.errors import ModelError
+from restrict.base.arrays import I64
+from restrict.base.errors import ModelError
 from restrict.model.expr import Expr, bind, name, substitute
 from restrict.model.expr_parser import SIGNS
 from restrict.model.rules import evaluate

@@ -32,8 +32,8 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.all_lengths.forms import Declined, analyse
-from restrict.arrays import I64
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.base.arrays import I64
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.model.expr import Expr, bind, const, name, substitute, table
 from restrict.model.program import Model
 from restrict.model.rules import Callback, Dot, Formula, evaluate, expression

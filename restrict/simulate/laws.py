@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.models.evaluate import activations
 from restrict.soft.models.model import Floats, SoftHead, SoftLayer, SoftModel, visible
 from restrict.soft.models.terms import Term

@@ -6,7 +6,7 @@ ReLU network with ``L`` layers of width ``w`` has at most ``(2w)^L`` (Telgarsky 
 
 from __future__ import annotations
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 
 
 def rounding_width(bits: int, layers: int) -> int:

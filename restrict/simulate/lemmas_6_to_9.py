@@ -39,7 +39,7 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.simulate.floating import share
 from restrict.soft.models.model import Floats, SoftFeedForward
 from restrict.soft.models.terms import LIBRARY_ULPS, down, up

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.model.trace import Batch, run_batch
 from restrict.simulate.report import Compiled
 from restrict.soft.models.evaluate import Real, activations, labels

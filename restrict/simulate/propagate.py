@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.errors import NotEstablished
+from restrict.base.errors import NotEstablished
 from restrict.simulate.floating import average_error
 from restrict.soft.models.model import Floats, SoftHead, SoftLayer, SoftModel
 

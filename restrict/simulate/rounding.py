@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, blown, deviation, longest
 from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
 from restrict.simulate.propagate import logits_error, refuse

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from restrict.errors import ModelError, ResourceLimit
+from restrict.base.errors import ModelError, ResourceLimit
 from restrict.soft.models.model import (
     Floats,
     Mask,

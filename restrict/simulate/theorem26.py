@@ -28,7 +28,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from restrict.errors import NotEstablished, UsageError
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.simulate.floating import longest, share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
 from restrict.simulate.lemmas_6_to_9 import exp_above, low_float

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ModelError, NotEstablished, UsageError
-from restrict.files import read_bytes, write_bytes
+from restrict.base.errors import ModelError, NotEstablished, UsageError
+from restrict.base.files import read_bytes, write_bytes
 from restrict.soft.models.model import SoftHead, SoftLayer, SoftModel, visible
 
 FORMAT = "restrict-torch/1"

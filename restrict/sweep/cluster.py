@@ -16,9 +16,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
+from restrict.base.wording import install
 from restrict.sweep.local import Lost, deaf
-from restrict.wording import install
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from restrict.arguments import as_written
-from restrict.errors import InternalError, RestrictError, UsageError, quote
+from restrict.base.errors import InternalError, RestrictError, UsageError, quote
+from restrict.model.arguments import as_written
 
 Row = dict[str, Any]
 RESULTS = (

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing import connection, resource_tracker
 from typing import Any, TypeVar
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")

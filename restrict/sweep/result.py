@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import UsageError
-from restrict.htmltable import grid_table
+from restrict.base.errors import UsageError
+from restrict.base.htmltable import grid_table
+from restrict.base.wording import counted
 from restrict.sweep.items import RESULTS, Row
 from restrict.sweep.local import cores
 from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import read_rows
 from restrict.sweep.table import write_parquet
-from restrict.wording import counted
 
 SHOWN = ("fixed_count", "free_fraction", "depends", "outcome", "seconds", "error")
 """Results that a table shows, where a row has them."""

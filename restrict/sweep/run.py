@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import NotEstablished, RestrictError, UsageError
-from restrict.files import read_bytes
+from restrict.base.errors import NotEstablished, RestrictError, UsageError
+from restrict.base.files import read_bytes
 from restrict.sweep.cluster import cluster_map
 from restrict.sweep.items import Item, Outcome, Row, lost, warm_up, work
 from restrict.sweep.local import Lost, local_map

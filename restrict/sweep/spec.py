@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from restrict.arguments import the_share
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.files import read_bytes
+from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.files import read_bytes
+from restrict.model.arguments import the_share
 from restrict.sweep.items import RESULTS, Item
 
 TASKS = ("certify", "refute")

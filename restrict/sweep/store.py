@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.sweep.items import Outcome, Row
 
 SYNC_SECONDS = 2.0

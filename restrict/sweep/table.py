@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from restrict.errors import UsageError
-from restrict.files import write_bytes
+from restrict.base.errors import UsageError
+from restrict.base.files import write_bytes
+from restrict.base.wording import install
 from restrict.sweep.items import Row
-from restrict.wording import install
 
 TEXT = ("provenance", "target")
 """Columns of several types, or with other keys in every row: they become JSON text."""

@@ -3,8 +3,8 @@
     with restrict.workers(dask="tcp://10.0.0.1:8786"):
         certificate = restrict.certify(model, 20_000, target="all")
 
-Rows of heads and candidate schedules are independent (:mod:`restrict.blocks`), so they go to the workers; what comes
-back is what would have been found here. A block whose worker is killed is done again, as an item of a sweep is.
+Rows of heads and candidate schedules are independent (:mod:`restrict.base.blocks`), so they go to the workers; what
+comes back is what would have been found here. A block whose worker is killed is done again, as an item of a sweep is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from restrict.blocks import Work, lent
-from restrict.errors import InternalError, ResourceLimit, RestrictError, UsageError
+from restrict.base.blocks import Work, lent
+from restrict.base.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.sweep.cluster import Cluster
 from restrict.sweep.items import warm_up
 from restrict.sweep.local import Lost, Pool, cores

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.certificate.certificate import Certificate
 from restrict.model.program import Instance
-from restrict.task import position_of
+from restrict.model.task import position_of
 from restrict.trial.disagreement import disagree
 from restrict.trial.run import LONG, Sample, Trial, cost
 from restrict.trial.words import completions, spelled

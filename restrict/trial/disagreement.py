@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from restrict.errors import Disagreement
+from restrict.base.errors import Disagreement
 from restrict.model.program import Model
 from restrict.version import __version__
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ModelError, ResourceLimit
+from restrict.base.arrays import I64
+from restrict.base.errors import ModelError, ResourceLimit
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.model.rules import Callback, Formula

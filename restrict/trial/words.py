@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 
 FEW = 512
 """All words of a length are run where they are at most so many."""

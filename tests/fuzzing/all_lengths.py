@@ -8,9 +8,9 @@ from typing import Any
 from numpy.random import Generator
 
 from restrict.all_lengths.proof import document
+from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.errors import RestrictError
 from restrict.model.fileformat import dumps
 from tests import generator, length_claims, length_mutations
 from tests.fuzzing.at_all_lengths import judge

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from restrict.base.errors import RestrictError
+from restrict.base.strictjson import Node
 from restrict.certificate.cases import read_cases
 from restrict.certificate.certificate import certificate_of
-from restrict.errors import RestrictError
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
-from restrict.strictjson import Node
+from restrict.model.restriction import Restriction
 from tests import generator, mutations
 from tests.fuzzing.at_one_length import judged, true_certificate
 from tests.fuzzing.changes import mutant

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.arrays import I64, offsets
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.arrays import I64, offsets
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.kernels import collapse as kernels
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions

@@ -16,7 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.arrays import FREE_INPUT, I64
+from restrict.base.arrays import FREE_INPUT, I64
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.activations import (
     Activation,
     Attended,
@@ -32,11 +33,10 @@ from restrict.depth_reduction.c_transformer.activations import (
 )
 from restrict.depth_reduction.c_transformer.evaluation import decided, tabulated
 from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streamed_activation
-from restrict.errors import ResourceLimit, UsageError
 from restrict.model.program import Head, Instance, Map, Model, Variable
+from restrict.model.restriction import Restriction
 from restrict.model.trace import Batch, run_variable
 from restrict.model.variables import references
-from restrict.restriction import Restriction
 from restrict.rows.lists import Lists, candidate_lists
 from restrict.rows.values import Values
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.depth_reduction.c_transformer.activations import Attended, Truth
-from restrict.errors import UsageError
 from restrict.rows.lists import Lists
 
 

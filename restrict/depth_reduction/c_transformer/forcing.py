@@ -14,7 +14,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from restrict.arrays import I32, I64, offsets
+from restrict.base.arrays import I32, I64, offsets
 from restrict.depth_reduction.c_transformer.activations import Activation, Attended, Mapped, Truth, full_table
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.kernels import forcing as kernels

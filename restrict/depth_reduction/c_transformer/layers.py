@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.activations import Attended
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from restrict.base.errors import UsageError
 from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.errors import UsageError
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 
 def random_layers(

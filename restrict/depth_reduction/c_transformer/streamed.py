@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.arrays import I64, offsets, take_rows
+from restrict.base.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.c_transformer.activations import Activation, Attended, possible_values, unpacked, words_of
 from restrict.kernels import collapse_stream as kernels
 from restrict.kernels.collapse import SetArrays

@@ -22,6 +22,7 @@ from itertools import pairwise
 from operator import index
 from typing import SupportsIndex
 
+from restrict.base.errors import UsageError
 from restrict.depth_reduction.constants.inequalities import (
     Choices,
     LayerBounds,
@@ -32,7 +33,6 @@ from restrict.depth_reduction.constants.inequalities import (
     rounds,
 )
 from restrict.depth_reduction.constants.tower import Tower, ln, of, power, short
-from restrict.errors import UsageError
 
 MAX_LAYERS = 64
 MAX_SIZE = 10**9

@@ -30,8 +30,8 @@ from restrict.depth_reduction.lemma.lemma4 import Reduction, Uncaptured, reduced
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import Stage1Record, degrees, stage1
 from restrict.depth_reduction.lemma.stage3 import Effort, Method, Setting, cover_problem
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 
 ETAS = tuple(Fraction(x, 100) for x in (45, 35, 25, 15, 10, 5, 2, 1))
 """Shares that Stage 1 may use up, tried from the largest on."""

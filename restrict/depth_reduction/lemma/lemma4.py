@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import Stage1Record, stage1
 from restrict.depth_reduction.lemma.stage2 import Stage2Record, thinned
 from restrict.depth_reduction.lemma.stage3 import Method, Setting, Stage3Record, settled
-from restrict.errors import NotEstablished, UsageError
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.arrays import I64, offsets, take_rows
+from restrict.base.arrays import I64, offsets, take_rows
+from restrict.base.errors import UsageError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import Selection, reads, selection
-from restrict.errors import UsageError
 from restrict.kernels import lemma as kernels
 from restrict.kernels.cover_bounds import neighbour_sums
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from restrict.base.errors import UsageError
+from restrict.base.wording import counted
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.errors import UsageError
-from restrict.wording import counted
 
 
 def fraction(value: float | Fraction) -> Fraction:

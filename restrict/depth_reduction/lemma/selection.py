@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from restrict.arrays import I64, offsets, take_rows
+from restrict.base.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.c_transformer.activations import popcount, possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.parameters import check_parameters

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction
 from restrict.kernels.collapse import feeds
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes, value_cubes
 from restrict.depth_reduction.lemma.neighbours import dependents, most_neighbours, pair_inputs
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import fixing
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 Cube = tuple[tuple[int, int], ...]
 

@@ -16,7 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.arrays import FREE_INPUT, I64, numbered, offsets, take_rows
+from restrict.base.arrays import FREE_INPUT, I64, numbered, offsets, take_rows
+from restrict.base.errors import UsageError
 from restrict.cover.decimate import ROUNDS as DECIMATION_ROUNDS
 from restrict.cover.local_lemma import LocalLemma, local_lemma
 from restrict.cover.moser_tardos import PER_PAIR, moser_tardos
@@ -29,8 +30,7 @@ from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, value_
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction
 from restrict.depth_reduction.lemma.selection import Selection, selection
 from restrict.depth_reduction.lemma.stage1 import fixing
-from restrict.errors import UsageError
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
 
 LEMMA_PAIRS = 5_000
 """The local lemma is checked on instances of at most this many uncaptured pairs (each round visits all neighbours)."""

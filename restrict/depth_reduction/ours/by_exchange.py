@@ -15,8 +15,8 @@ from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.depth_reduction.candidates import MEASURE_AT, least, shortened
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 
 DEFAULT = 4
 """The number of the candidate that is taken without measuring, where n is large and no shorter length is defined."""

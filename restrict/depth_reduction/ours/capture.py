@@ -13,17 +13,17 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.arrays import F64, I64, offsets
-from restrict.deadline import Deadline
+from restrict.base.arrays import F64, I64, offsets
+from restrict.base.deadline import Deadline
 from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
 from restrict.kernels import force_keys as kernels
-from restrict.restriction import Restriction
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from restrict.rows.lists import Lists, candidate_lists
 from restrict.rows.values import Values
-from restrict.task import Task
 
 LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
 """The most pairs of a row, and of a layer, that the search looks at."""

@@ -18,8 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.arrays import F64, FREE_INPUT, I32, I64, offsets
-from restrict.deadline import NEVER, Deadline
+from restrict.base.arrays import F64, FREE_INPUT, I32, I64, offsets
+from restrict.base.deadline import NEVER, Deadline
 from restrict.kernels import exchange as kernels
 from restrict.kernels.cover_literals import greedy_literals
 from restrict.kernels.cover_state import Literals

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.arrays import FREE_INPUT
+from restrict.base.arrays import FREE_INPUT
 from restrict.depth_reduction.c_transformer.activations import unpacked
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 
 CHECKS = 80
 """The most collapses for freeing; with a deadline, freeing goes on until then."""

@@ -16,13 +16,13 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.abstract.all_positions import AllPositions
-from restrict.arrays import FREE_INPUT, I64
-from restrict.deadline import Deadline
-from restrict.errors import NotEstablished
+from restrict.base.arrays import FREE_INPUT, I64
+from restrict.base.deadline import Deadline
+from restrict.base.errors import NotEstablished
 from restrict.model.lengths import least_length
 from restrict.model.program import Instance
-from restrict.restriction import Restriction
-from restrict.task import Task
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 
 FREE = FREE_INPUT
 SHORT = 288

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.model.program import Model
 from restrict.model.source import document_bytes
 

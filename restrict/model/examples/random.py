@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.model.brackets import brackets as alphabet_of
 
 MOST_VARIABLES, MOST_SYMBOLS = 4_096, 65_536

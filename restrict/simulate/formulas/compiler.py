@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.counting import Inequality, Predicate
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SYMBOL, Node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import parsed
 from restrict.model.expr import Expr
 from restrict.model.expr_parser import COMPARED, SIGNS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import Predicate, parsed
 from restrict.logic.formula import Formula
 from restrict.logic.fragments import Fragment, fragment

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
-from restrict.errors import ResourceLimit
+from restrict.base.arrays import I64
+from restrict.base.errors import ResourceLimit
 from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import MAX_WORDS, all_words
 from restrict.simulate.formulas.compiler import Compiled

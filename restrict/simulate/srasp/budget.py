@@ -27,7 +27,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.simulate.floating import SLACK, UNITS, longest, noise, share
 from restrict.simulate.formulas.bounds import fall, lookup_falls, moved, steps
 from restrict.simulate.theorem26 import Sharpness, by_softmax, least_scale

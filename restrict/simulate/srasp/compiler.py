@@ -30,7 +30,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from restrict.errors import NotEstablished, ResourceLimit
+from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.simulate.srasp.budget import (
     Attended,
     Budget,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import UsageError, quote
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError, quote
 from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, Program
 
 _OPS: dict[str, Callable[..., Any]] = {

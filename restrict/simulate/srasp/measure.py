@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import UsageError
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.syntax import Program

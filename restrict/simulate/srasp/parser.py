@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from restrict.errors import ModelError, quote
-from restrict.scanner import Operators, Token, scan
+from restrict.base.errors import ModelError, quote
+from restrict.base.scanner import Operators, Token, scan
 from restrict.simulate.srasp.syntax import COMPARE, Attention, Local, Mask, Node, PrefixSum, Program, Side, Statement
 
 _TOKENS = re.compile(

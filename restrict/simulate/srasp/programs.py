@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 
 BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restrict.errors import NotEstablished
+from restrict.base.errors import NotEstablished
 from restrict.simulate.srasp.syntax import Node
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from restrict.errors import UsageError, did_you_mean, quote
-from restrict.files import read_bytes
+from restrict.base.errors import UsageError, did_you_mean, quote
+from restrict.base.files import read_bytes
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck, flip_flop, induction
 from restrict.simulate.srasp.syntax import Program

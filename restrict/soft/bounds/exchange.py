@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
 from restrict.soft.bounds.differences import feed_difference, merge, norm_difference
 from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, concatenate, gamma, norms
 from restrict.soft.bounds.parts import ReadyFeedForward, eps_range
 from restrict.soft.models.model import Floats, LayerNorm

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.models.evaluate import activated
 from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
 

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit
 from restrict.kernels import soft as kernels
 from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, gamma, hull, norms
 from restrict.soft.bounds.parts import ReadyHead

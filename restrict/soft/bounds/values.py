@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
 from restrict.soft.bounds.enclosure import Enclosure, add, concatenate, exactly, hull
 from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices, Origin
 from restrict.soft.importers.vocabulary import Vocabulary, vocabulary

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.errors import ModelError, NotEstablished, RestrictError, UsageError, quote
-from restrict.files import read_bytes
+from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError, quote
+from restrict.base.files import read_bytes
 from restrict.soft.importers.config import read_object
 from restrict.soft.importers.read import Imported, import_weights
 from restrict.soft.importers.settings import Options

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
-from restrict.errors import ModelError, quote
-from restrict.files import read_bytes
+from restrict.base.errors import ModelError, quote
+from restrict.base.files import read_bytes
 
 SUFFIX = ".safetensors"
 

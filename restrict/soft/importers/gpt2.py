@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from restrict.errors import ModelError
+from restrict.base.errors import ModelError
 from restrict.soft.importers.blocks import (
     Parts,
     assembled,

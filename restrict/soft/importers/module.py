@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from restrict.errors import ModelError
+from restrict.base.errors import ModelError
 
 CONFIGS = ("config", "cfg")
 """Where libraries keep a configuration: transformers, TransformerLens."""

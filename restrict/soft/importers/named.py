@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.errors import ModelError, quote
-from restrict.files import read_bytes
+from restrict.base.errors import ModelError, quote
+from restrict.base.files import read_bytes
 from restrict.soft.models.format import Tensors
 from restrict.soft.models.model import Floats
 

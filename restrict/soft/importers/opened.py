@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from restrict.files import read_bytes
+from restrict.base.files import read_bytes
 from restrict.soft.importers.config import beside
 from restrict.soft.importers.read import import_weights
 from restrict.soft.models.format import is_soft

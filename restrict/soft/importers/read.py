@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.soft.importers.config import SUFFIX, beside, read_config
 from restrict.soft.importers.gpt2 import BUFFER, gpt2
 from restrict.soft.importers.module import facts_of

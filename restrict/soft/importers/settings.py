@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.models.model import Activation, Place
 
 Origin = Literal["given", "config", "weights", "assumed"]

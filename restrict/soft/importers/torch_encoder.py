@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from restrict.errors import ModelError
+from restrict.base.errors import ModelError
 from restrict.soft.importers.blocks import Parts, assembled, final_norm, heads_of, layers_named, mlp, norm_of, usual
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.blocks import Parts, assembled, layers_named, learned, mlp
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices

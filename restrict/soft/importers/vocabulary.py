@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.config import token_names
 from restrict.soft.importers.settings import Choices
 

@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import gap_norm, recursion

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
+from restrict.base.wording import install
 from restrict.soft.influence.cross_entropy import CrossEntropy
 from restrict.soft.influence.influence import Influence
-from restrict.wording import install
 
 COLUMNS = (
     ("closed", "(a) closed form", "C3^-"),

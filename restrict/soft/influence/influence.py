@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import UsageError
+from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.languages.dfa import Dfa
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, prepare

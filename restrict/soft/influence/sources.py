@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ResourceLimit, UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.models.model import Floats
 
 Words = npt.NDArray[np.int64]

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from restrict.errors import ModelError, quote
-from restrict.files import read_bytes
+from restrict.base.errors import ModelError, quote
+from restrict.base.files import read_bytes
+from restrict.base.strictjson import Node, parse
 from restrict.soft.models.model import (
     ARITHMETIC,
     MASKS,
@@ -33,7 +34,6 @@ from restrict.soft.models.model import (
 )
 from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import FORMAT, document_of, dumps, tensors_of
-from restrict.strictjson import Node, parse
 
 __all__ = ["FORMAT", "Tensors", "document_of", "dumps", "is_soft", "load", "loads", "tensors_of"]
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}

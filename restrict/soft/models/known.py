@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.models.model import (
     Floats,
     Mask,

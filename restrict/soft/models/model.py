@@ -23,8 +23,8 @@ from typing import Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ModelError, UsageError, quote
-from restrict.files import write_bytes
+from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.files import write_bytes
 from restrict.soft.models.shapes import check_model
 from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import dumps

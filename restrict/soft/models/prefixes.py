@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import NotEstablished
+from restrict.base.arrays import I64
+from restrict.base.errors import NotEstablished
 from restrict.soft.models.evaluate import Real, fed_forward
 from restrict.soft.models.model import SoftHead, SoftLayer, SoftModel
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.errors import ModelError, quote
+from restrict.base.errors import ModelError, quote
 
 if TYPE_CHECKING:
     from restrict.soft.models.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
-from restrict.errors import ModelError, UsageError, did_you_mean, near_files, quote
-from restrict.files import STANDARD_INPUT, read_bytes
+from restrict.base.errors import ModelError, UsageError, did_you_mean, near_files, quote
+from restrict.base.files import STANDARD_INPUT, read_bytes
 from restrict.model.foreign import softmax_hint
 from restrict.soft.models.format import is_soft, loads
 from restrict.soft.models.known import first, parity, random

@@ -23,10 +23,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.rules import Tree, mentioned
 from restrict.checker.soft_terms import BITS, CHARACTERS, POWER, parse
-from restrict.errors import ModelError, ResourceLimit, quote
 
 MAX_TEXT, MAX_POWER, MAX_BITS = CHARACTERS, POWER, BITS
 """Bits of an exact intermediate value."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 
 if TYPE_CHECKING:
     from restrict.soft.models.model import Floats, LayerNorm, SoftLayer, SoftModel

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from restrict.base.errors import UsageError, quote
+from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.checker.account import Place, Reject
 from restrict.checker.soft import EPSILON
 from restrict.checker.soft_terms import bits, quotient
-from restrict.errors import UsageError, quote
-from restrict.strictjson import Node, Record, one_line_lists
 
 FORMAT = "restrict-soft-certificate/1"
 Quantity = Literal["probability", "margin"]
@@ -76,7 +76,7 @@ class SoftCertificate(Record):
 
     @classmethod
     def from_json(cls, root: Node) -> SoftCertificate:
-        """A certificate from its JSON form; see :class:`restrict.strictjson.Record`."""
+        """A certificate from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         keys = ("model", "n", "fixed", "position", "quantity", "epsilon", "norms")
         fields = root.document(FORMAT, keys, ("provenance",))
         model = fields["model"].fields(("name", "sha256"))

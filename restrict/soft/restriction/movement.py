@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, linear, norms
 from restrict.soft.bounds.parts import Parts, prepare
 from restrict.soft.bounds.values import allowed_tokens, run_values

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.base.files import read_bytes
 from restrict.elaboration.check import trusted_check
-from restrict.errors import NotEstablished, ResourceLimit, UsageError
-from restrict.files import read_bytes
 from restrict.soft.bounds.parts import Parts, prepare
 from restrict.soft.models.format import dumps, loads
 from restrict.soft.models.model import SoftModel

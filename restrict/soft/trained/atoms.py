@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.errors import UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.trained.model import Array, Trained, normed
 
 UNIT = 1 << 24

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.checker.verdict_every import closed
 from restrict.kernels.verdict import greatest_of_block
 from restrict.soft.trained.atoms import UNIT, basis_of

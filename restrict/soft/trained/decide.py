@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from restrict.errors import ModelError, UsageError
-from restrict.files import write_bytes
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.files import write_bytes
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.graph import Graph

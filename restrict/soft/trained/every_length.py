@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from restrict.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
 from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document
 from restrict.soft.trained.graph import Graph

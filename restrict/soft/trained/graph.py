@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64
-from restrict.errors import ModelError, UsageError, quote
+from restrict.base.arrays import I64
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
 from restrict.soft.trained.model import Trained, forward
 

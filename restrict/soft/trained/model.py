@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from restrict.errors import ModelError, UsageError, quote
-from restrict.files import read_bytes
+from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.files import read_bytes
 
 Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.cells import activated, moved, normalised
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import Basis, basis_of

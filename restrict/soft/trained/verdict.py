@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack

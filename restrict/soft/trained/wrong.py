@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.arrays import I64
+from restrict.base.arrays import I64
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, normed
 

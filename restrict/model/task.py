@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from restrict.arguments import the_integer, the_model, the_seed, the_time
-from restrict.deadline import NEVER, Deadline, Progress
-from restrict.errors import ResourceLimit, UsageError, quote
+from restrict.base.deadline import NEVER, Deadline, Progress
+from restrict.base.errors import ResourceLimit, UsageError, quote
+from restrict.model.arguments import the_integer, the_model, the_seed, the_time
 from restrict.model.program import Instance, Model
 from restrict.version import __version__
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.strictjson import Node
 from restrict.checker import read
-from restrict.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.program import Instance, Model
-from restrict.strictjson import Node
 
 FREE = "*"
 PINNED = "."

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 
-from restrict.errors import ModelError, ResourceLimit, UsageError, near_files
+from restrict.base.errors import ModelError, ResourceLimit, UsageError, near_files
 
 MAX_BYTES = 64 * 2**20
 """A larger file is refused."""

@@ -12,13 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
 
-from restrict.arrays import MAX64, MIN64
+from restrict.base.arrays import MAX64, MIN64
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.base.files import naming, read_bytes, write_bytes
+from restrict.base.htmltable import facts_table
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
 from restrict.checker.read import read_json, shaped
-from restrict.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
-from restrict.files import naming, read_bytes, write_bytes
-from restrict.htmltable import facts_table
 
 Read = TypeVar("Read")
 

@@ -1,6 +1,6 @@
 """Checks of arguments that all public functions share: one check for each kind of argument, with one message.
 
-A refused argument is a :class:`restrict.errors.UsageError` (exit 2) that says what was given and what is possible.
+A refused argument is a :class:`restrict.base.errors.UsageError` (exit 2) that says what was given and what is possible.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from restrict.errors import UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.model.program import Instance, Model
 
 SEEDS = 2**63

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, files, time, text, arrays; it knows nothing of models."""
