@@ -85,6 +85,11 @@ def test_the_figure_of_an_automaton_is_svg_or_pdf(tmp_path: Path) -> None:
     found = CliRunner().invoke(cli, ["automaton", model, "--figure", str(target)])
     assert found.exit_code == 0, found.output
     assert target.read_text().count("<circle") == 4  # three states that are shown, one of which accepts
+    page = ["automaton", "instances/brasp-dyck1-depth2.json", "--figure", str(target)]
+    assert CliRunner().invoke(cli, page).exit_code == 0
+    assert (
+        target.read_bytes() == Path("docs/figures/dyck1-depth2.svg").read_bytes()
+    )  # the picture of docs/all-lengths.md
     refused = CliRunner().invoke(cli, ["automaton", model, "--figure", str(tmp_path / "a.png")])
     assert isinstance(refused.exception, UsageError)
     assert "an .svg or a .pdf file" in str(refused.exception)

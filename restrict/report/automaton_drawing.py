@@ -1,16 +1,20 @@
 """Automata as people draw them: states from left to right by their distance from the start, two rings where they
 accept, curved arrows with their symbols beside them.
 
-networkx lays out the states (``bfs_layout``). An arrow takes the flattest arc that keeps clear of other states and
-whose label keeps clear of states and other labels; of two arrows there and back, each keeps to its right.
+networkx lays out the states (``bfs_layout``). An arrow takes the flattest arc that keeps clear of other states, whose
+label keeps clear of states and other labels, and that crosses few arrows before it; of two arrows there and back, both
+keep to their right, or both to their left.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
 from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
@@ -23,10 +27,14 @@ COLUMN, ROW, RADIUS, RING = 104.0, 92.0, 17.0, 13.0
 BENDS = (0.0, 16.0, 30.0, 46.0, 64.0, 86.0, 112.0, 142.0, 176.0, 214.0)
 CLEAR = RADIUS + 7
 SAMPLES = 24
+CROSSED = 0.25
+ROUND = 250.0
+"""What a crossing costs, and how round an arc costs 1; a label on a state, or an arrow through one, costs up to 1."""
 LABEL = 20
 """An arrow of more characters says how many symbols it stands for."""
 
 Point = tuple[float, float]
+Points = npt.NDArray[np.float64]
 Curve = tuple[Point, Point, Point, Point]
 
 
@@ -38,13 +46,12 @@ def draw_dfa(dfa: Dfa) -> Drawing:
     """
     dead = dead_state(dfa)
     place = places(dfa, dead)
-    arrows, names, labels = Group(), Group(), list[Point]()
+    arrows, names, drawn = Group(), Group(), _Drawn([], [], {})
     joined = {edge: symbols for edge, symbols in edges(dfa).items() if dead not in edge}
     for (q, to), symbols in sorted(joined.items(), key=lambda item: (abs(item[0][0] - item[0][1]), item)):
         text = " ".join(dfa.alphabet[a] for a in symbols)
         text = text if len(text) <= LABEL else counted(len(symbols), "symbol")
-        curve, spot = _arrow(place, q, to, (to, q) in joined, labels, len(text))
-        labels.append(spot)
+        curve, spot = _arrow(place, (q, to), (to, q) in joined, drawn, len(text))
         arrows.shapes.append(Shape("curve", tuple(x for point in curve for x in point), "arrow"))
         arrows.shapes.append(Shape("path", _tip(curve), "box"))
         names.shapes.append(Shape("text", (spot[0], spot[1] + 4, 11), "label", text, "middle"))
@@ -84,21 +91,58 @@ def places(dfa: Dfa, dead: int | None) -> dict[int, Point]:
     return out
 
 
+class _Drawn(NamedTuple):
+    """What arrows must keep clear of: labels, points of arrows, and the side that an arrow keeps to."""
+
+    labels: list[Point]
+    lines: list[Points]
+    sides: dict[tuple[int, int], float]
+
+
 def _arrow(
-    place: dict[int, Point], q: int, to: int, back: bool, labels: list[Point], letters: int
+    place: dict[int, Point], edge: tuple[int, int], back: bool, drawn: _Drawn, letters: int
 ) -> tuple[Curve, Point]:
-    """The first candidate that keeps clear of everything, or the last; and where its label stands."""
-    others = [point for state, point in place.items() if state not in (q, to)]
-    best: tuple[float, Curve, Point] | None = None
-    for curve, spot in _loops(place[q], letters) if q == to else _arcs(place[q], place[to], back, letters):
-        near = min((math.dist(p, other) for p in _samples(curve) for other in others), default=CLEAR)
+    """The first of the best candidates, and where its label stands; noted in ``drawn``."""
+    (q, to), others = edge, [point for state, point in place.items() if state not in edge]
+    side = drawn.sides.get((to, q), 0.0) if back else 0.0
+    before = np.concatenate(drawn.lines) if drawn.lines else np.zeros((0, 4))
+    best: tuple[float, Curve, Point, float] | None = None
+    for curve, spot, kept in _loops(place[q], letters) if q == to else _arcs(place[q], place[to], back, letters):
+        if side * kept < 0:
+            continue
+        points = _samples(curve)
+        near = min((math.dist(p, other) for p in points for other in others), default=CLEAR)
         room = min((_apart(spot, other, letters, 16.0) for other in place.values()), default=1.0)
-        free = min((_apart(spot, other, letters, 12.0) for other in labels), default=1.0)
-        score = min(near / CLEAR, 1.0) + min(room, 1.0) + min(free, 1.0)
+        free = min((_apart(spot, other, letters, 12.0) for other in drawn.labels), default=1.0)
+        score = min(near / CLEAR, 1.0) + min(room, 1.0) + min(free, 1.0) - CROSSED * _crossings(_steps(points), before)
+        score -= abs(kept) * math.dist(_at(curve, 0.5), _at((place[q], place[q], place[to], place[to]), 0.5)) / ROUND
         if best is None or score > best[0] + 1e-9:
-            best = score, curve, spot
+            best = score, curve, spot, kept
     assert best is not None
+    drawn.labels.append(best[2])
+    drawn.lines.append(_steps(_samples(best[1])))
+    drawn.sides[edge] = best[3]
     return best[1], best[2]
+
+
+def _steps(points: list[Point]) -> Points:
+    """Every third point of a curve joined to the next one: shape ``(steps, 4)``."""
+    kept = np.array(points[::3])
+    return np.concatenate([kept[:-1], kept[1:]], axis=1)
+
+
+def _crossings(a: Points, b: Points) -> int:
+    """How many steps of two curves cross."""
+
+    def side(p: Points, q: Points, r: Points) -> Points:
+        turned: Points = (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (
+            r[..., 0] - p[..., 0]
+        )
+        return turned
+
+    p, q, r, s = a[:, None, :2], a[:, None, 2:], b[None, :, :2], b[None, :, 2:]
+    apart = (side(p, q, r) * side(p, q, s) < 0) & (side(r, s, p) * side(r, s, q) < 0)
+    return int(apart.sum())
 
 
 def _apart(spot: Point, other: Point, letters: int, height: float) -> float:
@@ -106,13 +150,13 @@ def _apart(spot: Point, other: Point, letters: int, height: float) -> float:
     return max(abs(spot[0] - other[0]) / (12 + 3.2 * letters), abs(spot[1] - other[1]) / height)
 
 
-def _arcs(a: Point, b: Point, back: bool, letters: int) -> Iterator[tuple[Curve, Point]]:
-    """Arcs from flat to round, on the right of the way first; straight only where nothing comes back."""
+def _arcs(a: Point, b: Point, back: bool, letters: int) -> Iterator[tuple[Curve, Point, float]]:
+    """Arcs from flat to round, on the right of the way first; straight only where nothing comes back. With the side."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     far = math.hypot(dx, dy)
     ux, uy = dx / far, dy / far
     for bend in BENDS:
-        for side in (1.0, -1.0) if bend and not back else (1.0,):
+        for side in (1.0, -1.0) if bend else (1.0,):
             if bend == 0 and back:
                 continue
             shift = side * bend * 4 / 3
@@ -123,10 +167,10 @@ def _arcs(a: Point, b: Point, back: bool, letters: int) -> Iterator[tuple[Curve,
             curve = (start, first, second, end)
             middle = _at(curve, 0.5)
             away = 9 + abs(uy) * 3 * letters
-            yield curve, (middle[0] + side * uy * away, middle[1] - side * ux * 9)
+            yield curve, (middle[0] + side * uy * away, middle[1] - side * ux * 9), side
 
 
-def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point]]:
+def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point, float]]:
     """Loops above, below, and at the sides of a state."""
     for angle in (-90, 90, -45, -135, 45, 135, 0, 180):
         turn = math.radians(angle)
@@ -135,13 +179,8 @@ def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point]]:
             for far, s in ((RADIUS, -0.5), (RADIUS + 34, -0.45), (RADIUS + 34, 0.45), (RADIUS + 2, 0.5))
         ]
         far = RADIUS + 35 + abs(math.cos(turn)) * 3 * letters
-        yield (
-            (points[0], points[1], points[2], points[3]),
-            (
-                a[0] + far * math.cos(turn),
-                a[1] + far * math.sin(turn),
-            ),
-        )
+        spot = a[0] + far * math.cos(turn), a[1] + far * math.sin(turn)
+        yield (points[0], points[1], points[2], points[3]), spot, 0.0
 
 
 def _at(curve: Curve, t: float) -> Point:
