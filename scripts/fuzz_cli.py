@@ -103,6 +103,7 @@ STATES = Option("--states", ["100", "1000", "5", "50", *NUMBERS], 0.1)
 MODEL, OUT, JSON = Option(None, MODELS, 0.98), Option("-o", OUTPUTS, 0.4), Option("--json", None, 0.2)
 TARGET = Option("--target", ["last", "all", "3", "x", "-1", "99", "\u0663", ""], 0.25)
 FAST, VERIFIED = Option("--fast", None, 0.1), Option("--verified", None, 0.05)
+EXPORT = Option("--export", ["out.hoa", "out.smv", "out.dot", "out.x", "folder"], 0.1)
 COMMANDS: dict[str, list[Option]] = {
     "certify": [
         MODEL, N, TARGET, Option("-c", NUMBERS, 0.2), Option("--free", SHARES, 0.2), OUT, SEED, TIME, JSON,
@@ -112,7 +113,7 @@ COMMANDS: dict[str, list[Option]] = {
         Option("--lower-bound", None, 0.05), Option("--cost", None, 0.05), FAST, VERIFIED,
         Option("--label", ["accept", "reject", "frog", "", "\udcff"], 0.1),
     ],
-    "automaton": [MODEL, STATES, OUT, Option("--dot", OUTPUTS, 0.2), JSON],
+    "automaton": [MODEL, STATES, OUT, Option("--dot", OUTPUTS, 0.2), EXPORT, JSON],
     "verify": [
         MODEL, Option("-L", LANGUAGES, 0.7), Option("--equals", MODELS, 0.3), Option("--from", NUMBERS, 0.2), STATES,
         OUT, JSON,
@@ -137,14 +138,15 @@ COMMANDS: dict[str, list[Option]] = {
     "new": [MODEL, OUT, Option("--list", None, 0.1), JSON],
     "language": [
         Option(None, LANGUAGES, 0.97), N, Option("--pre", ["first=20%:0", "0:1", "x", "first=999%:0", ""], 0.2), JSON,
-        Option("--list", None, 0.05),
+        Option("--list", None, 0.05), Option("--classes", None, 0.2), EXPORT,
+        Option("--table", ["grid.toml", "broken.json", "binary.json", "folder", "none.json"], 0.05),
     ],
     "compile": [
         Option(None, FORMULAS, 0.97),
         Option("--alphabet", ["0,1", "0 1", "1,0", "0,1,2", "", "0,0", "\u00e9,1", ",", "a" * 5000], 0.97),
         Option("--at", ["last", "first", "every", "x"], 0.2), Option("--name", WORDS, 0.2),
         Option("--verify", ["1", "3", "-1", "x"], 0.2), Option("-L", LANGUAGES, 0.1), OUT, JSON,
-        Option("--to", ["ltl", "soft", "soft", "soft", "x"], 0.2), Option("--decoder", None, 0.1),
+        Option("--to", ["ltl", "ltlf", "soft", "soft", "soft", "x"], 0.2), Option("--decoder", None, 0.1),
         Option("--how", ["positions", "temperature", "x"], 0.1), Option("-n", NUMBERS, 0.1),
     ],
     "import": [
@@ -174,7 +176,8 @@ COMMANDS: dict[str, list[Option]] = {
         Option(None, SOFT, 0.98), N, Option("--epsilon", EPSILONS, 0.97), Option("--quantity", ["margin", "x"], 0.2),
         Option("--fix", ["3:1", "1:0,2:1", "3:9", ":", "-1:0", "99:0", "\u0663:1", ""], 0.2),
         Option("--position", NUMBERS, 0.1), Option("--time", ["0.2", "0.1", "0.3", "0", *SECONDS], 1),
-        Option("--no-recheck", None, 0.2), SEED, OUT, JSON,
+        Option("--no-recheck", None, 0.2), SEED, OUT, JSON, Option("--label", ["all", "0", "x"], 0.1),
+        Option("--inputs", LANGUAGES, 0.1),
     ],
     "soft check": [Option(None, SOFT, 0.98), Option(None, ["s.json", *CERTIFICATES], 0.97), JSON],
     "soft cross-entropy": [
@@ -195,7 +198,7 @@ COMMANDS: dict[str, list[Option]] = {
     ],
     "soft influence": [
         Option(None, SOFT, 0.98), N, Option("--samples", NUMBERS, 0.8), Option("--logit", None, 0.2),
-        Option("--matrix", None, 0.2), SEED, JSON,
+        Option("--matrix", None, 0.2), Option("--pairs", None, 0.2), Option("--inputs", LANGUAGES, 0.1), SEED, JSON,
     ],
     "soft run": [Option(None, SOFT, 0.98), Option(None, WORDS, 0.97), Option("--float32", None, 0.2), JSON],
     "soft verify": [

@@ -18,12 +18,15 @@ from html import escape
 from pathlib import Path
 from types import FrameType
 
-from architecture import LEAVES, PACKAGE
+from architecture import LEAVES
+
+import restrict
 
 COMMANDS = (
     ("certify random:layers=2 -n 16", "one position"),
     ("certify tagger -n 16 --target all", "all positions"),
 )
+PACKAGE = Path(restrict.__file__).parent
 SMALL = LEAVES - {"cli"}
 
 Way = tuple[str, ...]

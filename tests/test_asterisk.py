@@ -68,5 +68,5 @@ def test_automata_over_the_symbol_asterisk(tmp_path: Path) -> None:
 def test_a_model_file_says_how_the_symbol_is_written() -> None:
     document = {"format": "restrict-model/1", "name": "x", "alphabet": ["*", "b"], "variables": [],
                 "output": {"variable": "token", "position": "last"}}  # fmt: skip
-    with pytest.raises(ModelError, match=r"means a free position; write the symbol itself as \\\*$"):
+    with pytest.raises(ModelError, match=r"is a free position, \\\* the symbol"):
         loads(json.dumps(document).encode())

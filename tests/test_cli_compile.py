@@ -68,7 +68,7 @@ def test_errors_are_one_line(shell: Shell, tmp_path: Path) -> None:
     assert "--alphabet has an empty symbol" in bad(2, "1", "")
     assert "the symbol '0' occurs twice" in bad(2, "1", "0,1,0")
     assert "the symbol '*' means a free position" in bad(4, "1", "*,1")
-    assert "is not a name of 1 to 200 characters" in bad(4, "1", "0,1", "--name", "")
+    assert "expected a string of 1 to 200 characters" in bad(4, "1", "0,1", "--name", "")
     assert "more than 4096 variables" in bad(5, "X " * 5000 + "1")
     assert "does not exist" in bad(2, "1", "0,1", "-o", tmp_path / "no" / "model.json")
     assert "name that file with -o" in bad(2, "1", "0,1", "--json")

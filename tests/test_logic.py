@@ -388,7 +388,7 @@ def test_malformed_calls_are_refused() -> None:
         compile_formula(atom("2"), BITS)
     with pytest.raises(UsageError, match="at='end' is not one of"):
         compile_formula("1", BITS, at="end")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="is not a name of 1 to 200 characters"):
+    with pytest.raises(ModelError, match="expected a string of 1 to 200 characters"):
         compile_formula("1", BITS, name="")
     with pytest.raises(UsageError, match="random_formula needs"):
         random_formula(np.random.default_rng(0), [], 3)

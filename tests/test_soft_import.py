@@ -146,7 +146,6 @@ def test_the_place_is_heeded(tmp_path: Path) -> None:
         "refute FILE -L parity -n 10",
         "run FILE 01",
         "import weights FILE",
-        "soft influence FILE -n 5",
     ],
 )
 def test_commands_for_other_models_name_the_import(line: str, tmp_path: Path) -> None:

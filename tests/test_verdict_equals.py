@@ -84,7 +84,7 @@ def test_a_trained_model_decides_like_a_compiled_one_at_every_length(tmp_path: P
     assert run("check", LOOPS, out).exit_code == 0
     found = run("soft", "verify", LOOPS, "-n", 6, "--equals", program, "--json")
     assert found.exit_code == 3
-    document = json.loads(found.output)
+    document = json.loads(found.stdout)
     assert (document["wrong"]["word"], document["wrong"]["shortest"]) == (["x"], True)
 
 

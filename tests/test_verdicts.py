@@ -329,7 +329,7 @@ def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     assert "s VERIFIED right n=0..6" in found.output
     found = run("soft", "verify", wrong, "-n", 6, "--json")
     assert found.exit_code == 3
-    document = json.loads(found.output)
+    document = json.loads(found.stdout)
     assert document["wrong"]["word"] == ["a", "b", "a"]
     assert document["wrong"]["shortest"]
     found = run("soft", "verify", right, "-n", 60, "--time", "1e-6", "--no-recheck")
@@ -426,7 +426,7 @@ def test_gradients_are_differences_and_attacks_find_words_of_the_case() -> None:
 def test_inputs_may_be_more_than_the_language() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
     found = run("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
-    document = json.loads(found.output)
+    document = json.loads(found.stdout)
     assert (document["status"], len(document["wrong"]["word"])) in {("wrong", 1), ("wrong", 2), ("wrong", 3)}
     found = run("soft", "verify", path, "-n", 4, "-L", "parity")
     assert found.exit_code == 3

@@ -327,7 +327,7 @@ def test_the_command_says_where_a_model_breaks() -> None:
     path = verdict_cases.FOLDER / "contains-aba-1l1h16d-nope.safetensors"
     found = run("soft", "verify", path, "--all-lengths", "--json")
     assert found.exit_code == 3
-    document = json.loads(found.output)
+    document = json.loads(found.stdout)
     assert (document["wrong"]["word"], document["wrong"]["shortest"], document["upto"]) == (["a", "b", "a"], True, 2)
     assert "shortest" in document["checked"]
     found = run("soft", "verify", path, "--all-lengths")

@@ -191,7 +191,9 @@ def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Form
     for values in grid(*names.values()):
         bound = bind(expr, **dict(zip(names, values, strict=True)))
         if bound not in out:
-            out[bound] = analyse(within(bound))
+            out[bound] = analyse(within(bound, whole=False))
+            if not any(out[bound].slope):
+                within(bound)
     for bound, form in out.items():
         if any(form.slope) and (isinstance(variable, Map) or not form.line or not form.line.j):
             raise Declined(f"the sub-expression {show(tree_of(bound))!r} grows with the position or with n")

@@ -21,10 +21,10 @@ from restrict.model.interval import interval
 RANGES = {"i": (0, MOST), "j": (0, MOST), "n": (1, 2 * MOST + 1)}
 
 
-def within(expr: Expr) -> Expr:
-    """The rule over ``i``, ``j`` and ``n`` itself; declined if a value of it, or a difference that it looks at, may
-    leave 64 bits."""
-    for part in (*differences(expr), expr):
+def within(expr: Expr, whole: bool = True) -> Expr:
+    """The rule over ``i``, ``j`` and ``n`` itself; declined if a difference that it looks at may leave 64 bits, or its
+    value, where the whole is asked for: of a rule that grows with the position only its slope is read."""
+    for part in (*differences(expr), *([expr] if whole else [])):
         try:
             fits = interval(part, RANGES)[0] > MIN64  # the least number has no absolute value
         except ModelError as error:

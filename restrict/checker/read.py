@@ -171,7 +171,7 @@ string = matching("(?s:.*)", "a string")
 plain = matching(PRINTED + "{1,200}", "a string of 1 to 200 characters without control characters")
 text = matching(PRINTED + "+", "a non-empty string without control characters")
 symbol = matching(
-    rf"(?!\*\Z)(?:(?!\s){PRINTED}){{1,64}}", 'a symbol of 1 to 64 characters without white space, not "*"'
+    rf"(?!\*\Z)(?:(?!\s){PRINTED}){{1,64}}", 'a symbol of 1 to 64 characters ("*" is a free position, \\* the symbol)'
 )
 digest = matching("[0-9a-f]{64}", "64 lower-case hex digits")
 

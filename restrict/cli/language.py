@@ -10,7 +10,7 @@ import click
 
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length
+from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length, write_automaton
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
@@ -73,15 +73,16 @@ def language(
     if table is not None:
         compare_table(table, as_json)
         return
-    if name is not None and (export is not None or (classes and length is None)):
+    if name is not None and length is None and (classes or export is not None):
         without_length(named(name), export, as_json)
-        if length is None:
-            return
+        return
     if name is None or length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
     found = named(name)
     known = facts(found, length, read_pre(found, length, pre))
-    put(Told(lambda: text(known), lambda: document(known)), as_json)
+    if export is not None:
+        write_automaton(found, export)
+    put(Told(lambda: text(known), lambda: document(known)), as_json, {"  automaton written to": export})
     for what, answer in (("membership", known.into), ("non-membership", known.out)):
         if isinstance(answer, Unknown):
             raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")

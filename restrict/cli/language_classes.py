@@ -48,20 +48,25 @@ def of_language(language: Language) -> Varieties:
 
 def without_length(language: Language, export: Path | None, as_json: bool) -> None:
     """The classes, and the automaton to a file."""
+    found = of_language(language)
+    if export is not None:
+        write_automaton(language, export)
+    free = next(each for each in found.classes if each.name == "star-free")
+    lines = [language.spec, f"  {free.name:<18} {free.text()}", *class_lines(found)]
+    content = {"language": language.spec, **(classes_document(found) or {})}
+    put(Told(lambda: "\n".join(lines), lambda: content), as_json, {"  automaton written to": export})
+
+
+def write_automaton(language: Language, path: Path) -> None:
+    """The minimal automaton as the file's name says."""
     from restrict.base.errors import UsageError
     from restrict.base.files import write_bytes
     from restrict.languages.exchange import exported
     from restrict.languages.regular import Regular
 
-    if export is not None:
-        if not isinstance(language, Regular):
-            raise UsageError(f"{language.spec} is not regular, so it has no automaton to export")
-        write_bytes(export, exported(language.dfa, language.spec, export.suffix).encode())
-    found = of_language(language)
-    free = next(each for each in found.classes if each.name == "star-free")
-    lines = [language.spec, f"  {free.name:<18} {free.text()}", *class_lines(found)]
-    content = {"language": language.spec, **(classes_document(found) or {})}
-    put(Told(lambda: "\n".join(lines), lambda: content), as_json, {"  automaton written to": export})
+    if not isinstance(language, Regular):
+        raise UsageError(f"{language.spec} is not regular, so it has no automaton to export")
+    write_bytes(path, exported(language.dfa, language.spec, path.suffix).encode())
 
 
 def compare_table(path: Path, as_json: bool) -> None:
