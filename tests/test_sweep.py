@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.sweep import local
+from restrict.sweep import groups, local
 from restrict.sweep.items import Item, Outcome, work
 from restrict.sweep.local import Lost, local_map
 from restrict.sweep.run import Engine, run_items
@@ -155,7 +155,7 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((ROOT / "instances" / name).read_bytes())
     path, out = spec(tmp_path, MIXED), tmp_path / "sweep.jsonl"
     text = run(path, "--jobs", "0")
-    assert text.output == f"{out}: 8 items, 8 new, 3 with an error\n"
+    assert text.output.startswith(f"{out}: 8 items, 8 new, 3 with an error\n")
     rows = lines(out)
     assert [row["ok"] for row in rows] == [True, True, False, False, True, True, True, False]
     assert "neither a file, from the spec's folder, nor a built-in" in rows[2]["error"]
@@ -172,7 +172,7 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
             assert (len(read.restriction.fixed), read.free, read.c) == (
                 row["fixed_count"], row["free_count"], row["depends"],
             )  # fmt: skip
-    assert run(path, "--jobs", "0").output == f"{out}: 8 items, 0 new, 3 with an error\n"
+    assert run(path, "--jobs", "0").output.splitlines()[0] == f"{out}: 8 items, 0 new, 3 with an error"
     assert lines(out) == rows
     assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows without one\n"
     bad = tmp_path / rows[0]["certificate"]
@@ -406,7 +406,7 @@ def test_a_killed_sweep_resumes_with_the_same_rows(tmp_path: Path) -> None:
     done = start(path)
     text, error = done.communicate(timeout=200)
     assert (done.returncode, error) == (0, "")
-    assert text == f"{out}: 40 items, {40 - len(before)} new, 0 with an error\n"
+    assert text.splitlines()[0] == f"{out}: 40 items, {40 - len(before)} new, 0 with an error"
     rows = lines(out)
     assert len(rows) == 40
     assert {row["id"] for row in rows} == {item.identity for item in read_spec(path).items}
@@ -541,3 +541,49 @@ def test_the_spec_of_the_docs_is_read(tmp_path: Path) -> None:
     assert {item.task for item in items} == {"certify", "refute"}
     for axis in ("model", "n", "task", "target", "c", "free", "method", "seed", "language", "exact", "time"):
         assert f"`{axis}`" in text
+
+
+# ---------------------------------------------------------------- groups
+
+
+def made(seed: int, n: int, fixed: int | None, seconds: float = 1.0, model: str = "m") -> dict[str, object]:
+    """A row; without a result where ``fixed`` is None."""
+    row = {"id": f"{model}-{n}-{seed}", "ok": fixed is not None, "model": f"{model}:seed={seed}", "n": n, "seed": seed}
+    return row | ({"error": "no"} if fixed is None else {"fixed_count": fixed, "depends": 0, "seconds": seconds})
+
+
+def test_groups_have_the_quartiles_of_rows_that_differ_in_their_seed() -> None:
+    rows = [made(seed, n, None if seed == 4 else seed * n) for n in (10, 20) for seed in range(5)]
+    first, second = groups.grouped(rows)
+    assert (first.axes, second.axes) == ({"n": 10}, {"n": 20})
+    assert (first.rows, first.failed) == (5, 1)
+    assert first.quartiles["fixed_count"] == (7.5, 15.0, 22.5)
+    assert second.quartiles == {"fixed_count": (15, 30, 45), "depends": (0, 0, 0), "seconds": (1, 1, 1)}
+    head, *body = groups.table([first, second]).splitlines()
+    assert head.split() == ["n", "rows", "errors", "fixed_count", "depends", "seconds"]
+    assert body[0].split() == ["10", "5", "1", "7.5", "15", "22.5", "0", "0", "0", "1", "1", "1"]
+
+
+def test_groups_of_rows_without_results_or_with_one_row() -> None:
+    (alone,) = groups.grouped([made(0, 5, 2)])
+    assert (alone.axes, alone.quartiles["fixed_count"]) == ({}, (2, 2, 2))
+    (failed,) = groups.grouped([made(0, 5, None), made(1, 5, None)])
+    assert (failed.failed, failed.quartiles) == (2, {})
+    assert groups.table([failed]).splitlines()[1].split() == ["2", "2"]
+    assert groups.grouped([]) == []
+
+
+def test_models_that_no_other_argument_tells_apart_are_groups() -> None:
+    rows = [{"id": str(k), "ok": True, "model": name, "n": 4, "fixed_count": k} for k, name in enumerate("ab")]
+    assert [group.axes for group in groups.grouped(rows)] == [{"model": "a"}, {"model": "b"}]
+
+
+def test_a_sweep_ends_with_its_groups_and_counts_rows_of_another_spec(tmp_path: Path) -> None:
+    text = '[[grid]]\nmodel = "contains-one"\nn = [{}]\n'
+    first = run(spec(tmp_path, text.format("4, 5")), "--jobs", "0")
+    assert first.output.splitlines()[1].split() == ["n", "rows", "errors", "fixed_count", "depends", "seconds"]
+    again = run(spec(tmp_path, text.format("5, 6")), "--jobs", "0", "--json")
+    found = json.loads(again.stdout)
+    assert (found["items"], found["new"], found["older"]) == (2, 1, 1)
+    assert [group["axes"] for group in found["groups"]] == [{"n": 5}, {"n": 6}]
+    assert "1 row of another spec left alone" in run(spec(tmp_path, text.format("5, 6")), "--jobs", "0").output

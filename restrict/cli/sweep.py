@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from restrict.cli.printer import Told, json_line, put
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
 
+GROUPS = 60
+"""Groups of rows that are summed up at the end."""
 Hooks = tuple[Callable[[int], None], Callable[[dict[str, Any]], None]]
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -93,6 +96,7 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
 
 def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
     """Run the items that have no row yet."""
+    from restrict.sweep.groups import grouped, table
     from restrict.sweep.run import run_items
 
     try:
@@ -101,7 +105,12 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the last line
         sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
-    return {"rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed}
+    groups = grouped(done.rows) if done.rows else []
+    return {
+        "rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed, "older": done.older,
+        "groups": [asdict(group) for group in groups[:GROUPS]], "more": max(0, len(groups) - GROUPS),
+        "text": table(groups[:GROUPS]) if len(done.rows) > 1 else "",
+    }  # fmt: skip
 
 
 def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str, Any]:
@@ -131,7 +140,12 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
         )
     else:
         what = f"{counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error"
-    put(Told(lambda: f"{rows}: {what}", lambda: summary), as_json, {"table in": parquet})
+        if summary["older"]:
+            what += f"; {counted(summary['older'], 'row')} of another spec left alone"
+    lines = [f"{rows}: {what}", *filter(None, [summary.pop("text", "")])]
+    if summary.get("more"):
+        lines.append(f"... and {summary['more']} more groups")
+    put(Told(lambda: "\n".join(lines), lambda: summary), as_json, {"table in": parquet}, wide=True)
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from typing import Any
 from restrict.base.errors import UsageError
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted
-from restrict.sweep.items import RESULTS, Row
+from restrict.sweep.groups import Group, axes_of, grouped
+from restrict.sweep.items import Row
 from restrict.sweep.local import cores
 from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
 from restrict.sweep.spec import read_spec
@@ -54,11 +55,16 @@ class SweepResult:
         Returns:
             Names of columns; ``model`` is left out where another axis tells the same rows apart.
         """
-        names = {name: None for row in self.rows for name in row if name not in RESULTS}
-        varying = [name for name in names if len({repr(row.get(name)) for row in self.rows}) > 1]
-        others = [name for name in varying if name != "model"]
-        told = {tuple(repr(row.get(name)) for name in others) for row in self.rows}
-        return tuple(varying if len(told) < len(self.rows) else others)
+        return axes_of(self.rows)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The rows that differ in their seed only, with quartiles.
+
+        Returns:
+            One group for each set of the other arguments, in the order of the rows.
+        """
+        return grouped(self.rows)
 
     def column(self, name: str) -> list[Any]:
         """One column of the rows.

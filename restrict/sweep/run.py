@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,16 @@ class Engine:
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec."""
+    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec.
+
+    ``rows`` are those of the spec, in its order; ``older`` counts the rows of the file that no item of it has.
+    """
 
     items: int
     new: int
     failed: int
+    rows: tuple[Row, ...] = field(default=(), repr=False)
+    older: int = 0
 
 
 def run_items(
@@ -80,8 +85,9 @@ def run_items(
                 store.keep(outcome)
                 if step is not None:
                     step(outcome.row)
-        failed = sum(not store.rows[item.identity]["ok"] for item in items)
-        return Summary(len(items), len(todo), failed)
+        rows = tuple(store.rows[item.identity] for item in items)
+        failed = sum(not row["ok"] for row in rows)
+        return Summary(len(items), len(todo), failed, rows, len(store.rows) - len(rows))
 
 
 class Digests(dict[str, str | None]):
