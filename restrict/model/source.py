@@ -114,26 +114,45 @@ def document_bytes(text: str) -> bytes:
             f"built in are {', '.join(sorted(GENERATORS))}"
         )
     build = GENERATORS[name]
+    options = options_of(name, build, rest)
+    for key, value in options.items():
+        most = MOST.get((name, key))
+        if most is not None and value > most:
+            raise UsageError(f"{name}: {key}={value} may be at most {most}")
+    document = build(**options)
+    if options and name != "random":
+        document["name"] = text
+    return dumps(document)
+
+
+def options_of(name: str, build: Callable[..., Any], rest: str) -> dict[str, int]:
+    """The options ``key=integer,...`` of a generator; each is at least 1, or 0 where that is its default.
+
+    Args:
+        name: the generator's name, for messages.
+        build: the generator.
+        rest: what is typed behind the name; nothing means no options.
+
+    Returns:
+        The options that are given.
+
+    Raises:
+        UsageError: another option, one that is given twice, or a value out of range.
+    """
     known = inspect.signature(build).parameters
-    options: dict[str, int] = {}
+    found: dict[str, int] = {}
     for part in rest.split(",") if rest else []:
         key, _, value = part.partition("=")
         if key not in known:
             names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
             near = did_you_mean(key, known)
             raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
-        if key in options:
+        if key in found:
             raise UsageError(f"{name}: {key} is given twice")
-        if not value.isascii() or not value.isdigit() or (int(value) < 1 and key != "seed") or len(value) > 9:
+        least = 0 if known[key].default == 0 else 1
+        if not value.isascii() or not value.isdigit() or len(value) > 9 or int(value) < least:
             raise UsageError(
-                f"{name}: {key}={quote(value)} must be an integer of at least {0 if key == 'seed' else 1} "
-                "and at most 9 digits"
+                f"{name}: {key}={quote(value)} must be an integer of at least {least} and at most 9 digits"
             )
-        most = MOST.get((name, key))
-        if most is not None and int(value) > most:
-            raise UsageError(f"{name}: {key}={value} may be at most {most}")
-        options[key] = int(value)
-    document = build(**options)
-    if options and name != "random":
-        document["name"] = text
-    return dumps(document)
+        found[key] = int(value)
+    return found

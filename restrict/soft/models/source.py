@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 
 from restrict.base.errors import ModelError, UsageError, did_you_mean, near_files, quote
 from restrict.base.files import STANDARD_INPUT, read_bytes
 from restrict.model.foreign import softmax_hint
+from restrict.model.source import options_of
 from restrict.soft.models.format import is_soft, loads
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import SoftModel
@@ -35,25 +35,7 @@ def load(source: str | Path) -> SoftModel:
         known = ", ".join(sorted(GENERATORS))
         near = did_you_mean(name, GENERATORS) or near_files(text)
         raise UsageError(f"{quote(text)} is neither a file nor a built-in softmax model{near}; built in are {known}")
-    return GENERATORS[name](**_options(name, rest))
-
-
-def _options(name: str, rest: str) -> dict[str, int]:
-    known = inspect.signature(GENERATORS[name]).parameters
-    found: dict[str, int] = {}
-    for part in rest.split(",") if rest else []:
-        key, _, value = part.partition("=")
-        if key not in known:
-            names = ", ".join(f"{p.name}={p.default}" for p in known.values()) or "none"
-            near = did_you_mean(key, known)
-            raise UsageError(f"{quote(key)} is not an option of {name}{near}; its options are {names}")
-        if key in found:
-            raise UsageError(f"{name}: {key} is given twice")
-        switch = known[key].default == 0
-        if not value.isascii() or not value.isdigit() or len(value) > 9 or (int(value) < 1 and not switch):
-            raise UsageError(f"{name}: {key}={quote(value)} must be an integer of at least {0 if switch else 1}")
-        found[key] = int(value)
-    return found
+    return GENERATORS[name](**options_of(name, GENERATORS[name], rest))
 
 
 def is_there(text: str) -> bool:
