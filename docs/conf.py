@@ -32,4 +32,4 @@ html_theme = "furo"
 html_title = f"restrict {release}"
 html_extra_path = ["schema"]
 html_static_path = ["_static"]
-html_css_files = ["notebook.css"]
+html_css_files = ["pages.css"]

@@ -25,6 +25,7 @@ from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
+from restrict.optimum.by_words import by_words, few_small
 from restrict.optimum.descent import descend, descends
 from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
 from restrict.trial.certificate import try_certificate
@@ -42,13 +43,14 @@ MOST_FIXED = 2**30
 @dataclass(frozen=True)
 class Standing:
     """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
-    (``optimum``, ``None`` while unknown), and whether nothing is left to do (``over``). ``c`` and ``free`` are the
-    wish, for strategies that release positions."""
+    (``optimum``; ``at_least`` where words are known to refute all smaller ones; ``None`` while unknown), and whether
+    nothing is left to do (``over``). ``c`` and ``free`` are the wish, for strategies that release positions."""
 
     task: Task
     best: Certificate | None = None
     optimum: int | None = None
     optimum_by: str = ""
+    at_least: int | None = None
     over: bool = False
     c: int = 0
     free: float | Fraction | None = None
@@ -66,7 +68,7 @@ class Standing:
     def ended(self) -> bool:
         """Whether Ctrl-C, a proof of the optimum, or a strategy has ended the portfolio."""
         stopped = self.best is not None and self.best.provenance.get("stopped") == "interrupted"
-        return self.over or stopped or self.fixed == self.optimum
+        return self.over or stopped or self.fixed in (self.optimum, self.at_least)
 
 
 class Strategy(NamedTuple):
@@ -205,6 +207,10 @@ def force_output(task: Task) -> Certificate:
     standing = run(Standing(task), FORCED)
     if standing.optimum is not None:
         standing = standing.noting(optimum=standing.optimum, optimum_by=standing.optimum_by)
+    elif standing.at_least == standing.fixed:
+        standing = standing.noting(optimum=standing.fixed, optimum_by="words")
+    elif standing.at_least:
+        standing = standing.noting(optimum_at_least=standing.at_least)
     assert standing.best is not None  # the search raises where it finds nothing
     return standing.best
 
@@ -247,6 +253,12 @@ def _by_words(standing: Standing) -> Standing:
     standing.task.tell("enumeration", len(standing.task.instance.unpinned))
     optimum, found = by_enumeration(standing.task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
     return replace(standing, best=found, optimum=optimum, optimum_by="enumeration")
+
+
+def _by_some_words(standing: Standing) -> Standing:
+    """Few positions that random words do not refute; what they do refute is a lower bound."""
+    least, found = by_words(standing.task.noting(strategy="words", stopped="budget"))
+    return replace(standing, best=found, at_least=least)
 
 
 def _by_inputs(standing: Standing) -> Standing:
@@ -315,6 +327,11 @@ def _open(standing: Standing) -> bool:
 
 FORCED = (
     Strategy("every word", lambda s: _many(s) and few_restrictions(s.task.instance), _by_words),
+    Strategy(
+        "some words",
+        lambda s: _many(s) and not few_restrictions(s.task.instance) and few_small(s.task.instance),
+        _by_some_words,
+    ),
     Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
     Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
     Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),

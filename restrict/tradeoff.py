@@ -31,7 +31,7 @@ class Front:
         return "\n".join([head, *rows])
 
     def figure(self, path: str) -> None:
-        """Draw the front as steps to an image file. Needs matplotlib (the extra ``report``)."""
+        """Draw the front as steps to an image file."""
         from matplotlib.figure import Figure
 
         picture = Figure(figsize=(6, 4), layout="constrained")

@@ -15,6 +15,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -75,9 +76,15 @@ def running_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         yield from running_nodes(node)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file of the package."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports_of(path: Path, modules: set[str]) -> Iterator[str]:
     """The modules of the package that a file imports, wherever in the file it does."""
-    for node in running_nodes(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in running_nodes(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "restrict")
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "restrict":

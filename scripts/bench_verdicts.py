@@ -4,8 +4,9 @@
 
 One row a checkpoint of one layer (``--layers 2``: of two): its architecture, the share of prefixes that its
 configuration says was right on samples, the verdict (right, a wrong word, or open), seconds of search, bytes of the
-certificate, seconds of the trusted check (both of processor time). Every certificate is checked. ``--json FILE``
-writes the rows, too.
+certificate, seconds of the trusted check (both of processor time). Every certificate is checked. ``--float32`` prints
+instead up to where the model is right as run, with the margin that is nearest to its rounding. ``--jobs N``: that many
+processes at once; ``--json FILE`` writes the rows, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext, suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +25,14 @@ from harness import head, line, written
 from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
+from restrict.soft.models.config import read_config
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import graph_of, task_language
-from restrict.soft.trained.model import Trained, configuration, load
+from restrict.soft.trained.model import Trained, load
 
 HEAD = ("model", "sampled", "verdict", "cases", "cells", "search s", "bytes", "check s")
+
+AS_RUN = ("model", "verdict", "as run to", "quotient", "margin", "rounding", "position", "search s", "float32 s")
 
 
 def said(found: Verdict) -> str:
@@ -38,7 +45,10 @@ def said(found: Verdict) -> str:
 def row(path: Path, n: int, seconds: float, sampled: Any) -> dict[str, Any]:
     """One checkpoint: the search, and the check of what it found."""
     model: Trained = load(path)
-    graph, start = graph_of(model, task_language(model)), time.process_time()
+    graph = graph_of(model, task_language(model))
+    with suppress(RestrictError):
+        verify_trained(model, graph, min(n, 3))  # compiles the kernels
+    start = time.process_time()
     found = verify_trained(model, graph, n, seconds=seconds)
     content, begin = found.to_bytes(), time.process_time()
     try:
@@ -55,6 +65,35 @@ def row(path: Path, n: int, seconds: float, sampled: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def as_run(path: Path, n: int, seconds: float) -> dict[str, Any]:
+    """One checkpoint: what is right as run in float32."""
+    model, marks = load(path), dict[str, float]()
+    graph, start = graph_of(model, task_language(model)), time.process_time()
+
+    def tell(what: str) -> None:
+        marks.setdefault(what, time.process_time())
+
+    found = verify_trained(model, graph, n, seconds=seconds, float32=True, tell=tell)
+    end, said_ = time.process_time(), found.float32
+    begin, near = marks.get("float32", end), None if said_ is None else said_.closest
+    return {
+        "model": model.name, "verdict": said(found), "status": found.status, "checked": "",
+        "as run to": -1 if said_ is None else said_.upto,
+        **({} if near is None else {
+            "quotient": f"{near.ratio:.3g}", "margin": f"{near.least:.3g}", "rounding": f"{near.error:.2g}",
+            "position": near.key[0]}),
+        "search s": round(begin - start, 1), "float32 s": round(end - begin, 1),
+    }  # fmt: skip
+
+
+def told(work: tuple[Path, int, float, Any]) -> dict[str, Any]:
+    """A row, or why there is none; what is right as run where there is no share of samples."""
+    try:
+        return as_run(*work[:3]) if work[3] is None else row(*work)
+    except RestrictError as error:
+        return {"model": work[0].stem, "status": "refused", "checked": "", "verdict": str(error)}
+
+
 def main() -> int:
     """The table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -64,25 +103,26 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--only", default="", help="a part of the names")
-    chosen = parser.parse_args()
-    rows, refused = [], 0
-    print(head(HEAD), flush=True)
+    parser.add_argument("--float32", action="store_true", help="what is right as run, without the check")
+    parser.add_argument("--jobs", type=int, default=1)
+    chosen, work, rows = parser.parse_args(), [], []
     for path in sorted(p for p in chosen.folder.glob("*.safetensors") if chosen.only in p.name):
-        config = configuration(path.with_name(path.stem + ".config.json").read_bytes(), path.name)
-        if config.get("n_layer") != chosen.layers:
-            continue
-        try:
-            found = row(path, chosen.n, chosen.time, config.get("sampled", {}).get("prefixes_right", "-"))
-        except RestrictError as error:
-            print(f"| {path.stem} | {error} |", flush=True)
-            continue
-        rows.append(found)
-        refused += found["checked"].startswith("refused")
-        print(line(str(found[key])[:40] for key in HEAD), flush=True)
-        if found["checked"].startswith("refused"):
-            print(found["checked"], file=sys.stderr, flush=True)
+        config = read_config(path.with_name(path.stem + ".config.json"))
+        if config.get("n_layer") == chosen.layers:
+            sampled = None if chosen.float32 else config.get("sampled", {}).get("prefixes_right", "-")
+            work.append((path, chosen.n, chosen.time, sampled))
+    columns = AS_RUN if chosen.float32 else HEAD
+    print(head(columns), flush=True)
+    pool = ProcessPoolExecutor(chosen.jobs, get_context("spawn")) if chosen.jobs > 1 else None
+    with pool or nullcontext():
+        for found in pool.map(told, work) if pool else map(told, work):
+            rows.append(found)
+            print(line(str(found.get(key, "-"))[:40] for key in columns), flush=True)
+            if found["checked"].startswith("refused"):
+                print(found["checked"], file=sys.stderr, flush=True)
     written(chosen.json, rows)
-    decided = sum(found["status"] != "open" for found in rows)
+    decided = sum(found["status"] in ("right", "wrong") for found in rows)
+    refused = sum(found["checked"].startswith("refused") for found in rows)
     print(f"{decided} of {len(rows)} decided at n = {chosen.n}; {refused} certificates refused")
     return 1 if refused else 0
 

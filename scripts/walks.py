@@ -23,8 +23,8 @@ from architecture import LEAVES
 import restrict
 
 COMMANDS = (
-    ("certify random:layers=2 -n 16", "one position"),
-    ("certify tagger -n 16 --target all", "all positions"),
+    ("certify random:layers=2 -n 6", "one position"),
+    ("certify tagger -n 8 --target all", "all positions"),
 )
 PACKAGE = Path(restrict.__file__).parent
 SMALL = LEAVES - {"cli"}

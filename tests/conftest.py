@@ -5,6 +5,11 @@ from pathlib import Path
 
 from hypothesis import settings
 
+from restrict.cli.entry import MATRIX_THREADS
+
+for variable in MATRIX_THREADS:  # before numpy is imported; pytest-xdist uses the cores
+    os.environ.setdefault(variable, "1")
+
 settings.register_profile("default", derandomize=True, deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from numba import config
+
+from restrict.kernels.cache import config
 
 LONG_TO_COMPILE = [] if config.DISABLE_JIT else [pytest.mark.heavy]
 """Marks of tests whose kernels take much longer to compile than to run: README's test command leaves them to CI, which

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from restrict.all_lengths.moore import Moore, moore
+from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.model.fileformat import loads
 from tests import naive
+from tests.formula_automaton import same
 from tests.generator import random_transformer
 
 VISIBLE = {"none": "true", "past": "j <= i", "strict_past": "j < i", "future": "j >= i", "strict_future": "j > i"}
@@ -109,21 +110,6 @@ def automaton(document: dict[str, Any], seconds: float) -> tuple[list[list[int]]
     return table, [q in good for q in order], taken
 
 
-def agree(one: Moore, two: tuple[list[list[int]], list[bool], float]) -> bool:
-    """Whether both accept the same words that are not empty, by a walk over pairs of states."""
-    todo, seen = [(0, 0)], {(0, 0)}
-    while todo:
-        a, b = todo.pop()
-        for x in range(2):
-            to = (int(one.delta[a, x]), two[0][b][x])
-            if (one.labels[int(one.label[to[0]])] == "accept") != two[1][to[1]]:
-                return False
-            if to not in seen:
-                seen.add(to)
-                todo.append(to)
-    return True
-
-
 def compare(count: int) -> list[dict[str, Any]]:
     """Programs of one layer, or of two with two states: both automata, states and times."""
     rng = np.random.default_rng(0)
@@ -136,7 +122,7 @@ def compare(count: int) -> list[dict[str, Any]]:
         theirs = automaton(document, 20)
         row: dict[str, Any] = {"states": ours.states, "seconds": seconds, "mona_states": None, "agree": None}
         if theirs is not None:
-            row |= {"mona_states": len(theirs[0]), "mona_seconds": theirs[2], "agree": agree(ours, theirs)}
+            row |= {"mona_states": len(theirs[0]), "mona_seconds": theirs[2], "agree": same(ours, theirs[:2])}
         rows.append(row)
     done = [r for r in rows if r["agree"] is not None]
     wrong = [r for r in done if not r["agree"]]

@@ -460,10 +460,20 @@ def boxes_that_examine_much() -> Trial:
 
 HEAVY = {"a box of hundreds of thousands of positions"}
 """Writing their proofs takes many seconds."""
-NAMES = [pytest.param(name, marks=[pytest.mark.heavy] if name in HEAVY else []) for name in SHAPES]
+SECONDS = HEAVY | {
+    "a machine of many states", "a pattern with a long middle", "an automaton of many states", "many boxes",
+    "many boxes of a bound", "many labels", "many states", "two words of many runs",
+}  # fmt: skip
+"""Their checks take more than a second."""
+assert SHAPES.keys() >= SECONDS
 
 
-@pytest.mark.parametrize("name", NAMES)
+def marked(heavy: set[str]) -> list[Any]:
+    """The names of all shapes; of some of them the tests are heavy."""
+    return [pytest.param(name, marks=[pytest.mark.heavy] if name in heavy else []) for name in SHAPES]
+
+
+@pytest.mark.parametrize("name", marked(SECONDS))
 def test_a_step_takes_no_longer_than_the_contract_says(name: str) -> None:
     found = spent(SHAPES[name](), LIMIT)
     assert found.code in (0, 3, 4, 5), found
@@ -471,7 +481,7 @@ def test_a_step_takes_no_longer_than_the_contract_says(name: str) -> None:
     assert found.taken < (256 << 20) + 1.5 * found.held, found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", marked(HEAVY))
 def test_a_small_limit_ends_it(name: str) -> None:
     """Exit 5 (or an answer) with a limit of a few steps, at the price of reading the file."""
     trial = SHAPES[name]()

@@ -201,6 +201,7 @@ def test_a_small_limit_ends_a_verdict(name: str) -> None:
     assert found.seconds < 0.3 + 1e-7 * (len(trial.proof) + len(trial.model)), found
 
 
+@pytest.mark.heavy
 def test_the_memory_of_a_verdict_is_bounded() -> None:
     """Whatever the limit on steps is, what is charged stays below 2 GiB."""
     trial = SHAPES["a long wrong word"]()

@@ -20,6 +20,7 @@ from restrict.model.fileformat import dumps
 from tests.generator import coverage
 from tests.length_claims import Subject, random_model, true_claim, truth
 from tests.length_mutations import OPERATORS, attack
+from tests.marks import heavy_after
 
 
 def proofs(seed: int, programs: int) -> Counter[str]:
@@ -79,7 +80,7 @@ def test_thousands_of_true_claims_have_a_proof() -> None:
     assert proofs(1, 3000)["too large"] <= 100
 
 
-@pytest.mark.parametrize("programs", [5, pytest.param(40, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("programs", heavy_after((2, 40), 1))
 def test_no_mutant_with_a_false_claim_is_verified(programs: int) -> None:
     counts = attack(np.random.default_rng(0), programs, 30)
     told: Counter[str] = sum(counts.values(), Counter())

@@ -58,7 +58,7 @@ def test_no_file_of_these_rooms_imports_itself_in_a_circle_even_for_types() -> N
     files = {architecture.module_of(path): path for path in sorted((ROOT / "restrict").rglob("*.py"))}
     graph: nx.DiGraph[str] = nx.DiGraph()
     for module, path in files.items():
-        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        nodes = [node for node in ast.walk(architecture.parsed(path)) if isinstance(node, ast.ImportFrom)]
         wanted = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names} | {
             str(node.module) for node in nodes
         }
@@ -96,7 +96,7 @@ def test_no_file_imports_a_private_name_of_another() -> None:
     """What begins with an underscore may change without a look at other files."""
     found = []
     for path in sorted((ROOT / "restrict").rglob("*.py")):
-        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        nodes = [node for node in ast.walk(architecture.parsed(path)) if isinstance(node, ast.ImportFrom)]
         names = [alias.name for node in nodes if node.module != "__future__" for alias in node.names]
         found += [(path.name, name) for name in names if name.startswith("_") and not name.startswith("__")]
     assert found == []
@@ -108,7 +108,7 @@ def test_the_checker_imports_the_standard_library_only(graph: Any) -> None:
     for module in modules:
         path = ROOT.joinpath(*module.split("."))
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(architecture.parsed(path)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [str(node.module)]
@@ -145,7 +145,7 @@ def functions() -> tuple[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef], ...
     return tuple(
         (f"{path.relative_to(ROOT)}: {node.name}", node)
         for path in sorted((ROOT / "restrict").rglob("*.py"))
-        for node in statements(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements(architecture.parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
 

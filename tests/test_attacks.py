@@ -25,9 +25,8 @@ from tests import trusted as check
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
 NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
-HEAVY = {"A2b_union", "A3_mask_per_u", "A7_wide_expr"}
+HEAVY = {"A10_value_position", "A2b_union", "A3_mask_per_u", "A7_wide_expr", "BR8"}
 """These take seconds before the answer."""
-assert NAMES[0] == "A10_value_position"
 PARAMETERS = [pytest.param(n, marks=[pytest.mark.heavy] if n in HEAVY else []) for n in NAMES]
 SECONDS, MEBIBYTES = 10, 1024
 
@@ -117,7 +116,7 @@ def elaborated(pair: list[str]) -> tuple[int, str, str]:
     return found.exit_code, found.stdout, found.stderr
 
 
-@pytest.mark.parametrize("name", [*PARAMETERS[1:], pytest.param("A10_value_position", marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_an_attack_on_the_elaborator_gets_its_answer(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +124,7 @@ def test_an_attack_on_the_elaborator_gets_its_answer(
         monkeypatch.setattr(check.main, "elaborated", proved)
     start = time.process_time()
     found = elaborated(files(name))
-    assert time.process_time() - start < 2 * SECONDS
+    assert time.process_time() - start < 6 * SECONDS  # a hang; how long it takes on a quiet core is in docs/checker.md
     assert found[0] in (0, 3, 4, 5)
     code = check.main.main([*files(name), "--limit", str(AUTOMATIC_CHECK)])
     answer = (code, *capsys.readouterr())

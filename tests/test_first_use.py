@@ -15,6 +15,7 @@ import pytest
 from numba.core import config
 from numba.core.registry import CPUDispatcher
 
+from restrict.cli.entry import MATRIX_THREADS
 from restrict.kernels import cache, home, machine, plain
 from restrict.kernels.jit import kernel, sized_kernel
 
@@ -239,3 +240,18 @@ def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
     assert count >= 100
     assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
     assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count
+
+
+def test_the_command_line_takes_one_thread_for_matrices_unless_told_otherwise() -> None:
+    code = """
+import os
+from restrict.cli import entry, main
+main.main = lambda: print(*(os.environ[name] for name in entry.MATRIX_THREADS))
+entry.main()
+"""
+    clean = {name: value for name, value in os.environ.items() if name not in MATRIX_THREADS}
+    for given, expected in (({}, "1 1\n"), ({"OPENBLAS_NUM_THREADS": "3"}, "3 1\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=clean | given, capture_output=True, text=True, check=False
+        )
+        assert done.stdout == expected, done.stderr

@@ -68,6 +68,46 @@ def test_the_small_cover_is_a_cover_and_near_the_least() -> None:
     assert least <= total <= 1.15 * least
 
 
+def test_a_token_is_what_most_open_goals_lack() -> None:
+    """Step by step, against all that every goal lacks written down anew."""
+    rng, answers = np.random.default_rng(5), 0
+    for seed in range(300):
+        tokens = list(itertools.product(range(12), range(2)))
+        ways = [
+            [frozenset(tokens[t] for t in rng.permutation(24)[: rng.integers(1, 4)]) for _ in range(rng.integers(1, 5))]
+            for _ in range(rng.integers(1, 7))
+        ]
+        ways = [[way for way in found if len({i for i, _ in way}) == len(way)] for found in ways]
+        ways = [found for found in ways if found]
+        found = few_tokens(ways, np.random.default_rng(seed))
+        assert found == written_anew(ways, np.random.default_rng(seed))
+        answers += found is not None
+    assert answers >= 100
+
+
+def written_anew(
+    ways: list[list[frozenset[tuple[int, int]]]], rng: np.random.Generator
+) -> frozenset[tuple[int, int]] | None:
+    """The greedy cover by its definition."""
+    chosen: dict[int, int] = {}
+    while left := [found for found in ways if not any(way <= chosen.items() for way in found)]:
+        lacks = []
+        for found in left:
+            fits = [way for way in found if all(chosen.get(i, a) == a for i, a in way)]
+            lacks.append({way.difference(chosen.items()) for way in fits})
+        if not all(lacks):
+            return None
+        every = set().union(*lacks)
+        worth = {rest: sum(rest in one for one in lacks) / len(rest) for rest in every}
+        best = sorted((sorted(rest) for rest in every if worth[rest] == max(worth.values())), key=str)
+        chosen.update(best[int(rng.integers(len(best)))])
+    for i in list(chosen):
+        rest = {(j, a) for j, a in chosen.items() if j != i}
+        if all(any(way <= rest for way in found) for found in ways):
+            del chosen[i]
+    return frozenset(chosen.items())
+
+
 def test_symbols_that_no_other_goal_tells_apart_are_listed_once() -> None:
     """As few tokens as with all of them, and many fewer ways."""
     rng, before, after = np.random.default_rng(6), 0, 0

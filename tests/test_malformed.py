@@ -123,37 +123,20 @@ def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str
     return code, err[:-1]
 
 
-def test_the_good_pair_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main.main([str(path) for path in files("good")]) == 0
-    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
-    assert capsys.readouterr() == (f"s VERIFIED n=5 target=last free=4 c=0 values=1 {digest}\n", "")
-
-
-def test_the_good_refutation_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main.main([str(path) for path in files("good-refutation")]) == 0
-    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
-    line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 refutes=parity errors>=8 {digest}\n"
-    assert capsys.readouterr() == (line, "")
-
-
-def test_the_good_lower_bound_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main.main([str(path) for path in files("good-bound")]) == 0
-    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
-    line = f"s VERIFIED n=5 target=last at_least=1 labels=accept:1,reject:5 {digest}\n"
-    assert capsys.readouterr() == (line, "")
-
-
-def test_the_good_proof_for_all_lengths_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main.main([str(path) for path in files("good-length")]) == 0
-    digest = hashlib.sha256(files("good")[0].read_bytes()).hexdigest()
-    line = f"s VERIFIED all-lengths recognises=dfa-of-2-states n>=1 states=2 {digest}\n"
-    assert capsys.readouterr() == (line, "")
-
-
-def test_the_good_soft_certificate_is_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main.main([str(path) for path in files("good-soft")]) == 0
-    digest = hashlib.sha256(files("good-soft")[0].read_bytes()).hexdigest()
-    assert capsys.readouterr() == (f"s VERIFIED n=4 fixed=1 free=2 probability<=1/2 {digest}\n", "")
+@pytest.mark.parametrize(
+    ("case", "model", "line"),
+    [
+        ("good", "good", "n=5 target=last free=4 c=0 values=1"),
+        ("good-refutation", "good", "n=5 target=last free=4 c=0 values=1 refutes=parity errors>=8"),
+        ("good-bound", "good", "n=5 target=last at_least=1 labels=accept:1,reject:5"),
+        ("good-length", "good", "all-lengths recognises=dfa-of-2-states n>=1 states=2"),
+        ("good-soft", "good-soft", "n=4 fixed=1 free=2 probability<=1/2"),
+    ],
+)
+def test_the_good_files_are_verified(case: str, model: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main.main([str(path) for path in files(case)]) == 0
+    digest = hashlib.sha256(files(model)[0].read_bytes()).hexdigest()
+    assert capsys.readouterr() == (f"s VERIFIED {line} {digest}\n", "")
 
 
 def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> None:

@@ -163,12 +163,13 @@ def test_one_name_in_the_package_index() -> None:
     assert project["name"] == DISTRIBUTION != "restrict"
     assert project["scripts"] == {"restrict": "restrict.cli.entry:main"}
     extras = project["optional-dependencies"]
-    assert install("report") == 'pip install -e ".[report]" in a clone, or pip install "restrict-attention[report]"'
-    for name in ("report", "sweep", "languages"):
+    assert install("sweep") == 'pip install -e ".[sweep]" in a clone, or pip install "restrict-attention[sweep]"'
+    for name in ("sweep", "languages"):
         assert set(extras[name]) <= set(extras["all"])
     base = " ".join(project["dependencies"])
     assert "jinja2" in base
     assert "automata-lib" in base
+    assert "matplotlib" in base
     for path in (ROOT / "restrict").rglob("*.py"):
         assert "restrict[" not in path.read_text(encoding="utf-8"), path
     lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,14 @@ import pytest
 import restrict
 from restrict import certification
 from restrict.base.errors import NotEstablished
+from restrict.force import cases
+from restrict.force.looking import Looking
 from restrict.model.program import Model
+from restrict.model.restriction import Restriction
+from restrict.model.task import Task
 from restrict.optimum import enumeration
+from restrict.optimum.by_words import by_words
+from restrict.report.text import summary
 from tests.transformer_programs import write_program
 
 
@@ -50,3 +57,71 @@ def test_the_optimum_is_told_once_it_is_known(tmp_path: Path, monkeypatch: pytes
     found = restrict.certify(model, 8)
     assert found.provenance["optimum"] == optimum
     assert " VERIFIED " in restrict.check(model, found)
+
+
+def small(tmp_path: Path, seed: int, letters: int, longest: int) -> Model:
+    """A random program over some letters, for words of up to ``longest`` of them."""
+    path, _ = write_program(
+        tmp_path, np.random.default_rng(seed), longest=longest, heads=4, mlps=2, letters=letters, classes=3,
+        markers=seed % 2 == 1,
+    )  # fmt: skip
+    return restrict.import_transformer_program(path).model
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.heavy) for seed in range(1, 12))])
+def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against all words: no restriction below the bound forces the label, and the one confirmed does."""
+    monkeypatch.setattr("restrict.optimum.by_words.WORDS", 64)
+    monkeypatch.setattr("restrict.optimum.by_words.AT_ONCE", 16)
+    letters = 2 + seed % 2
+    model = small(tmp_path, seed, letters, 6)
+    instance = model.at(5 + seed % 2)
+    target, labels = instance.n - 1 - seed % 2, {}
+    for w in product(range(letters), repeat=len(instance.unpinned)):
+        labels[w] = instance.label(int(model.run([model.alphabet[a] for a in w]).values[model.output.variable][target]))
+    task = Task.of(model, instance.n, target=target)
+    least, found = by_words(task)
+
+    def forces(fixed: dict[int, int]) -> bool:
+        return len({y for w, y in labels.items() if all(w[p] == a for p, a in fixed.items())}) == 1
+
+    for size in range(least):
+        for at in combinations(range(len(instance.unpinned)), size):
+            assert not any(forces(dict(zip(at, a, strict=True))) for a in product(range(letters), repeat=size))
+    if found is not None:
+        assert len(found.restriction.fixed) >= least
+        assert " VERIFIED " in restrict.check(model, found)
+        cells = {i: p for p, i in enumerate(instance.unpinned)}
+        assert forces({cells[i]: model.alphabet.index(a) for i, a in found.restriction.fixed.items()})
+
+
+def test_the_bound_of_words_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where words are too many to run all: the optimum where the bound is reached, else the bound."""
+    model = program(tmp_path)
+    optimum = restrict.certify(model, 8).provenance["optimum"]
+    monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
+    monkeypatch.setattr("restrict.optimum.by_words.WORDS", 256)
+    found = restrict.certify(model, 8)
+    assert found.provenance["optimum"] == optimum == len(found.restriction.fixed)
+    assert found.provenance["optimum_by"] == "words"
+    monkeypatch.setattr(certification, "by_words", lambda task: (1, by_words(task)[1] and restrict.certify(
+        model, 8, restriction=Restriction.of(model.at(8), dict.fromkeys(range(4), 0)))))  # fmt: skip
+    monkeypatch.setattr(certification, "_searched", _nothing)
+    monkeypatch.setattr(certification, "descends", lambda _: False)
+    found = restrict.certify(model, 8)
+    assert found.provenance["optimum_at_least"] == 1
+    assert "optimum at least 1 fixed position (exact bound" in summary(model, found)
+
+
+def _nothing(_: object) -> None:
+    raise NotEstablished("nothing")
+
+
+def test_programs_of_many_maps_get_more_effort_for_a_tree(tmp_path: Path) -> None:
+    """A run of a thousand variables examines a thousand nodes: a fixed budget ended before 233 leaves were found."""
+    large, tiny = program(tmp_path), restrict.load("random:layers=1,heads=1,states=2,every=1")
+    nodes = [
+        cases._Growing(task, Looking(task.instance, 7), 4096, 40_000).nodes
+        for task in (Task.of(large, 8, target=7), Task.of(tiny, 8, target=7))
+    ]
+    assert nodes[0] - nodes[1] >= cases.LONG_RUNS * (len(large.variables) - len(tiny.variables))

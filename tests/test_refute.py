@@ -1,10 +1,11 @@
 """Refutations: witnesses, exact optima against enumeration, immunity, files, and the trusted checker on forgeries."""
 
+import contextlib
 import copy
+import io
 import itertools
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.certificate.refutation import Refutation
+from restrict.cli.main import _run
 from restrict.corollary2.openness import Openness
 from restrict.corollary2.refute import count_errors, refute
 from restrict.corollary2.verdict import Immune, NoRefutation
@@ -526,7 +528,11 @@ def test_witnesses_must_agree_on_the_dependencies() -> None:
 
 
 def command(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "restrict.cli", *argv], capture_output=True, text=True, check=False)
+    """What a command prints, and its exit code, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = _run(list(argv))
+    return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
 
 
 def test_the_command_refutes_and_the_checker_verifies(tmp_path: Path) -> None:

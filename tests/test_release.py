@@ -40,11 +40,12 @@ NAMES = [
 ]
 
 
-def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
+@pytest.mark.parametrize("seeds", heavy_after((range(40), range(40, 240)), 1))
+def test_dependence_on_demand_is_that_of_the_run_over_all_nodes(seeds: range) -> None:
     """On random programs with all kinds of variables: the same D, by the cone that it gives, and no more than a bound
     exactly where D is larger."""
     rng, looked, refused = np.random.default_rng(0), 0, 0
-    for seed in range(240):
+    for seed in seeds:
         draw = np.random.default_rng(seed)
         document = generator.random_program(draw)
         n = generator.random_length(draw, document)
@@ -63,8 +64,8 @@ def test_dependence_on_demand_is_that_of_the_run_over_all_nodes() -> None:
             for most in range(len(found)):
                 assert state.look(fixed, most) is None
                 refused += 1
-    assert looked > 80
-    assert refused > 30
+    assert looked == 4 * len(seeds)
+    assert refused > 0.1 * len(seeds), refused
 
 
 def greedy(task: Task, start: Certificate, c: int) -> Certificate:
@@ -125,10 +126,11 @@ def test_at_short_lengths_the_answer_is_close_to_the_exact_front() -> None:
     assert ours <= 1.05 * exact
 
 
-def test_cases_show_that_the_label_depends_on_what_it_does_depend_on() -> None:
+@pytest.mark.parametrize("seeds", heavy_after((1, 3), 1))
+def test_cases_show_that_the_label_depends_on_what_it_does_depend_on(seeds: int) -> None:
     """Under restrictions whose dependencies the plain run does not see, a tree does, and the checker agrees."""
     confirmed = fewer = 0
-    for seed in range(3):
+    for seed in range(seeds):
         model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
         task = Task.of(model, 9)
         labels, _ = all_labels(task.instance, 8)
@@ -148,8 +150,8 @@ def test_cases_show_that_the_label_depends_on_what_it_does_depend_on() -> None:
             assert restrict.check(model, found, fast=True).startswith("s VERIFIED")
             asked = {i for path, _ in leaves(found.cases) for i in path} if found.cases is not None else set()
             confirmed, fewer = confirmed + 1, fewer + bool(asked - set(essential))
-    assert confirmed >= 20
-    assert fewer >= 5, "no tree asks what the label does not depend on"
+    assert confirmed >= 6 * seeds
+    assert fewer >= 2 * seeds - 1, "no tree asks what the label does not depend on"
 
 
 @pytest.mark.parametrize("seed", heavy_after((10, 14, 9, 29), 1))

@@ -23,13 +23,16 @@ from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import Outline, read_outline
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
-from restrict.report.drawing import Drawing, Shape, number, save, svg
+from restrict.report.chart import Chart, by_length
+from restrict.report.drawing import Drawing, Shape, number, save
 from restrict.report.page import packed, script, word_copy
 from restrict.report.picture import Axis, candidates, draw_nodes, fixed_counts
-from restrict.report.scene import scene
+from restrict.report.scene import crowded, scene
 from restrict.report.source import page_of
 from restrict.report.stages import asked as stages_asked
 from restrict.report.stages import stages_section
+from restrict.report.text import model_words, origin_words
+from restrict.report.totals import attended, totals_section
 from tests.test_cli import Shell
 
 pytest.importorskip("jinja2")
@@ -125,6 +128,79 @@ def test_the_drawing_has_the_facts_of_the_abstract_run() -> None:
                     assert {c for _, first, count in links for c in range(first, first + count)} == reached
 
 
+def painted(chart: Chart) -> Any:
+    """The axes that a chart paints, for a look at what is on them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    chart.paint(figure)
+    return figure
+
+
+def test_a_chart_has_a_curve_for_each_name_and_bars_where_there_is_one_length() -> None:
+    rows = {"layers 1": [(100, 1.0), (100, 3.0), (100, 2.0)], "layers 2": [(100, 5.0)]}
+    (axes,) = painted(by_length("t", rows, "fixed inputs")).axes
+    assert [bar.get_height() for bar in axes.patches] == [2.0, 5.0]
+    assert axes.get_xlabel() == "n = 100"
+    longer = {name: [*pairs, (1000, 7.0)] for name, pairs in rows.items()}
+    figure = painted(by_length("t", longer, "fixed inputs"))
+    (axes,) = figure.axes
+    assert [container.lines[0].get_ydata().tolist() for container in axes.containers] == [[2.0, 7.0], [5.0, 7.0]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["layers 1", "layers 2"]
+
+
+def test_a_chart_follows_the_page_and_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    chart = by_length("a & b <i>", {"<b>": [(10, 1.0), (20, 2.0)]}, "c")
+    ET.fromstring(chart.svg())
+    inside = chart.svg(alone=False)
+    assert "var(--head)" in inside
+    assert not re.search('#[0-9a-f]{6}[;"]', inside)
+    assert "<i>" not in inside
+    assert "http" not in inside
+    for name in ("a.svg", "a.pdf"):
+        save(chart, tmp_path / name)
+        save(chart, tmp_path / f"b{name}")
+        assert (tmp_path / name).read_bytes() == (tmp_path / f"b{name}").read_bytes()
+
+
+def test_totals_are_those_of_the_abstract_run() -> None:
+    """Dependencies by position, who can attend where, and what became of each head, against a run of its own."""
+    spec = "random:layers=2,heads=2,states=3,seed=2,every=1"
+    certificate = random_certificate(spec, 24, 0.5, target="all")
+    at = restrict.load(spec).at(24)
+    after = abstract_run(at, Restriction.of(at, certificate.restriction.fixed), "all")
+    picture = draw_nodes(at, outline_of(certificate), certificate)
+    assert crowded(picture)
+    assert not any('data-role="after"' in line for line in scene(picture, "t").svg().splitlines())
+    section = totals_section(picture, "y2", certificate.claim.c)
+    assert isinstance(section.drawing, Chart)
+    first, heat, _ = painted(section.drawing).axes
+    assert [bar.get_height() for bar in first.patches] == [after.facts["y2"][i][1].bit_count() for i in range(24)]
+    assert max(bar.get_height() for bar in first.patches) == certificate.claim.c
+    assert heat.images[0].get_array().shape[:2] == (2 * 4 + 1, 24)
+    for track in picture.tracks:
+        if track.kind != "head":
+            continue
+        head = at.model.by_name[track.name]
+        assert isinstance(head, restrict.Head)
+        seen = np.zeros(24)
+        for i in range(24):
+            seen[sorted({int(j) for js, _ in candidates(after, head, i).values() for j in js})] += 1
+        assert attended(track, "after", 24).tolist() == seen.tolist()
+        forced = sum(len(values) == 1 for values, _ in after.facts[track.name].values())
+        row = next(row for row in section.rows if row[0] == track.name)
+        assert (int(row[2]), sum(map(int, row[2:]))) == (forced, 24)
+
+
+def test_titles_and_origins_are_words() -> None:
+    assert model_words("random:layers=2,heads=1,states=3,seed=4,symbols=2") == (
+        "Random model 4: 2 layers of 1 head, 3 states"
+    )
+    assert model_words("and-of-ors") == "and-of-ors"
+    assert origin_words("stopped", "budget") == ("the search stopped", "after its work budget")
+    assert origin_words("mine", 3) == ("mine", "3")
+
+
 def test_links_are_packed_and_unpacked() -> None:
     links = ((3, 0, 1), (3, 2, 4), (3, 9, 1))
     assert packed(links) == [3, 0, 1, -4, 3]
@@ -182,7 +258,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert "alert(1)</script>" not in page.html()
     assert "<!--" not in page.html()
     assert page.drawing is not None
-    ET.fromstring(svg(page.drawing))
+    ET.fromstring(page.drawing.svg())
     assert "<" not in script({"a": evil})
 
 
@@ -260,7 +336,7 @@ def test_a_report_shows_the_stages_of_the_lemma(shell: Shell, tmp_path: Path) ->
 def test_the_lemma_run_again_gives_the_certificate_s_restriction(n: int, asked: dict[str, Any]) -> None:
     model = restrict.load("random:layers=1,heads=1,states=2,seed=1,every=1")
     for seed in (0, 3, 2**63 - 1):
-        given = {name: Fraction(value) if isinstance(value, str) else value for name, value in asked.items()}
+        given: dict[str, Any] = {k: Fraction(v) if isinstance(v, str) else v for k, v in asked.items()}
         found = certify_all(model, n, method="lemma", seed=seed, **given)
         outline = outline_of(found.certificate)
         words = stages_section(model, outline).words[0]
@@ -320,8 +396,8 @@ def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None
     (tmp_path / "s.jsonl").write_text(text + '\n{"id": "cut o')
     page = page_of(tmp_path / "s.jsonl")
     assert page.claim == "5 rows: 4 with a result, 1 with an error."
-    assert page.drawing is not None
-    assert svg(page.drawing).count("<circle") == 4
+    assert isinstance(page.drawing, Chart)
+    assert [section.title for section in page.sections][1:3] == ["What was fixed", "How long it took"]
     shell.good("report", tmp_path / "s.jsonl", "-o", tmp_path / "s.html")
     assert "no &lt;luck&gt;" in (tmp_path / "s.html").read_text()
     assert "seconds in all" in shell.good("show", tmp_path / "s.jsonl")

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.skipif(BROWSER is None, reason="no 
 FILES = {
     "certificate": "certify random:layers=2,heads=1,states=2,seed=1 -n 12 -o",
     "stages": "certify random:layers=1,heads=1,states=2,seed=1,every=1 -n 40 --target all --free 0.5 --method lemma -o",
+    "everywhere": "certify random:layers=2,heads=2,states=2,seed=1,every=1 -n 40 --target all --free 0.7 -o",
     "refutation": "refute parity-attempt -L parity -n 100 -o",
     "bound": "lower-bound and-of-ors -n 16 -o",
     "automaton": "automaton instances/brasp-ab-star.json -o",
@@ -135,10 +136,11 @@ def test_what_can_be_pressed_does_something(told: dict[str, Any]) -> None:
     for kind in KINDS:
         assert told[kind]["silent"] == 0, kind
         assert "keys" not in told[kind], kind
-    for kind in ("certificate", "stages", "refutation", "large"):
+    for kind in ("certificate", "stages", "everywhere", "refutation", "large"):
         assert told[kind]["steps"], kind
         assert told[kind]["spots"] > 5, kind
     for kind in ("certificate", "refutation"):
         assert told[kind]["switches"] >= 2, kind
+    for kind in ("certificate", "refutation", "everywhere"):
         assert told[kind]["lines"] > 5, kind
     assert told["refutation"]["copied"] == [98, 98]

@@ -17,7 +17,9 @@ def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None
     others = {
         "need_python",
         "readme_commands",
+        "release_trial",
         "reproduce",
+        "screenshots",
         "architecture",
         "walks",
         "train_parity",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -276,6 +277,17 @@ def test_terms_of_positions_have_the_values_of_their_expressions() -> None:
     assert term_text(parse("hash(i, 1) % 2", names)) is None
     assert reach([parse("i % 3 == 1", names)]) is not None
     assert reach([parse("i // 2", names)]) is None
+
+
+def test_a_long_compilation_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`simulate -n 100000000` said nothing for minutes; standard output is as before."""
+    arguments = ["simulate", "flip-flop", "-n", "500"]
+    before = CliRunner().invoke(cli, arguments)
+    monkeypatch.setattr("restrict.cli.simulate.LONG", 500)
+    found = CliRunner().invoke(cli, arguments)
+    assert found.stdout == before.stdout
+    assert not before.stderr
+    assert re.fullmatch(r"n = 500: about \d+ s \(estimate from n = 5\)\n", found.stderr)
 
 
 def test_the_command_simulates_and_measures(tmp_path: Path) -> None:

@@ -77,6 +77,18 @@ def test_a_model_is_read_back_from_its_file(model: SoftModel, tmp_path: Path) ->
     jsonschema.validate(document_of(model), SCHEMA)
 
 
+@pytest.mark.parametrize("word", ["1", "0110", "1" * 9])
+def test_first_has_the_scores_of_the_published_code(word: str) -> None:
+    """Its query and key are one number of a width of 6, and PyTorch divides their product by the root of the width."""
+    torch = pytest.importorskip("torch")
+    n, bit = len(word) + 1, int(word[0])
+    query, key, value = (torch.zeros((1, n, 6), dtype=torch.float64) for _ in range(3))
+    query[0, 0, 0], key[0, 1, 0], value[0, 1, 5] = 1.0, 1.0, bit - 0.5
+    read = torch.nn.functional.scaled_dot_product_attention(query, key, value)[0, 0, 5]
+    model = load("first")
+    assert evaluate.logits(model, model.encode([word]))[0, 0] == pytest.approx(float(read), abs=1e-12)
+
+
 def test_documented_example_is_a_model() -> None:
     text = (ROOT / "docs/soft-format.md").read_text(encoding="utf-8")
     (example,) = (json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))

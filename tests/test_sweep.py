@@ -18,9 +18,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import restrict
+from restrict.base import groups
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.sweep import groups, local
+from restrict.sweep import local
 from restrict.sweep.items import Item, Outcome, work
 from restrict.sweep.local import Lost, local_map
 from restrict.sweep.run import Engine, run_items
@@ -107,7 +108,7 @@ BAD = [
     ('[[grid]]\nmodel = "a"\nn = {from = 0, to = 9, factor = 2}', "a range with a factor"),
     ('[[grid]]\nmodel = "a"\nn = 4\nc = 1\nfree = 0.5', "give c or free"),
     ('[[grid]]\nmodel = "a"\nn = 4\nfree = 1.5', "free: 1.5 is not allowed"),
-    ('[[grid]]\nmodel = "a"\nn = 4\ntask = "refute"', "language: is for the task refute"),
+    ('[[grid]]\nmodel = "a"\nn = 4\ntask = "refute"', "language: is for the tasks refute and verify"),
     ('[[grid]]\nmodel = "a"\nn = 4\nlanguage = "parity"\nfree = 0.5', "free: is not for the task refute"),
     ('[[grid]]\nmodel = "a"\nn = 4\nmethod = "magic"', "method: 'magic' is not allowed"),
     ('[[grid]]\nmodel = "a"\nn = 4\ntarget = "first"', "target: 'first' is not allowed"),
@@ -552,7 +553,7 @@ def made(seed: int, n: int, fixed: int | None, seconds: float = 1.0, model: str 
     return row | ({"error": "no"} if fixed is None else {"fixed_count": fixed, "depends": 0, "seconds": seconds})
 
 
-def test_groups_have_the_quartiles_of_rows_that_differ_in_their_seed() -> None:
+def test_groups_have_thequartiles_of_rows_that_differ_in_their_seed() -> None:
     rows = [made(seed, n, None if seed == 4 else seed * n) for n in (10, 20) for seed in range(5)]
     first, second = groups.grouped(rows)
     assert (first.axes, second.axes) == ({"n": 10}, {"n": 20})
@@ -587,3 +588,43 @@ def test_a_sweep_ends_with_its_groups_and_counts_rows_of_another_spec(tmp_path: 
     assert (found["items"], found["new"], found["older"]) == (2, 1, 1)
     assert [group["axes"] for group in found["groups"]] == [{"n": 5}, {"n": 6}]
     assert "1 row of another spec left alone" in run(spec(tmp_path, text.format("5, 6")), "--jobs", "0").output
+
+
+VERDICTS = """[[grid]]
+task = "verify"
+model = "{folder}/trained/tomita2-1l1h16d.safetensors"
+n = 4
+
+[[grid]]
+task = "verify"
+model = "{folder}/brasp-dyck1-depth2.json"
+language = ["dyck:1,depth=2", "dyck:1,depth=3"]
+n = "all"
+"""
+
+
+@pytest.mark.heavy
+def test_verdicts_are_rows_like_others(tmp_path: Path) -> None:
+    """A trained model up to a length, and a program at every length: proved, or a wrong word; all certificates hold."""
+    folder = Path(__file__).parent.parent / "instances"
+    (tmp_path / "v.toml").write_text(VERDICTS.replace("{folder}", str(folder)), encoding="utf-8")
+    result = restrict.run_sweep(tmp_path / "v.toml", jobs=0)
+    assert [row["outcome"] for row in result.rows] == ["right", "right", "wrong"], result.rows
+    assert [row["n"] for row in result.rows] == [4, 0, 0]
+    assert result.rows[2]["word"] == "( ( ( ) ) )"
+    assert all(row["verified"].startswith("s VERIFIED") for row in result.rows)
+    assert not result.recheck(jobs=0).wrong
+    certificate = tmp_path / "v.jsonl.certificates" / Path(result.rows[1]["certificate"]).name
+    document = json.loads(certificate.read_text())
+    certificate.write_text(json.dumps({**document, "model": {**document["model"], "sha256": "0" * 64}}))
+    assert len(result.recheck(jobs=0).wrong) == 1
+
+
+def test_axes_of_other_tasks_are_refused_for_verify(tmp_path: Path) -> None:
+    for text, said in (
+        ('task = "verify"\nmodel = "a"\nn = "all"\nfree = 0.5', "free: is not for the task verify"),
+        ('model = "a"\nn = "all"', "n: 'all' is not allowed here"),
+    ):
+        (tmp_path / "s.toml").write_text(f"[[grid]]\n{text}\n", encoding="utf-8")
+        with pytest.raises(ModelError, match=said):
+            read_spec(tmp_path / "s.toml")

@@ -22,22 +22,15 @@ from restrict.depth_reduction.lemma.by_lemma import by_lemma, remove_layer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.depth_reduction.ours.repair import freed, holds, repaired
 from restrict.depth_reduction.theorem1 import certify_all
-from restrict.model.program import Head, Map, Model, Output
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from tests.marks import LONG_TO_COMPILE
+from tests.test_periodic import since
 
 pytestmark = LONG_TO_COMPILE
 
 ONE = "random:layers=1,heads=2,states=2,every=1,seed=1"
 TWO = "random:layers=2,heads=2,states=2,every=1,seed=1"
-
-
-def since() -> Model:
-    """a since b, over x a b."""
-    head = Head("since", "b", "k", key="stop", mask="past", ties="right")
-    variables = (Map("b", ("token",), 2, "token == 2"), Map("stop", ("token",), 2, "token != 1"), head)
-    return Model("since", ("x", "a", "b"), variables, Output("since", "every"))
 
 
 # --- the lemma ---

@@ -251,19 +251,6 @@ def test_the_forward_pass_is_the_plain_one() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-def accepted(model: Trained, document: Any) -> bool:
-    """Whether the checker takes a certificate; a refusal is one line with a code of the contract."""
-    try:
-        verify(model.content, json.dumps(document).encode(), limit=10**7)
-    except Reject as reject:
-        code, text = reject.code, str(reject)
-    else:
-        return True
-    assert code in (3, 4, 5)
-    assert "\n" not in text
-    return False
-
-
 @pytest.mark.parametrize("seed", heavy_after(range(60), 2))
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -274,7 +261,7 @@ def test_a_mutant_is_refused_or_true(seed: int) -> None:
     document, known = found.document(), dict[str, bool]()
     for _ in range(150):
         made = verdict_cases.mutated(rng, document)
-        if not accepted(model, made):
+        if not verdict_cases.accepted(model, made):
             continue
         key = json.dumps({part: made.get(part) for part in ("n", "upto", "language", "wrong", "model")})
         if key not in known:
@@ -540,13 +527,12 @@ def test_a_weight_that_is_no_number_is_refused(tmp_path: Path) -> None:
 
 def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search decides with floats: what comes before a doubted case stays, and the answer is not lost."""
-    from restrict.cli.soft_verify import confirmed
-    from restrict.elaboration import check
+    from restrict.soft.trained import confirm
 
     model, _, graph = claim("tomita2-1l1h16d")
     found = verify_trained(model, graph, 12)
     assert found.status == "right"
-    real, asked = check.trusted_check, []
+    real, asked = confirm.trusted_check, []
 
     def strict(*arguments: Any) -> str:
         asked.append(arguments)
@@ -554,9 +540,9 @@ def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.Monke
             raise NotEstablished("certificate: cases[7]: label 2 is not shown to be negative")
         return real(*arguments)
 
-    monkeypatch.setattr(check, "trusted_check", strict)
+    monkeypatch.setattr(confirm, "trusted_check", strict)
     position = found.cases[7].key[0]
-    less, line = confirmed(found, None)
+    less, line = confirm.confirmed(found, "certificate")
     assert (less.status, less.upto, less.open[0].key, less.open[0].label) == (
         "open",
         position - 1,

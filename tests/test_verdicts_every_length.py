@@ -222,19 +222,6 @@ def test_an_interrupt_keeps_what_is_decided() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-def accepted(model: Trained, document: Any) -> bool:
-    """Whether the checker takes a certificate; a refusal is one line with a code of the contract."""
-    try:
-        verify(model.content, json.dumps(document).encode(), limit=10**7)
-    except Reject as reject:
-        code, text = reject.code, str(reject)
-    else:
-        return True
-    assert code in (3, 4, 5)
-    assert "\n" not in text
-    return False
-
-
 @pytest.mark.parametrize("seed", heavy_after(range(0, 800, 10), 2))
 def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
     model, found = proof_of(seed, "right" if seed % 20 else "wrong")
@@ -242,7 +229,7 @@ def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
     taken = 0
     for _ in range(130):
         made = verdict_cases.mutated(rng, document)
-        if not accepted(model, made):
+        if not verdict_cases.accepted(model, made):
             continue
         taken += 1
         key = json.dumps({part: made.get(part) for part in ("blocks", "language", "wrong", "model")})
@@ -273,13 +260,13 @@ def test_potentials_are_tested_at_every_transition(seed: int) -> None:
         for phi in lists[:2]:
             for p in range(len(phi)):
                 phi[p] -= 1
-                assert not accepted(model, document)
+                assert not verdict_cases.accepted(model, document)
                 phi[p] += 1
                 tried += 1
     assert tried
-    assert accepted(model, document)
+    assert verdict_cases.accepted(model, document)
     document["phi"][-1] = [*document["phi"][-1], document["phi"][-1][0] if document["phi"][-1] else [0]]
-    assert not accepted(model, document)
+    assert not verdict_cases.accepted(model, document)
 
 
 @pytest.mark.parametrize(
@@ -345,12 +332,12 @@ def test_an_interrupt_during_the_check_keeps_what_the_search_decided(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The certificate is written, the words say that nothing has checked it, and the code is 130."""
-    from restrict.elaboration import check
+    from restrict.soft.trained import confirm
 
     def interrupted(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(check, "trusted_check", interrupted)
+    monkeypatch.setattr(confirm, "trusted_check", interrupted)
     path = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
     out = tmp_path / "every.json"
     done = CliRunner().invoke(cli, ["soft", "verify", str(path), "--all-lengths", "-o", str(out)])

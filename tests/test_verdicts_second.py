@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from restrict.checker.verdict_second import LAYERS
 from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
 from restrict.kernels.second import beyond
-from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained import wrong
+from restrict.soft.trained.decide import memories, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Array, Trained
@@ -248,3 +250,57 @@ def test_a_trained_model_of_two_layers_is_wrong(tmp_path: Path) -> None:
     document["wrong"]["word"] = [0, 1, 0]
     with pytest.raises(Reject, match="not shown to have the wrong sign"):
         verify(name.read_bytes(), json.dumps(document).encode())
+
+
+# ---------------------------------------------------------------- the hunt
+
+
+def test_a_climb_finds_a_shorter_wrong_word_than_one_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrong, "CLIMB", 1 << 14)
+    model, graph = trained("contains-aba-2l1h16d")
+    hunt, known = wrong.Hunt(model, graph, 10, seed=3), wrong.Wrong((1,) * 10, 0, 0.0)
+    found = hunt.climbed(known, lambda: False)
+    assert found is not None
+    assert len(found.word) < 10
+    assert wrong.wrong_of(model, graph, found.word) == found
+    assert hunt.climbed(None, lambda: True) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_words_of_a_walk_are_prefixes_and_stay_near(seed: int) -> None:
+    """Against the words that the language has, and the plain forward pass behind each prefix."""
+    model, naive, graph, _ = case(seed)
+    hunt = wrong.Hunt(model, graph, 6, seed)
+    words, _ = hunt.walk(5, 40)
+    near, after = hunt.walk(5, 40, words)
+    assert (near == words).mean() > (hunt.walk(5, 40)[0] == words).mean()
+    margins, allowed = hunt.margins(near, after), hunt.alive
+    for word, run, row in zip(near.tolist(), after.tolist(), margins, strict=True):
+        for j, q in enumerate(run):
+            if q < 0:
+                assert row[j] == np.inf
+                assert not any(t in allowed[j] for t in graph.delta[run[j - 1]])
+                break
+            assert q in allowed[j]
+            said = naive.logits(tuple(word[:j]))
+            assert row[j] == pytest.approx(
+                min(float(said[k]) * (1 if k in graph.want[q] else -1) for k in graph.labels), abs=1e-6
+            )
+
+
+def test_memories_remember_what_they_are_called() -> None:
+    """By all short words: two words are in one state of a memory iff what it is called is the same of both."""
+    facts: dict[str, Callable[[tuple[int, ...]], object]] = {
+        "the symbol before the last": lambda word: word[-1:],
+        **{f"whether symbol {s + 1} was seen": lambda word, s=s: s in word for s in range(3)},
+        "the symbols seen": frozenset,
+        "the three symbols before the last": lambda word: word[-4:],
+    }
+    found = dict(memories(3))
+    for name, fact in facts.items():
+        state: dict[tuple[int, ...], int] = {(): 0}
+        for word in itertools.chain.from_iterable(itertools.product(range(3), repeat=k) for k in range(1, 7)):
+            state[word] = found[name][state[word[:-1]]][word[-1]]
+        assert (
+            len({(state[word], fact(word)) for word in state}) == len(set(state.values())) == len({*map(fact, state)})
+        )

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from restrict.checker.account import Meter, Place, Task
+from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.main import verify
 from restrict.checker.verdict import Check
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_paths import Language
+from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Trained, configuration, load, trained
+from restrict.soft.trained.model import Trained, load, trained
 from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
@@ -61,7 +63,8 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Traine
         "position_embeddings": str(rng.choice(["learned", "none"])),
     }  # fmt: skip
     content = save(weights(rng, config, float(rng.choice([0.3, 1.0]))))
-    return trained("random", content, configuration(json.dumps(config).encode(), "c"), "r"), Naive(content, config)
+    said = read_object(json.dumps(config).encode(), "c", decimals=True)
+    return trained("random", content, said, "r"), Naive(content, config)
 
 
 def random_graph(rng: np.random.Generator, model: Trained, naive: Naive) -> Graph:
@@ -94,6 +97,19 @@ def checked(model: Trained, graph: Graph) -> Check:
 
 
 # ---------------------------------------------------------------- claims of certificates, and changes of them
+
+
+def accepted(model: Trained, document: Any) -> bool:
+    """Whether the checker takes a certificate; a refusal is one line with a code of the contract."""
+    try:
+        verify(model.content, json.dumps(document).encode(), limit=10**7)
+    except Reject as reject:
+        code, text = reject.code, str(reject)
+    else:
+        return True
+    assert code in (3, 4, 5)
+    assert "\n" not in text
+    return False
 
 
 def as_said(content: bytes, document: dict[str, Any]) -> Naive:

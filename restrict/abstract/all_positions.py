@@ -96,18 +96,12 @@ class Facts:
         Args:
             values: int64, shape (n,): V of each position as a bit mask, not 0.
             sets: D of each position.
-
-        Returns:
-            The facts.
         """
         return Facts(values, sets.only(values & (values - 1) != 0))
 
 
 def supported(instance: Instance) -> bool:
     """Whether every variable of the program is of a kind that the bulk run can do.
-
-    Args:
-        instance: the model at its length.
 
     Returns:
         Whether :class:`AllPositions` can run it. It cannot where a score mentions the query's position, a head's query

@@ -174,12 +174,7 @@ class AbstractRun:
         return (fact[0], 0) if len(fact[0]) == 1 else fact
 
     def learn(self, name: str, facts: Mapping[int, Fact]) -> None:
-        """Remember facts.
-
-        Args:
-            name: the variable.
-            facts: V and D by position.
-        """
+        """Remember facts."""
         self.facts.setdefault(name, {}).update(facts)
         self._keys.pop(name, None)
 
@@ -312,13 +307,6 @@ class Earlier:
 def examined_block(earlier: Earlier, positions: Sequence[int]) -> list[Fact]:
     """The facts of some nodes of a head, for another process.
 
-    Args:
-        earlier: what is known.
-        positions: the nodes.
-
-    Returns:
-        V and D of each.
-
     Raises:
         ResourceLimit: a row has too many pairs.
     """
@@ -347,10 +335,6 @@ def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
 
     A node that is not examined has its whole domain and depends on every free position, so this is sound. The checker
     reads the cone, so it needs no rule of its own. Cost: that of :func:`abstract_run` where a map is wide.
-
-    Args:
-        instance: the model at a length.
-        restriction: what is fixed.
 
     Returns:
         The positions by variable; ``"all"`` where no map is wide, which makes certificates smaller.

@@ -20,7 +20,7 @@ from restrict.checker import refutation
 from restrict.checker.account import Meter, Place
 from restrict.checker.machines import Configuration, Other, machine_of
 from restrict.languages.protocol import Language, check_alphabet
-from restrict.languages.regular import Regular
+from restrict.languages.regular import Regular, dfa_document
 
 MAX_PAIRS = 2_000_000
 
@@ -43,9 +43,7 @@ class Difference:
 def spelled(language: Language) -> dict[str, Any]:
     """A language as the checker reads it."""
     if isinstance(language, Regular):
-        dfa = language.dfa
-        content = {"format": "restrict-dfa/1", "name": language.spec, "alphabet": list(dfa.alphabet), "start": 0}
-        return content | {"accept": sorted(dfa.accept), "transitions": [list(row) for row in dfa.delta]}
+        return dfa_document(language.dfa, language.spec)
     name = language.spec.partition(":")[0]
     if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
         return {"name": name, "alphabet": list(language.alphabet)}

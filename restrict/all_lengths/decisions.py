@@ -14,16 +14,8 @@ from restrict.model.source import is_there, load
 def program_of(text: str, alphabet: Sequence[str]) -> Model:
     """The hard-attention program of a text.
 
-    Args:
-        text: a model file, a built-in model, or a formula that is true at the last position of what it accepts.
-        alphabet: the symbols of a formula.
-
-    Returns:
-        The model; a formula is compiled.
-
-    Raises:
-        UsageError: none of the three.
-        ModelError: a malformed file.
+    ``text``: a model file, a built-in model, or a formula that is true at the last position of what it accepts. Gives
+    the model; a formula is compiled.
     """
     from restrict.logic import compile_formula, parse
 
@@ -40,14 +32,7 @@ def program_of(text: str, alphabet: Sequence[str]) -> Model:
 
 
 def decides_empty(program: Model) -> bool:
-    """Whether a program is defined on the empty word: not without markers, as there is no last position.
-
-    Args:
-        program: the model.
-
-    Returns:
-        Whether it says anything there.
-    """
+    """Whether a program is defined on the empty word: not without markers, as there is no last position."""
     try:
         program.run(())
     except (ModelError, UsageError):
@@ -58,18 +43,8 @@ def decides_empty(program: Model) -> bool:
 def decisions_of(program: Model, alphabet: Sequence[str]) -> Regular:
     """What a program accepts, at every length.
 
-    Args:
-        program: an order-only model with ``accept`` at the last position.
-        alphabet: the symbols that it must have.
-
-    Returns:
-        The language; words at which the program is not defined are not in it.
-
-    Raises:
-        UsageError: other symbols, or no ``accept``.
-        NotEstablished: the program is not order-only.
-        ModelError: it is not defined at any length.
-        ResourceLimit: its automaton is too large.
+    ``program``: an order-only model with ``accept`` at the last position. ``alphabet``: the symbols that it must have.
+    Gives the language; words at which the program is not defined are not in it.
     """
     if set(program.alphabet) != set(alphabet):
         raise UsageError(

@@ -89,7 +89,7 @@ def named(language: Language | str) -> Language:
     return source.language(language)
 
 
-def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:
+def language_of_model(model: Model) -> Regular:
     """What an order-only model recognises, as a language.
 
     Raises:
@@ -98,5 +98,5 @@ def language_of_model(model: Model, *, states: int = DEFAULT_STATES) -> Regular:
         ModelError: it is not defined at any length.
         ResourceLimit: its automaton is too large.
     """
-    found = automaton(model, states=states)
+    found = automaton(model)
     return Regular(f"the language of {model.name}", f"model:{model.source or model.name}", found.dfa())

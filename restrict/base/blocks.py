@@ -32,9 +32,6 @@ class Workers(Protocol):
             work: a function that the workers can import.
             shared: its first argument; it is pickled.
             parts: its second argument, one for each block.
-
-        Yields:
-            The results.
         """
 
 

@@ -41,11 +41,7 @@ class Deadline:
         return None if self.moment is None else max(0.0, self.moment - time.monotonic())
 
     def check(self) -> None:
-        """Raise :class:`OutOfTime` when the time is over.
-
-        Raises:
-            OutOfTime: the deadline has passed.
-        """
+        """Raise :class:`OutOfTime` when the time is over."""
         if self.passed:
             raise OutOfTime
 

@@ -50,10 +50,6 @@ class Disagreement(InternalError):
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """The part of a message about an unknown name that proposes similar names.
 
-    Args:
-        word: the unknown name.
-        names: the known names.
-
     Returns:
         `` (did you mean X?)`` with up to three of the nearest names; empty where none is near.
     """
@@ -63,9 +59,6 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 def near_files(text: str) -> str:
     """The same for a file that does not exist: the nearest names in its folder.
-
-    Args:
-        text: a path.
 
     Returns:
         `` (did you mean X?)``; empty where none is near.

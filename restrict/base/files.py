@@ -26,16 +26,8 @@ File = tuple[int, int] | str
 def read_bytes(path: Path, regular: bool = False) -> bytes:
     """The bytes of a file, of a pipe, or (for ``-``) of standard input.
 
-    Args:
-        path: the file.
-        regular: refuse a pipe or a device, which might never end: for files that another file names.
-
-    Returns:
-        The whole content, at most ``MAX_BYTES``.
-
-    Raises:
-        UsageError: it cannot be read, or is a folder, or is to be replaced by the result of the same command.
-        ResourceLimit: it is larger than ``MAX_BYTES``.
+    ``regular``: refuse a pipe or a device, which might never end: for files that another file names. Gives the whole
+    content, at most ``MAX_BYTES``.
     """
     standard = str(path) == STANDARD_INPUT and not regular
     name = "standard input" if standard else str(path)
@@ -65,11 +57,7 @@ def _opened(path: Path) -> int:
 
 
 def _begun(descriptor: int, name: str) -> bytes:
-    """The first bytes of a pipe, as soon as somebody writes; nothing of other files. From then on reading waits.
-
-    Raises:
-        UsageError: nobody does for ``PATIENCE`` seconds.
-    """
+    """The first bytes of a pipe, as soon as somebody writes; nothing of other files. From then on reading waits."""
     first = b""
     if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         end = monotonic() + PATIENCE
@@ -133,11 +121,8 @@ def _file(path: Path) -> File:
 def is_regular(path: str | Path) -> bool:
     """Whether a path names a regular file, with other files beside it.
 
-    Args:
-        path: the path; links are followed.
-
-    Returns:
-        The answer; ``False`` for standard input, pipes, devices, folders, and what is not there.
+    ``path``: the path; links are followed. Gives the answer; ``False`` for standard input, pipes, devices, folders, and
+    what is not there.
     """
     try:
         return str(path) != STANDARD_INPUT and stat.S_ISREG(os.stat(path).st_mode)
@@ -149,9 +134,8 @@ def is_regular(path: str | Path) -> bool:
 def one_command() -> Iterator[None]:
     """While one command line is run: results must not replace what it reads, and what a pipe gave is kept.
 
-    Yields:
-        Nothing. Inside, :func:`read_bytes` and :func:`write_bytes` raise ``UsageError`` for a file that is both read
-        and written, whatever its names (links are followed), and :func:`will_write` does so before the work.
+    Yields nothing. Inside, :func:`read_bytes` and :func:`write_bytes` raise ``UsageError`` for a file that is both read
+    and written, whatever its names (links are followed), and :func:`will_write` does so before the work.
     """
     _commands.append(_Command(active=True))
     try:
@@ -161,25 +145,14 @@ def one_command() -> Iterator[None]:
 
 
 def will_write(path: Path) -> None:
-    """Note a file that the command will write, so that reading it is refused at once.
-
-    Args:
-        path: the file.
-
-    Raises:
-        UsageError: the command has read it.
-    """
+    """Note a file that the command will write, so that reading it is refused at once."""
     _commands[-1].write(Path(path))
 
 
 def will_read(path: Path) -> None:
     """Note a regular file that another reader reads, so that the command does not replace it.
 
-    Args:
-        path: the file; one that cannot be opened is left to its reader.
-
-    Raises:
-        UsageError: the command writes it.
+    ``path``: the file; one that cannot be opened is left to its reader.
     """
     with suppress(OSError, ValueError):
         if is_regular(path):
@@ -189,17 +162,7 @@ def will_read(path: Path) -> None:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """While a file's content is read: every :class:`ModelError` about it begins with the file's name.
-
-    Args:
-        path: the file.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        ModelError: the one raised inside, with the file's name put in front unless it begins with it.
-    """
+    """While a file's content is read: every :class:`ModelError` about it begins with the file's name."""
     try:
         yield
     except ModelError as error:
@@ -213,12 +176,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     The content goes to a temporary file beside it, is synced, and takes the name in one step. So after a full disk, a
     kill or a second writer there is the old file or the new one. Devices and pipes are written in place.
 
-    Args:
-        path: the file; a link is followed, and an existing file keeps its permissions.
-        content: all of its bytes.
-
-    Raises:
-        UsageError: it cannot be written, or the same command reads it.
+    ``path``: the file; a link is followed, and an existing file keeps its permissions.
     """
     path = Path(path)
     try:

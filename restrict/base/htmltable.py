@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+ROWS = 40
+"""The most rows of a table that are written."""
+
 
 def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
     """A table of names and values.
 
-    Args:
-        title: its caption.
-        facts: names and values; both are escaped.
-        drawing: SVG that stands below them.
-
-    Returns:
-        HTML. Linear.
+    ``facts``: names and values; both are escaped. ``drawing``: SVG that stands below them. Gives HTML. Linear.
     """
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
@@ -24,35 +21,25 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = 
     return f"<table><caption>{escape(title)}</caption>{rows}{below}</table>"
 
 
-def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], most: int = 40) -> str:
+def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table with column heads.
 
-    Args:
-        title: its caption.
-        head: one text for each column.
-        rows: the rows; their cells are escaped.
-        most: the most rows that are written; the others are only counted.
-
-    Returns:
-        HTML. Linear.
+    ``head``: one text for each column. ``rows``: the rows; their cells are escaped. After ``ROWS`` rows the others
+    are only counted. Gives HTML. Linear.
     """
     listed = list(rows)
     heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
-    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in listed[:most])
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in listed[:ROWS])
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    more = f"<tr><td colspan='{len(head)}'>{len(listed) - most} more</td></tr>" if len(listed) > most else ""
+    more = f"<tr><td colspan='{len(head)}'>{len(listed) - ROWS} more</td></tr>" if len(listed) > ROWS else ""
     return f"<table><caption>{escape(title)}</caption><tr>{heads}</tr>{body}{more}</table>"
 
 
 def shortened(word: Sequence[str], most: int = 120) -> str:
     """A word as text, cut where it is long.
 
-    Args:
-        word: its symbols.
-        most: the most symbols that are shown.
-
-    Returns:
-        The symbols, with spaces between them where one has several characters.
+    ``most``: the most symbols that are shown. Gives the symbols, with spaces between them where one has several
+    characters.
     """
     joiner = "" if all(len(symbol) == 1 for symbol in word[:most]) else " "
     return joiner.join(word[:most]) + (f" ... ({len(word)} symbols)" if len(word) > most else "")

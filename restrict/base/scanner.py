@@ -40,17 +40,9 @@ def scan(
 ) -> list[Token]:
     """Cut a text into tokens.
 
-    Args:
-        text: the text.
-        pattern: named groups, one for each kind of token; it must not match the empty text.
-        bad: called with the first character that starts no token; raises.
-        blank: the characters that are skipped; by default all white space.
-
-    Returns:
-        The tokens, in order; the last is of kind ``end`` and empty. Linear.
-
-    Raises:
-        Whatever ``bad`` raises.
+    ``pattern``: named groups, one for each kind of token; it must not match the empty text. ``bad``: called with the
+    first character that starts no token; raises. ``blank``: the characters that are skipped; by default all white
+    space. Gives the tokens, in order; the last is of kind ``end`` and empty. Linear.
     """
     tokens: list[Token] = []
     at, stop = 0, len(text)
@@ -67,14 +59,7 @@ def scan(
 
 
 class Cursor:
-    """A place among tokens.
-
-    Args:
-        tokens: as :func:`scan` gives them.
-        fail: raises the parser's error.
-        deepest: how deep :meth:`nested` may go.
-        too_deep: the reason given beyond that.
-    """
+    """A place among tokens."""
 
     def __init__(self, tokens: list[Token], fail: Fail, deepest: int, too_deep: str) -> None:
         self.tokens, self.fail, self.deepest, self.too_deep = tokens, fail, deepest, too_deep
@@ -86,11 +71,7 @@ class Cursor:
         return self.tokens[self.at]
 
     def step(self) -> Token:
-        """Take the next token, whatever it is; the end is never passed.
-
-        Returns:
-            The token.
-        """
+        """Take the next token, whatever it is; the end is never passed."""
         token = self.tokens[self.at]
         self.at = min(self.at + 1, len(self.tokens) - 1)
         return token
@@ -98,11 +79,8 @@ class Cursor:
     def take(self, *texts: str) -> str:
         """Take the next token if it is one of these.
 
-        Args:
-            *texts: texts of tokens, none of them empty.
-
-        Returns:
-            The token's text; empty where it is none of these, and then the cursor stays.
+        ``texts``: texts of tokens, none of them empty. Gives the token's text; empty where it is none of these, and
+        then the cursor stays.
         """
         text = self.token.text
         if text not in texts:
@@ -113,14 +91,7 @@ class Cursor:
     def nested(self, rule: Callable[[], T]) -> T:
         """``rule()`` one level deeper; fails beyond ``deepest`` levels.
 
-        Args:
-            rule: the part of a parser that may come back here.
-
-        Returns:
-            The result of ``rule``.
-
-        Raises:
-            Whatever ``fail`` raises.
+        Gives the result of ``rule``.
         """
         self.depth += 1
         if self.depth > self.deepest:
@@ -153,14 +124,8 @@ class Operators(Cursor, Generic[T]):
     def operators(self, level: int = 0) -> T:
         """Read what binds at least as tightly as a level.
 
-        Args:
-            level: the index of the level; 0 is the loosest.
-
-        Returns:
-            What :meth:`join` made of it. Cost: linear in the tokens times the levels.
-
-        Raises:
-            Whatever ``fail`` raises.
+        ``level``: the index of the level; 0 is the loosest. Gives what :meth:`join` made of it. Cost: linear in the
+        tokens times the levels.
         """
         if level == len(self.levels):
             return self.atom()

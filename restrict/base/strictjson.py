@@ -26,17 +26,7 @@ Read = TypeVar("Read")
 def parse(content: bytes, source: str) -> Any:
     """The JSON value in ``content``.
 
-    Args:
-        content: UTF-8 text.
-        source: the file's name, for the message.
-
-    Returns:
-        Objects, lists, texts, Booleans, ``None`` and 64-bit integers, nested at most 64 deep.
-
-    Raises:
-        ModelError: it is not JSON, has a float or a key twice, or goes beyond these limits; the message names
-            ``source``.
-        ResourceLimit: it would take more than 1.5 GiB (the checker's own reader and limits; linear time).
+    Gives objects, lists, texts, Booleans, ``None`` and 64-bit integers, nested at most 64 deep.
     """
     with uncollected(), translated(source):
         return read_json(content, Place(source), Meter(READING))
@@ -44,17 +34,7 @@ def parse(content: bytes, source: str) -> Any:
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """The trusted checker's rejections as the package's errors.
-
-    Args:
-        name: what the line about too little memory calls the file.
-
-    Raises:
-        UsageError: a file cannot be read.
-        NotEstablished: the claim does not follow.
-        ModelError: a file is malformed.
-        ResourceLimit: more steps, memory or stack than there are.
-    """
+    """The trusted checker's rejections as the package's errors."""
     try:
         yield
     except (MemoryError, RecursionError):
@@ -72,29 +52,11 @@ class Node:
     place: str
 
     def fail(self, reason: str) -> NoReturn:
-        """Raise :class:`ModelError` at this place.
-
-        Args:
-            reason: what is wrong there.
-
-        Raises:
-            ModelError: always.
-        """
+        """Raise :class:`ModelError` at this place."""
         raise ModelError(f"{self.place}: {reason}")
 
     def expect(self, kind: type, what: str) -> Any:
-        """The value, if it is of this type (a bool is never an int).
-
-        Args:
-            kind: the type.
-            what: its name with an article, for the message.
-
-        Returns:
-            The value.
-
-        Raises:
-            ModelError: it is of another type.
-        """
+        """The value, if it is of this type (a bool is never an int)."""
         if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):
             self.fail(f"expected {what}, not {quote(self.value)}")
         return self.value
@@ -102,14 +64,7 @@ class Node:
     def read(self, shape: Any) -> Any:
         """The value by a shape of the trusted checker's tables (:mod:`restrict.checker.read`).
 
-        Args:
-            shape: a table of fields, the texts allowed, or a reader of a value and a place.
-
-        Returns:
-            What the checker reads there.
-
-        Raises:
-            ModelError: malformed, with the place.
+        ``shape``: a table of fields, the texts allowed, or a reader of a value and a place.
         """
         if isinstance(shape, dict) and "format" in shape and isinstance(self.value, dict) and "format" in self.value:
             dict(self.members())["format"].read(shape["format"])  # before the keys, which another format has not
@@ -119,28 +74,13 @@ class Node:
             raise ModelError(str(reject).removeprefix(": ")) from None
 
     def text(self) -> str:
-        """The value as a string.
-
-        Returns:
-            The string.
-
-        Raises:
-            ModelError: it is of another type.
-        """
+        """The value as a string."""
         return str(self.expect(str, "a string"))
 
     def integer(self, low: int = MIN64, high: int = MAX64) -> int:
         """The value as an integer in a range.
 
-        Args:
-            low: the least value allowed.
-            high: the greatest value allowed.
-
-        Returns:
-            ``low .. high``; by default any integer of 64 bits.
-
-        Raises:
-            ModelError: another type, or out of range.
+        ``low``: the least value allowed. Gives ``low .. high``; by default any integer of 64 bits.
         """
         number = int(self.expect(int, "an integer"))
         if not low <= number <= high:
@@ -148,28 +88,13 @@ class Node:
         return number
 
     def items(self) -> list[Node]:
-        """The elements of a list.
-
-        Returns:
-            The elements, each with its place.
-
-        Raises:
-            ModelError: it is not a list.
-        """
+        """The elements of a list."""
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
     def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
         """The members of an object, all known and none missing.
 
-        Args:
-            required: the keys that must be there.
-            optional: the keys that may be there.
-
-        Returns:
-            Key to member, in the order of the file.
-
-        Raises:
-            ModelError: it is not an object, a key is missing, or one is unknown.
+        ``required``: the keys that must be there. Gives key to member, in the order of the file.
         """
         members = self.expect(dict, "an object")
         missing = [key for key in required if key not in members]
@@ -184,16 +109,8 @@ class Node:
     def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
         """The members of a file's object, whose ``format`` is the one expected.
 
-        Args:
-            form: the format, such as ``restrict-certificate/1``.
-            required: the other keys that must be there.
-            optional: the keys that may be there.
-
-        Returns:
-            Key to member, in the order of the file.
-
-        Raises:
-            ModelError: as :meth:`fields`, or it is of another format.
+        ``form``: the format, such as ``restrict-certificate/1``. ``required``: the other keys that must be there. Gives
+        key to member, in the order of the file.
         """
         members = self.fields(("format", *required), optional)
         if members["format"].text() != form:
@@ -203,11 +120,7 @@ class Node:
     def members(self) -> Iterator[tuple[str, Node]]:
         """The members of an object, whatever their keys, one by one.
 
-        Returns:
-            Keys and members, in the order of the file.
-
-        Raises:
-            ModelError: it is not an object.
+        Gives keys and members, in the order of the file.
         """
         for key, value in self.expect(dict, "an object").items():
             yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")
@@ -215,15 +128,7 @@ class Node:
     def located(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function`` and put this place before its error.
 
-        Args:
-            function: what is called; its :class:`ModelError` has no place yet.
-            *args: its arguments.
-
-        Returns:
-            Its result.
-
-        Raises:
-            ModelError: as ``function`` does, with the place.
+        ``function``: what is called; its :class:`ModelError` has no place yet.
         """
         try:
             return function(*args)
@@ -234,17 +139,7 @@ class Node:
 def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
     """What a JSON file holds.
 
-    Args:
-        path: the file.
-        read: turns the file's value into the result.
-
-    Returns:
-        What ``read`` returns.
-
-    Raises:
-        ModelError: malformed; the message is file: place: reason.
-        UsageError: the file cannot be read.
-        ResourceLimit: it is too large.
+    Gives what ``read`` returns.
     """
     with naming(path):
         return read(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
@@ -259,18 +154,7 @@ class Record:
 
     @classmethod
     def from_json(cls, root: Node) -> Self:
-        """A result from its JSON form; it is not checked here.
-
-        Args:
-            root: the JSON value, with its place for messages.
-
-        Returns:
-            The result.
-
-        Raises:
-            ModelError: it is malformed, with the place.
-            ResourceLimit: it has more positions than can be held one by one.
-        """
+        """A result from its JSON form; it is not checked here."""
         raise NotImplementedError
 
     def facts(self) -> tuple[str, list[tuple[str, object]]]:
@@ -280,40 +164,20 @@ class Record:
     def save(self, path: str | Path) -> None:
         """Write the file.
 
-        Args:
-            path: the file; it is overwritten.
-
-        Raises:
-            UsageError: the file cannot be written.
+        ``path``: the file; it is overwritten.
         """
         write_bytes(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file; it is not checked here.
-
-        Args:
-            path: the file.
-
-        Returns:
-            The result.
-
-        Raises:
-            ModelError: malformed; the message is file: place: reason.
-            UsageError: the file cannot be read.
-            ResourceLimit: it is too large, or has more positions than can be held one by one.
-        """
+        """Read a file; it is not checked here."""
         return read_document(path, cls.from_json)
 
     def figure(self) -> Any:
         """The drawing of a report: tokens, heads, and what is captured; a notebook shows it.
 
-        Returns:
-            A :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run
-            over the certificate's nodes, where the model is built in.
-
-        Raises:
-            UsageError: there is nothing to draw.
+        Gives a :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run
+        over the certificate's nodes, where the model is built in.
         """
         # What is shown stands above what is stored, so the room is named here, and loaded when something is shown.
         return import_module("restrict.report.figure").figure_of(self)
@@ -326,13 +190,8 @@ class Record:
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:
     """Deterministic JSON text: down to ``depth`` levels, objects and lists of objects have one line for each entry.
 
-    Args:
-        value: a value that JSON can hold.
-        depth: how many levels are broken into lines, at least 0.
-        level: how deep ``value`` stands; 0 for the whole text.
-
-    Returns:
-        The text, without a line end. The same value gives the same text.
+    ``depth``: how many levels are broken into lines, at least 0. ``level``: how deep ``value`` stands; 0 for the whole
+    text.
     """
     broken = level < depth and (level == 0 or (isinstance(value, list) and all(isinstance(v, dict) for v in value)))
     if not broken or not value:

@@ -18,11 +18,8 @@ DISTRIBUTION = "restrict-attention"
 def install(extra: str) -> str:
     """The commands that install an extra. Cost: O(1).
 
-    Args:
-        extra: its name in pyproject.toml, such as ``report``.
-
-    Returns:
-        The command for a clone, and the one for what was installed from the package index.
+    ``extra``: its name in pyproject.toml, such as ``sweep``. Gives the command for a clone, and the one for what was
+    installed from the package index.
     """
     return f'pip install -e ".[{extra}]" in a clone, or pip install "{DISTRIBUTION}[{extra}]"'
 
@@ -30,11 +27,7 @@ def install(extra: str) -> str:
 def several(noun: str) -> str:
     """The plural of a noun, or of words that end in one: "free positions", "boxes", "entries". Cost: O(1).
 
-    Args:
-        noun: the singular; its last word is the one that changes.
-
-    Returns:
-        The plural, by the regular rules of English.
+    ``noun``: the singular; its last word is the one that changes.
     """
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
@@ -44,12 +37,7 @@ def several(noun: str) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with what it counts: "1 node", "0 nodes", "2 nodes". Cost: O(1).
 
-    Args:
-        count: the number, at least 0.
-        noun: the singular, as in :func:`several`.
-
-    Returns:
-        The number, a space and the noun.
+    ``count``: the number, at least 0.
     """
     return f"{count} {noun if count == 1 else several(noun)}"
 
@@ -57,13 +45,7 @@ def counted(count: int, noun: str) -> str:
 def doing(count: int, noun: str, verb: str) -> str:
     """The same with a verb: "1 position forces", "2 positions force". Cost: O(1).
 
-    Args:
-        count: the number, at least 0.
-        noun: the singular, as in :func:`several`.
-        verb: a regular verb as it stands after "they".
-
-    Returns:
-        The number, the noun and the verb.
+    ``count``: the number, at least 0.
     """
     return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
 
@@ -71,13 +53,7 @@ def doing(count: int, noun: str, verb: str) -> str:
 def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:
     """A table: columns two spaces apart. Cost: O(cells).
 
-    Args:
-        rows: the lines, equally many cells each; the first may be the head.
-        right: align the cells at their right ends.
-        indent: what every line begins with.
-
-    Returns:
-        The lines, without spaces at their ends.
+    ``rows``: the lines, equally many cells each; the first may be the head.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = str.rjust if right else str.ljust

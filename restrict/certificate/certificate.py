@@ -15,9 +15,8 @@ from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.cases import Case, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
-from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.account import Task as Trial
-from restrict.checker.formats import Model as Reading
+from restrict.checker import account, formats
+from restrict.checker.account import Place, Reject
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.model.arguments import the_instance
 from restrict.model.program import Instance
@@ -249,7 +248,7 @@ def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
     """Raise :class:`ModelError` where the trusted checker calls a model malformed; its other errors are ignored."""
     place, folder = Place(str(source or "model")), source.parent if source else Path()
     try:
-        Reading(Trial(None, place, content, place, folder, Meter(DEFAULT_LIMIT)), n)
+        formats.Model(account.Task(None, place, content, place, folder, account.Meter(DEFAULT_LIMIT)), n)
     except Reject as reject:
         if reject.code == 4:
             raise ModelError(str(reject)) from None

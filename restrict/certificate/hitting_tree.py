@@ -62,15 +62,11 @@ class Uncovered(Exception):
 class HittingTree:
     """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes.
 
-    Args:
-        boxes: the family.
-        alphabet: all symbols, as bits.
-        most: the number ``k`` of positions.
-        more: asked at a node that no box closes for a box that is not met there; ``None`` is no answer.
-        limit: the most nodes to visit.
-        charge: called with the steps of a node, and of an exact search; may raise to stop.
-        tried: how many boxes are tried as a branch on the last levels; 0: the tree is not to be small, and boxes
-            without a common way are only chosen greedily. Else ways are gone through by position, as the kernel does.
+    ``alphabet``: all symbols, as bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box
+    closes for a box that is not met there; ``None`` is no answer. ``limit``: the most nodes to visit. ``charge``:
+    called with the steps of a node, and of an exact search; may raise to stop. ``tried``: how many boxes are tried as a
+    branch on the last levels; 0: the tree is not to be small, and boxes without a common way are only chosen greedily.
+    Else ways are gone through by position, as the kernel does.
 
     After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one.
     """

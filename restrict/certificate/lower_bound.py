@@ -133,9 +133,6 @@ def label_count(output: Output, domain: int) -> int:
     Args:
         output: the model's output.
         domain: the size of the output variable's domain, at least 1.
-
-    Returns:
-        The number of different labels.
     """
     names = _label_names(output, domain)
     return domain if names is None else len(names)

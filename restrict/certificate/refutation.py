@@ -173,9 +173,6 @@ def language_document(language: Language) -> dict[str, Any]:
     Regular languages are written out as automata, except PARITY and other built-in ones, which the checker knows by
     name (docs/format.md).
 
-    Args:
-        language: the language.
-
     Returns:
         The JSON value of the field ``language`` (docs/format.md).
     """

@@ -29,7 +29,7 @@ LABELS = 8
 @common.file_option(
     "--export", text="Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot."
 )
-@common.file_option("--figure", text="Draw it here: FILE.svg, or FILE.pdf (needs matplotlib).")
+@common.file_option("--figure", text="Draw it here: FILE.svg or FILE.pdf.")
 @common.JSON
 def automaton(
     model: str,
@@ -174,23 +174,11 @@ def _star_text(answer: dict[str, Any]) -> str:
 
 
 def dot_text(found: Automaton) -> str:
-    """The automaton for Graphviz: one edge for all symbols between two states; double circles accept."""
-    one = found.moore
-    out = ["digraph automaton {", "  rankdir=LR;", "  start [shape=point];", "  start -> 0;"]
-    for q in range(one.states):
-        label = one.labels[int(one.label[q])]
+    """The automaton for Graphviz; double circles accept."""
+    from restrict.languages.exchange import graphviz
+
+    one, nodes = found.moore, []
+    for q, label in enumerate(one.labels[int(v)] for v in one.label):
         shape = "doublecircle" if label == "accept" else "circle"
-        out.append(f'  {q} [shape={shape}, label="{q}", tooltip={json.dumps(label)}];')
-    for (q, to), symbols in edges(found).items():
-        out.append(f"  {q} -> {to} [label={json.dumps(' '.join(symbols))}];")
-    return "\n".join([*out, "}", ""])
-
-
-def edges(found: Automaton) -> dict[tuple[int, int], list[str]]:
-    """For each pair of states with an edge between them, its symbols."""
-    one = found.moore
-    out: dict[tuple[int, int], list[str]] = {}
-    for q in range(one.states):
-        for x, symbol in enumerate(one.alphabet):
-            out.setdefault((q, int(one.delta[q, x])), []).append(symbol)
-    return out
+        nodes.append(f'shape={shape}, label="{q}", tooltip={json.dumps(label)}')
+    return graphviz("automaton", nodes, one.delta.tolist(), one.alphabet)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
-from restrict.base.wording import install
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.checking import checked_by, trusted_line
@@ -88,7 +87,7 @@ class Wish:
 
 @click.command()
 @common.MODEL
-@common.length_or_all
+@common.LENGTH_OR_ALL
 @click.option(
     "--target",
     type=common.TargetType(),
@@ -128,7 +127,7 @@ class Wish:
 @click.option(
     "--pareto", is_flag=True, help="The front of free positions against c; -o then names a folder for its certificates."
 )
-@common.file_option("--figure", text="With --pareto: draw the front (needs matplotlib).")
+@common.file_option("--figure", text="With --pareto: draw the front.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
@@ -258,11 +257,6 @@ def _pareto(program: Model, wish: Wish) -> None:
     from restrict.tradeoff import pareto
 
     folder, figure = wish.output, wish.figure
-    if figure is not None:
-        try:
-            import matplotlib as _  # noqa: F401
-        except ImportError:
-            raise UsageError(f"--figure needs matplotlib: {install('report')}") from None
     with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from restrict.cli import common
+from restrict.cli.checking import elaborated
 
 LONGEST_NAME = 300
 """Characters of a path that the checker's lines repeat."""
@@ -55,19 +56,13 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
     from restrict.base.files import read_bytes
     from restrict.checker.main import say
     from restrict.elaboration import verified as rocq
-    from restrict.elaboration.make import Elaboration
     from restrict.model.source import load
 
     try:
         if verified:
             rocq.program()  # before the work
         program = load(model)
-        assert program.content is not None
-        folder = program.source.parent if program.source else Path()
-        found = Elaboration(
-            program.content, read_bytes(certificate), folder=folder, model_name=model,
-            certificate_name=str(certificate), limit=limit,
-        )  # fmt: skip
+        found = elaborated(program, read_bytes(certificate), model, str(certificate), limit)
         line = rocq.check_verified(found, limit) if verified else found.check()
     except RestrictError as error:
         say(sys.stderr, str(error))

@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from restrict.certificate.claimed import Claimed
+    from restrict.elaboration.make import Elaboration
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -55,23 +56,23 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL) -> str |
         return None
     try:
         if checker == VERIFIED:
-            return _verified_line(program, found)
+            from restrict.elaboration.verified import check_verified
+
+            return check_verified(elaborated(program, found.to_bytes(), str(program.source or "model"), "certificate"))
         return check(program, found, fast=checker == COMPILED, limit=AUTOMATIC_CHECK if checker == KERNEL else None)
     except ResourceLimit:
         return None
 
 
-def _verified_line(program: Model, found: Claimed) -> str:
-    """The line of what is elaborated and handed over to `restrict-verified`."""
+def elaborated(program: Model, content: bytes, model: str, certificate: str, limit: int | None = None) -> Elaboration:
+    """A proof for the kernel: of a certificate's ``content``; ``model`` and ``certificate`` are what messages say."""
     from restrict.elaboration.make import Elaboration
-    from restrict.elaboration.verified import check_verified
 
     assert program.content is not None
-    made = Elaboration(
-        program.content, found.to_bytes(), folder=program.source.parent if program.source else Path(),
-        model_name=str(program.source or "model"), certificate_name="certificate",
-    )  # fmt: skip
-    return check_verified(made)
+    folder = program.source.parent if program.source else Path()
+    return Elaboration(
+        program.content, content, folder=folder, model_name=model, certificate_name=certificate, limit=limit
+    )
 
 
 def checked_line(line: str | None, checker: str = KERNEL, why: str | None = None) -> str:

@@ -150,24 +150,22 @@ MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_model)
 LENGTH = click.option("-n", "n", type=Whole(1, LONGEST), required=True, help="Length, markers included.")
 
 
-def length_or_all(command: Any) -> Any:
-    """The options ``-n`` and ``--all-lengths``, one of which must be given."""
+def length_or_all(lengths: Whole, length: str, every: str) -> Callable[[Any], Any]:
+    """The options ``-n`` and ``--all-lengths``, one of which must be given; ``length`` and ``every`` are their help."""
 
     def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
         if n is None and not context.params.get("all_lengths"):
             raise click.MissingParameter("A length, such as -n 100, or --all-lengths.", ctx=context, param=parameter)
         return n
 
-    everything = click.option(
-        "--all-lengths",
-        is_flag=True,
-        is_eager=True,
-        help="Every length at once, instead of -n (order-only models).",
-    )
-    length = click.option(
-        "-n", "n", type=Whole(1, LONGEST), default=None, callback=given, help="Length, markers included."
-    )
-    return length(everything(command))
+    option = click.option("-n", "n", type=lengths, default=None, callback=given, help=length)
+    everything = click.option("--all-lengths", is_flag=True, is_eager=True, help=every)
+    return lambda command: option(everything(command))
+
+
+LENGTH_OR_ALL = length_or_all(
+    Whole(1, LONGEST), "Length, markers included.", "Every length at once, instead of -n (order-only models)."
+)
 
 
 TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
@@ -333,7 +331,7 @@ def progress_on(title: str) -> Iterator[Progress]:
         yield tell
 
 
-def leave_interrupted(output: Path | None) -> None:
+def leave_interrupted(output: Path | None, what: str = "certificate", state: str = "is valid") -> None:
     """End the process after Ctrl-C; the best certificate is already printed, and written where a file was named."""
     place = f"; it is in {output}" if output else "; use -o FILE to keep it"
-    sys.exit(say(f"interrupted; the certificate above is the best so far and is valid{place}", 130))
+    sys.exit(say(f"interrupted; the {what} above is the best so far and {state}{place}", 130))

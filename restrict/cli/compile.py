@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.compile_back import compile_back
+from restrict.cli.compile_back import compile_back, summary, summed_up
 from restrict.cli.compile_soft import SoftOptions, compile_to_soft
 from restrict.cli.printer import Told, put
-
-if TYPE_CHECKING:
-    from restrict.model.program import Model
 
 
 @click.command("compile")
@@ -103,14 +100,9 @@ def compile_command(
 
 
 def _to_program(
-    formula: str | None,
-    alphabet: str | None,
-    at: Any,
-    name: str | None,
-    output: Path | None,
-    verify: int | None,
+    formula: str | None, alphabet: str | None, at: Any, name: str | None, output: Path | None, verify: int | None,
     as_json: bool,
-) -> None:
+) -> None:  # fmt: skip
     """A formula to a hard-attention program."""
     from restrict.base.errors import NotEstablished, UsageError
     from restrict.base.files import write_bytes
@@ -136,16 +128,8 @@ def _to_program(
         click.echo(model.content, nl=False)
         return
     write_bytes(output, model.content)
-    found: dict[str, Any] = {
-        "file": str(output),
-        **summary(model),
-        "temporal_operators": parsed.temporal,
-        "words_compared": words,
-    }
-    text = (
-        f"{output}: {counted(found['heads'], 'head')} in {counted(found['depth'], 'layer')}, "
-        f"{counted(found['maps'], 'map')} ({counted(parsed.temporal, 'different temporal subformula')})"
-    )
+    found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
+    text = f"{output}: {summed_up(model)} ({counted(parsed.temporal, 'different temporal subformula')})"
     if words is not None and verify is not None:
         text += f"\n  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)"
     put(Told(lambda: text, lambda: found), as_json)
@@ -181,11 +165,3 @@ def _text(formula: str) -> str:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"standard input is not UTF-8 at byte {error.start}") from None
-
-
-def summary(model: Model) -> dict[str, int]:
-    """Numbers of heads and maps, and the depth of the output: the most heads on a path to it."""
-    from restrict.model.program import Head
-
-    heads = sum(isinstance(v, Head) for v in model.variables)
-    return {"heads": heads, "maps": len(model.variables) - heads, "depth": model.depth}

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from restrict.base.wording import counted
 from restrict.cli.printer import Told, put
+
+if TYPE_CHECKING:
+    from restrict.model.program import Model
+
+KINDS = (("heads", "head"), ("depth", "layer"), ("maps", "map"))
+"""What is counted of a model, and its noun."""
 
 
 def compile_back(
@@ -35,7 +42,6 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
     from restrict.base.errors import UsageError
     from restrict.base.files import write_bytes
     from restrict.languages.regular import Regular
-    from restrict.model.program import Head
 
     language = named(f"dfa:{spec}" if Path(spec).is_file() else spec)
     if not isinstance(language, Regular):
@@ -46,13 +52,25 @@ def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -
         click.echo(model.content, nl=False)
         return
     write_bytes(output, model.content)
-    heads = sum(isinstance(v, Head) for v in model.variables)
-    maps = len(model.variables) - heads
-    content = {"file": str(output), "heads": heads, "maps": maps, "depth": model.depth, "checked": proof.line}
-    text = f"{output}: {counted(heads, 'head')} in {counted(model.depth, 'layer')}, {counted(maps, 'map')}\n"
-    text += f"  recognises {language.spec} at every length (proved)"
+    content = {"file": str(output), **summary(model), "checked": proof.line}
+    text = f"{output}: {summed_up(model)}\n  recognises {language.spec} at every length (proved)"
     text += "" if proof.line is None else f"\n  checked by the trusted checker: {proof.line}"
     put(Told(lambda: text, lambda: content), as_json)
+
+
+def summary(model: Model) -> dict[str, int]:
+    """Numbers of heads and maps, and the depth of the output: the most heads on a path to it."""
+    from restrict.model.program import Head
+
+    heads = sum(isinstance(v, Head) for v in model.variables)
+    return {"heads": heads, "maps": len(model.variables) - heads, "depth": model.depth}
+
+
+def summed_up(model: Model) -> str:
+    """The same in words."""
+    found = summary(model)
+    heads, layers, maps = (counted(found[key], noun) for key, noun in KINDS)
+    return f"{heads} in {layers}, {maps}"
 
 
 def _to_formula(source: str, to: str, output: Path | None, as_json: bool) -> None:

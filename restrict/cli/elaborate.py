@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from restrict.cli import common
+from restrict.cli.checking import elaborated
 from restrict.cli.printer import Told, put
 
 PROGRAM = ".program"
@@ -26,7 +27,6 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
     """
     from restrict.base.errors import UsageError
     from restrict.base.files import read_bytes, write_bytes
-    from restrict.elaboration.make import Elaboration
     from restrict.model.source import load
 
     common.no_model(certificate, f"write `restrict elaborate {certificate} {model}`")
@@ -38,11 +38,7 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
     for path in (output, program_file):
         if path.resolve() in inputs:
             raise UsageError(f"{path}: an input would be overwritten; name another file")
-    assert program.content is not None
-    folder = program.source.parent if program.source else Path()
-    found = Elaboration(
-        program.content, content, folder=folder, model_name=model, certificate_name=str(certificate)
-    ).made
+    found = elaborated(program, content, model, str(certificate)).made
     write_bytes(program_file, found.program)
     write_bytes(output, found.proof)
     document = {"program": str(program_file), "proof": str(output), "program_bytes": len(found.program)}

@@ -10,12 +10,17 @@ from typing import NoReturn
 
 LEAST = 480_000_000
 INTERRUPTED = b"restrict: interrupted\n"
+MATRIX_THREADS = "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
+"""Variables that numpy's libraries read when they are loaded. The matrices here are small: threads would wait for each
+other, busily, for several times as long as one takes."""
 
 
 def main() -> NoReturn:
     """The process ``restrict``: the command line with all its imports under one handler."""
     if _address_space() < LEAST and not {"-h", "--help", "--version"} & set(sys.argv):
         leave(b"restrict: out of memory: less than 480 MB of address space (ulimit -v) is too little for numba\n", 5)
+    for variable in MATRIX_THREADS:
+        os.environ.setdefault(variable, "1")
     try:
         from restrict.cli.main import main as run
 

@@ -46,35 +46,16 @@ MOST = 1_000_000
 @common.output_option("the first certificate")
 @common.JSON
 def explain(
-    model: str,
-    word: str,
-    target: Any,
-    exact: bool,
-    count: int | None,
-    pin: tuple[int, ...],
-    weight: tuple[str, ...],
-    time: float | None,
-    seed: int,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+    model: str, word: str, count: int | None, pin: tuple[int, ...], weight: tuple[str, ...], output: Path | None,
+    as_json: bool, **options: Any,
+) -> None:  # fmt: skip
     """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
     from restrict.base.errors import NotEstablished
     from restrict.model.source import load
     from restrict.optimum.explain import explain as run
 
     program = load(model)
-    found = run(
-        program,
-        word,
-        target=target,
-        exact=exact,
-        all=count,
-        given=pin,
-        weights=dict(_weight(w) for w in weight),
-        time=time,
-        seed=seed,
-    )
+    found = run(program, word, all=count, given=pin, weights=dict(_weight(w) for w in weight), **options)
     certificate = found[0].certificate if found else None
     if output is not None:
         if certificate is None:

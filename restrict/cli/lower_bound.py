@@ -33,15 +33,7 @@ from restrict.cli.printer import Told, put
 @checked_by
 @common.JSON
 def lower_bound(
-    model: str,
-    n: int,
-    k: int | None,
-    target: Any,
-    output: Path | None,
-    seed: int,
-    time: float | None,
-    checker: str,
-    as_json: bool,
+    model: str, n: int, k: int | None, output: Path | None, checker: str, as_json: bool, **options: Any
 ) -> None:
     """Prove how many positions must be fixed, at least, to force MODEL's output. It works at any length.
 
@@ -54,7 +46,7 @@ def lower_bound(
 
     program = load(model)
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(program, n, target=target, k=k, seed=seed, time=time, progress=progress)
+        found = run(program, n, k=k, progress=progress, **options)
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)

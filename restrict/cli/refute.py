@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @common.MODEL
 @common.language_option("The language: parity, dyck:1, regex:(ab)*, model:FILE, ...", required=True)
-@common.length_or_all
+@common.LENGTH_OR_ALL
 @common.TARGET
 @click.option("-c", "c", metavar="C", type=common.Whole(0), default=0, help="Let the label depend on up to C inputs.")
 @click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
@@ -34,20 +34,9 @@ if TYPE_CHECKING:
 @checked_by
 @common.JSON
 def refute(
-    model: str,
-    spec: str,
-    n: int,
-    all_lengths: bool,
-    states: int,
-    target: Any,
-    c: int,
-    exact: bool,
-    seed: int,
-    time: float | None,
-    output: Path | None,
-    checker: str,
-    as_json: bool,
-) -> None:
+    model: str, spec: str, n: int, all_lengths: bool, states: int, output: Path | None, checker: str, as_json: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     """Show that MODEL does not recognise the language at length n: a restriction that forces its output, and two words
     under it of which exactly one is in the language.
 
@@ -67,7 +56,7 @@ def refute(
         refute_everywhere(program, spec, states, output, as_json, n)
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(program, spec, n, target=target, c=c, seed=seed, time=time, exact=exact, progress=progress)
+        found = run(program, spec, n, progress=progress, **options)
         line = trusted_line(program, found, checker) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:

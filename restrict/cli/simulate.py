@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import RestrictError
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import Told, put
@@ -15,9 +18,14 @@ from restrict.cli.printer import Told, put
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from restrict.model.program import Model
     from restrict.simulate.measure import Measured
     from restrict.simulate.report import Compiled
     from restrict.soft.models.model import SoftModel
+
+
+LONG = 10_000_000
+"""From this length on a compilation takes tens of seconds, and it is said how many before it starts."""
 
 
 class Epsilon(click.ParamType):  # type: ignore[type-arg]
@@ -85,14 +93,28 @@ def simulate(
     from restrict.simulate.hard import compile_program
     from restrict.simulate.measure import measure, words_of
 
+    program = load(model)
+    _foretold(program, n, epsilon)
     with common.progress_on(model[:40]) as progress:
         progress("compiling", None)
-        compiled = compile_program(load(model), n, epsilon)
+        compiled = compile_program(program, n, epsilon)
         progress("measuring", None)
         found = measure(compiled, *words_of(compiled, samples, seed))
     _write(compiled.soft, n, output, torch_file)
     told = Told(lambda: _text(compiled, found), lambda: _document(compiled, found, output))
     put(told, as_json, {"softmax model in": output})
+
+
+def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
+    """Say how long a long compilation takes: it goes through all positions, so a hundredth of them tells."""
+    from restrict.simulate.hard import compile_program
+
+    if n < LONG:
+        return
+    start = perf_counter()
+    with suppress(RestrictError):  # such as a program that is not defined at the smaller length
+        compile_program(program, n // 100, epsilon)
+        click.echo(f"n = {n}: about {100 * (perf_counter() - start):.0f} s (estimate from n = {n // 100})", err=True)
 
 
 def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:

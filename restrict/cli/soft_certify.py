@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from restrict.cli.common import JSON, LENGTH, LONGEST, Seconds, Text, Whole, output_option, progress_on, say
+from restrict.cli.common import (
+    JSON,
+    LENGTH,
+    LONGEST,
+    Seconds,
+    Text,
+    Whole,
+    leave_interrupted,
+    output_option,
+    progress_on,
+)  # fmt: skip
 from restrict.cli.printer import Told, put
 from restrict.cli.soft_common import MODEL, SEED
 from restrict.cli.terminal import complete_language
+
+STATES = ("was not re-checked", "is valid")
+"""What is said of an answer after Ctrl-C, by whether it was checked."""
 
 
 @click.command("certify")
@@ -89,7 +101,7 @@ def certify_command(
         found.save(output)
     put(found, as_json, {"certificate in": output})
     if found.provenance.get("stopped") == "interrupted":
-        leave(found.verified, output)
+        leave_interrupted(output, "restriction", STATES[bool(found.verified)])
 
 
 def _forced(
@@ -121,14 +133,7 @@ def _forced(
     told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})
     put(told, as_json, {"certificate in": output})
     if found.stopped == "interrupted":
-        leave(found.verified, output)
-
-
-def leave(verified: str | None, output: Path | None) -> None:
-    """Exit after an interrupt, saying what is kept."""
-    where = f"; it is in {output}" if output else "; use -o FILE to keep it"
-    state = "is valid" if verified else "was not re-checked"
-    sys.exit(say(f"interrupted; the restriction above is the best so far and {state}{where}", 130))
+        leave_interrupted(output, "restriction", STATES[bool(found.verified)])
 
 
 def fixed_of(text: str) -> dict[int, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_soft_model)
 LENGTHS = click.option("-n", "lengths", required=True, metavar="N[,N...]", help="Lengths, markers included.")
 SEED = click.option("--seed", type=Whole(0, 2**62), default=0, show_default=True, help="Same seed, same answer.")
-FIGURE = file_option("--figure", text="Draw it here (matplotlib).")
+FIGURE = file_option("--figure", text="Draw it here (.svg, .pdf or .png).")
 
 
 def lengths_of(text: str) -> list[int]:

@@ -38,9 +38,9 @@ def cross_entropy_command(
     share = read_epsilon(p)
     rows = [cross_entropy(loaded, n, language, p=share, samples=samples, seed=seed) for n in lengths_of(lengths)]
     if figure is not None:
-        from restrict.soft.influence.figures import cross_entropy_figure
+        from restrict.report.soft_charts import cross_entropy_chart
 
-        cross_entropy_figure(rows, loaded.name, str(figure))
+        cross_entropy_chart([vars(row) for row in rows], loaded.name).save(figure)
     head = f"{loaded.name} on {language}, {rows[0].task}: bits per prediction"
     document = {"model": loaded.name, "rows": [vars(r) for r in rows]}
     put(Told(lambda: f"{head}\n{_table(rows)}", lambda: document), as_json, wide=True)

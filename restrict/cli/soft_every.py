@@ -20,7 +20,7 @@ def verify_all_lengths(
     as_json: bool,
 ) -> None:  # fmt: skip
     """Decide, check, write and print. Exit 0: right at every length; 3: wrong, with a word; 5: open."""
-    from restrict.elaboration.check import trusted_check
+    from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.every_length import verify_every_length
 
     with progress_on(f"{loaded.name[:40]}, every length") as progress:
@@ -29,8 +29,8 @@ def verify_all_lengths(
         )
         line = None
         try:
-            if recheck and found.proves:
-                line = trusted_check(loaded.content, found.to_bytes(), None, str(output or "certificate"), None)
+            if recheck:
+                found, line = confirmed(found, str(output or "certificate"))
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
             found = replace(found, stopped="interrupted")
     if output is not None and found.proves:

@@ -62,9 +62,9 @@ def influence_command(
         show = None if progress is None else lambda what: progress(what, None)
         rows = [influence(loaded, n, samples=samples, seed=seed, progress=show) for n in lengths_of(lengths)]
     if figure is not None:
-        from restrict.soft.influence.figures import influence_figure
+        from restrict.report.soft_charts import influence_chart
 
-        influence_figure(rows, loaded.name, str(figure))
+        influence_chart([vars(row) for row in rows], loaded.name).save(figure)
     which = 1 if logit else 0
     fits = {name: fit_decay(rows, name, which) for name in ("sharp", "measured")}
     document: dict[str, Any] = {

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from restrict.cli.common import JSON, Seconds, Text, Whole, output_option, progress_on
+from restrict.cli.common import JSON, Seconds, Text, Whole, length_or_all, output_option, progress_on
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
-    from restrict.soft.trained.decide import Verdict
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
-
-DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
-"""How the checker says that a case of a certificate does not hold."""
-
-
-def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
-    """The length, which may be missing with --all-lengths only."""
-    if n is None and not context.params.get("all_lengths"):
-        raise click.MissingParameter("A length, such as -n 100, or --all-lengths.", ctx=context, param=parameter)
-    return n
 
 
 @click.command("verify")
@@ -35,11 +23,10 @@ def given(context: click.Context, parameter: click.Parameter, n: int | None) -> 
     "-L", "--language", default=None, type=Text(), shell_complete=complete_language,
     help="What is right; by default the automaton in the model's configuration.",
 )  # fmt: skip
-@click.option(
-    "-n", "n", default=None, type=Whole(0, 4096), callback=given,
-    help="The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
+@length_or_all(
+    Whole(0, 4096), "The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
+    "Every length at once (no position embeddings).",
 )  # fmt: skip
-@click.option("--all-lengths", is_flag=True, is_eager=True, help="Every length at once (no position embeddings).")
 @click.option(
     "--equals", default=None, type=Text(), metavar="PROGRAM",
     help="Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
@@ -78,6 +65,7 @@ def verify_trained_command(
     not decided.
     """
     from restrict.cli.trained_words import document, leave, text
+    from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.model import load, shifted
 
@@ -95,10 +83,11 @@ def verify_trained_command(
     assert n is not None
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
         found = verify_trained(
-            loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None)
-        )
+            loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None),
+            float32=True,
+        )  # fmt: skip
         try:
-            found, line = (found, None) if no_recheck else confirmed(found, output)
+            found, line = (found, None) if no_recheck else confirmed(found, str(output or "certificate"))
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
             found, line = replace(found, stopped="interrupted"), None
     if output is not None and found.proves:
@@ -111,11 +100,8 @@ def verify_trained_command(
 def claimed(
     loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str | None
 ) -> Graph:
-    """The words and what is wanted behind them.
-
-    Raises:
-        UsageError: a language and a program at once.
-    """
+    """The words and what is wanted behind them."""
+    from restrict.all_lengths.verify import named
     from restrict.base.errors import UsageError
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, task_language
 
@@ -131,28 +117,3 @@ def claimed(
     decided = dfa_of(decisions_of(program, loaded.symbols), loaded)
     graph = graph_of(loaded, decided, words or all_words(loaded), read_out or "membership")
     return graph if decides_empty(program) else empty_left_out(loaded, graph)
-
-
-def named(spec: str) -> Any:
-    """The language of a specification, ``model:FILE`` included."""
-    from restrict.all_lengths.verify import named as named_language
-
-    return named_language(spec)
-
-
-def confirmed(found: Verdict, output: Path | None) -> tuple[Verdict, str | None]:
-    """What the trusted checker takes of a verdict, and its line; a case that it does not take is open.
-
-    The search decides with floats. Where a margin is too small for the checker's integers, what comes before stays.
-    """
-    from restrict.base.errors import NotEstablished
-    from restrict.elaboration.check import trusted_check
-
-    while found.proves:
-        try:
-            return found, trusted_check(found.model.content, found.to_bytes(), None, str(output or "certificate"), None)
-        except NotEstablished as error:
-            if (doubted := re.search(DOUBTED, str(error))) is None:
-                raise
-            found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
-    return found, None

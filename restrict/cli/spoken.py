@@ -18,10 +18,6 @@ NAMED = re.compile(rf'`({"|".join(ARGUMENTS)})(?:="([\w-]+)")?`')
 def for_the_shell(message: str) -> str:
     """A message as the command line says it.
 
-    Args:
-        message: an error line of the package.
-
-    Returns:
-        The line; unchanged where it names no argument.
+    Gives the line; unchanged where it names no argument.
     """
     return NAMED.sub(lambda found: " ".join(filter(None, (ARGUMENTS[found[1]], found[2]))), message)

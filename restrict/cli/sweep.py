@@ -15,7 +15,7 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted, install
 from restrict.cli import common
-from restrict.cli.common import check_writable, say
+from restrict.cli.common import FILE, check_writable, say
 from restrict.cli.printer import Told, json_line, put
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 GROUPS = 60
 """Groups of rows that are summed up at the end."""
 Hooks = tuple[Callable[[int], None], Callable[[dict[str, Any]], None]]
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("sweep")
@@ -38,17 +37,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--parquet", type=FILE, help="Write all rows as a table, too (needs DuckDB).")
 @common.JSON
 def sweep(
-    spec: Path,
-    output: Path | None,
-    jobs: int | None,
-    dask: str | None,
-    retry: bool,
-    recheck: bool,
-    fast: bool,
-    parquet: Path | None,
-    as_json: bool,
-) -> None:
-    """Certify or refute a grid of models, lengths, targets, languages and seeds: one row and one certificate each.
+    spec: Path, output: Path | None, jobs: int | None, dask: str | None, retry: bool, recheck: bool, fast: bool,
+    parquet: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Certify, refute or verify a grid of models, lengths, targets, languages and seeds: a row and a certificate each.
 
     SPEC is a TOML file (docs/scale.md). Run the same command again to go on after Ctrl-C, a crash or a kill.
 
@@ -96,7 +88,7 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
 
 def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
     """Run the items that have no row yet."""
-    from restrict.sweep.groups import grouped, table
+    from restrict.base.groups import grouped, table
     from restrict.sweep.run import run_items
 
     try:
@@ -162,18 +154,11 @@ def _bar() -> Iterator[Hooks]:
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
-    )
+    )  # fmt: skip
 
     rate_column, left = TextColumn("{task.fields[rate]}"), (TextColumn("left"), TimeRemainingColumn())
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        rate_column,
-        TimeElapsedColumn(),
-        *left,
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    columns = (BarColumn(), MofNCompleteColumn(), rate_column, TimeElapsedColumn(), *left)
+    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=None, rate="")
         failed = 0
 

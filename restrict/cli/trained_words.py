@@ -58,6 +58,7 @@ def document(found: Verdict | EveryLength, line: str | None) -> dict[str, Any]:
         "seconds": round(found.seconds, 3),
         "stopped": found.stopped,
         "checked": line,
+        "float32": rounded(found),
         "wrong": None if wrong is None else {
             "word": [model.symbols[s] for s in wrong.word], **length, "label": model.labels[wrong.label],
             "logit": wrong.logit, "shortest": found.shortest,
@@ -76,7 +77,7 @@ def text(found: Verdict | EveryLength, line: str | None) -> str:
     asked = "every length" if n is None else f"n = 0 .. {n}"
     told = [f"{found.model.name} on {found.language}, {asked}: {found.status} "
             f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
-    told += [*(f"memory: {what}" for what in found.memory), *decided(found), *wrong_word(found)]
+    told += [*(f"memory: {what}" for what in found.memory), *decided(found), *as_run(found), *wrong_word(found)]
     if found.stopped is not None:
         told.append(f"stopped: {found.stopped}")
     for case in found.open[:LISTED]:
@@ -88,6 +89,29 @@ def text(found: Verdict | EveryLength, line: str | None) -> str:
         told.append(f"open: {len(found.open) - LISTED} more cases")
     told.append(line or "not checked: a search in floats, not a proof")
     return "\n".join(told)
+
+
+def rounded(found: Verdict | EveryLength) -> dict[str, Any] | None:
+    """What is right as run: margin and rounding are those of a label's logit times the last deviation."""
+    run = getattr(found, "float32", None)
+    if run is None or run.closest is None:
+        return None
+    near = run.closest
+    found_to = min(run.upto, found.upto if found.upto is not None else run.upto)
+    return {"upto": found_to, "ratio": float(near.ratio), "margin": float(near.least), "rounding": float(near.error),
+            "position": near.key[0]}  # fmt: skip
+
+
+def as_run(found: Verdict | EveryLength) -> list[str]:
+    """What is said of executions in float32."""
+    if (said := rounded(found)) is None or said["upto"] < 0:
+        return []
+    whole = found.status == "right" and said["upto"] == found.upto
+    which = "every prefix" if whole else f"prefixes of at most {said['upto']} symbols"
+    return [
+        f"right as run in float32: {which}; every margin is at least {said['ratio']:.3g} times its rounding "
+        f"({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this engine's bound)"
+    ]
 
 
 def decided(found: Verdict | EveryLength) -> list[str]:

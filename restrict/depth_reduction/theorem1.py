@@ -10,13 +10,13 @@ Three methods find a restriction:
 ``auto`` takes ``repeating`` where it can, else ``exchange``. Given c instead of a free share, the share is bisected,
 and what misses c is repaired (:mod:`restrict.depth_reduction.ours.repair`).
 
-Nothing here is trusted: the certificate's claim is computed from a fresh collapse under the restriction found, and the
-checker recomputes it for every position.
+Nothing here is trusted: the certificate's claim is computed from the layers collapsed under the restriction found, and
+the checker recomputes it for every position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, get_args
@@ -153,9 +153,6 @@ def everywhere(
         free: as for :func:`certify_all`.
         c: as for :func:`certify_all`.
         method: as for :func:`certify_all`.
-
-    Returns:
-        The best found.
 
     Raises:
         UsageError: a bad argument.
@@ -304,7 +301,7 @@ def _runner(task: Task, share: float, method: Method) -> Runner:
 
     def by_lists(task: Task, seed: int) -> Everywhere:
         found = by_exchange(task, start, schedule, budget, seed)
-        return _measured(noted(task, seed), found.restriction, "exchange", found.text(), found.fixed, ())
+        return _told(noted(task, seed), found.stages, "exchange", found.text(), found.fixed, ())
 
     return by_lists
 
@@ -313,7 +310,15 @@ def _measured(
     task: Task, rho: Restriction, method: str, how: str, fixed: tuple[int, ...], stages: tuple[Reduction, ...]
 ) -> Everywhere:
     """The certificate from a fresh collapse under the restriction, with the trace."""
-    layers = collapsed(task.instance, rho)
+    return _told(task, collapsed(task.instance, rho), method, how, fixed, stages)
+
+
+def _told(
+    task: Task, layers: Sequence[CTransformer], method: str, how: str, fixed: tuple[int, ...],
+    stages: tuple[Reduction, ...],
+) -> Everywhere:  # fmt: skip
+    """The certificate from the layers under the restriction found, with the trace."""
+    rho = layers[-1].restriction
     depends = layers[-1].output_depends()
     claim = Claim(rho.free, int(depends.max(initial=0)), None, None)
     certificate = _certificate(task, rho, claim, method, how)

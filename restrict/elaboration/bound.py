@@ -37,19 +37,8 @@ class Line(NamedTuple):
 def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Writer:
     """The proof that a lower bound's claim holds.
 
-    Args:
-        bound: the lower bound, as the checker reads it.
-        instance: the engine's model, at the same length.
-        digest: that of the program file.
-        limit: steps that the elaboration may take, half a microsecond each.
-
-    Returns:
-        The lines, which end with ``unforced``.
-
-    Raises:
-        Reject: the boxes do not show it; a row, an image or the proof is too large; or more steps or memory than the
-            limit.
-        ResourceLimit: a row has too many pairs.
+    ``limit``: steps that the elaboration may take, half a microsecond each. Gives the lines, which end with
+    ``unforced``.
     """
     meter = Meter(limit)
     meter.place = bound.top

@@ -203,19 +203,8 @@ def leaves_of(part: Part) -> Iterator[Part]:
 def certificate_lines(certificate: Certificate, instance: Instance, digest: str, limit: int) -> Writer:
     """The proof that a certificate's claim holds, without its conclusion's refutation.
 
-    Args:
-        certificate: the certificate, as the checker reads it.
-        instance: the engine's model, at the same length.
-        digest: that of the program file.
-        limit: steps that the elaboration may take, half a microsecond each.
-
-    Returns:
-        The lines, which end with ``claim`` or ``all``.
-
-    Raises:
-        Reject: the claim does not follow from the cone; a row, an image or the proof is too large; or more steps or
-            memory than the limit.
-        ResourceLimit: a row has too many pairs, or the output too many values.
+    ``limit``: steps that the elaboration may take, half a microsecond each. Gives the lines, which end with ``claim``
+    or ``all``.
     """
     hints, free = Hints(certificate), certificate.free.bit_count()
     if certificate.claimed_free != free:

@@ -17,11 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: list[str]) -> int:
-    """The folder of the model's tensor files, the names of the two files, the limit in steps, the model's size.
-
-    Returns:
-        The exit code.
-    """
+    """The folder of the model's tensor files, the names of the two files, the limit in steps, the model's size."""
     from restrict.base.errors import RestrictError
     from restrict.elaboration.make import Elaboration
 

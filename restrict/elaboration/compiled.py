@@ -61,16 +61,7 @@ def check_compiled(found: Elaboration) -> str:
 
     Cost: some 30 nanoseconds for each score of a row, at most.
 
-    Args:
-        found: the user's file and its proof.
-
-    Returns:
-        The line ``s VERIFIED ...`` of the user's file.
-
-    Raises:
-        NotEstablished: a line of the proof does not hold, or it does not show the claim.
-        ResourceLimit: more steps or memory than the limit.
-        ModelError: the proof is malformed, which would be a mistake of the elaborator.
+    Gives the line ``s VERIFIED ...`` of the user's file.
     """
     program, proof = found.made
     with translated(found.name):

@@ -36,17 +36,7 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
 
     First many at once, of those that are named least often, then fewer; as long as the effort goes.
 
-    Args:
-        boxes: allowed symbols as bits by position.
-        alphabet: the number of symbols.
-        most: so many positions shall not conflict with all boxes.
-        meter: the account.
-
-    Returns:
-        The numbers of the boxes that are taken, and the words of the tree over these.
-
-    Raises:
-        NotEstablished: so few positions conflict with every box.
+    ``boxes``: allowed symbols as bits by position.
     """
     if not boxes:
         raise NotEstablished("every box has the label")
@@ -77,12 +67,7 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
 def renumbered(words: Sequence[int], numbers: Mapping[int, int]) -> list[int]:
     """A tree with other numbers for its boxes.
 
-    Args:
-        words: the tree in preorder.
-        numbers: the new number of each.
-
-    Returns:
-        The words.
+    ``words``: the tree in preorder.
     """
     found, at = list[int](), 0
     while at < len(words):

@@ -47,12 +47,7 @@ class Known:
     def values(self, name: str, i: int) -> Sequence[int]:
         """V of a node, ascending.
 
-        Args:
-            name: ``"token"``, ``"position"`` or a variable.
-            i: the position.
-
-        Returns:
-            The values that the kernel will know.
+        ``name``: ``"token"``, ``"position"`` or a variable.
         """
         if name == "token":
             return self.tokens.at(i)
@@ -64,13 +59,7 @@ class Known:
     def depends(self, name: str, i: int) -> Depends:
         """D of a node.
 
-        Args:
-            name: ``"token"``, ``"position"`` or a variable.
-            i: the position.
-
-        Returns:
-            Its positions. A node of one value that was not examined is examined, since the kernel takes it to depend
-            on everything else.
+        ``name``: ``"token"``, ``"position"`` or a variable.
         """
         if self.blind:
             return None
@@ -86,24 +75,14 @@ class Known:
     def fact(self, name: str, i: int) -> Statement | None:
         """The statement about a node, if there is one.
 
-        Args:
-            name: a variable.
-            i: the position.
-
-        Returns:
-            The last one, here or in a context that this one was made from.
+        Gives the last one, here or in a context that this one was made from.
         """
         return self.facts.get(name, {}).get(i)
 
     def union(self, name: str, positions: I64) -> Depends:
         """The union of D over positions.
 
-        Args:
-            name: ``"token"``, ``"position"`` or a variable.
-            positions: int64, ascending.
-
-        Returns:
-            The positions.
+        ``name``: ``"token"``, ``"position"`` or a variable. ``positions``: int64, ascending.
         """
         if self.blind:
             return None
@@ -122,12 +101,7 @@ class Known:
     def examine(self, name: str, i: int) -> None:
         """State what follows for a node, unless it was stated before, or has too many values.
 
-        Args:
-            name: a map or head of the model.
-            i: the position.
-
-        Raises:
-            ResourceLimit: a row or an image is too large.
+        ``name``: a map or head of the model.
         """
         if self.fact(name, i) is not None:
             return
@@ -142,8 +116,7 @@ class Known:
     def state(self, statement: Statement) -> None:
         """Remember a fact.
 
-        Args:
-            statement: what is stated after all others.
+        ``statement``: what is stated after all others.
         """
         self.meter.hold(1000 + 40 * len(statement.values) + (statement.depends or 0).bit_length() // 8)
         self.statements.append(statement)
@@ -151,12 +124,7 @@ class Known:
         self._keys.pop(statement.name, None)
 
     def forget(self, name: str, i: int) -> None:
-        """Take the last statement back.
-
-        Args:
-            name: its variable.
-            i: its position.
-        """
+        """Take the last statement back."""
         if self.statements and (self.statements[-1].name, self.statements[-1].i) == (name, i):
             self.statements.pop()
             del self.facts[name][i]

@@ -35,15 +35,7 @@ class Cones:
         self.model = model
 
     def read(self, cone: Any, place: Place) -> Cone:
-        """The nodes to examine.
-
-        Args:
-            cone: what the file has.
-            place: where it stands.
-
-        Returns:
-            Runs of positions by variable.
-        """
+        """The nodes to examine."""
         if cone == "all":
             return self.every_node
         require(isinstance(cone, dict), place, 'expected "all" or an object', cone)
@@ -85,21 +77,13 @@ class Hints:
     def is_free(self, at: int) -> bool:
         """Whether a position has neither a marker nor a fixed symbol.
 
-        Args:
-            at: a position, or a number beyond all of them.
-
-        Returns:
-            The answer.
+        ``at``: a position, or a number beyond all of them.
         """
         self.model.meter.charge(self.model.n // 64)
         return at < self.model.n and self.certificate.free >> at & 1 == 1
 
     def leaves(self) -> Iterator[tuple[dict[int, int], Cone]]:
-        """The ways to fill positions, by the split or the tree of cases.
-
-        Yields:
-            What is filled with what, and the cone to examine then.
-        """
+        """The ways to fill positions, by the split or the tree of cases."""
         alphabet, charge = range(len(self.model.alphabet)), self.model.meter.charge
         if self.cases is None:
             for letters in product(alphabet, repeat=len(self.split)):
@@ -129,14 +113,7 @@ class Hints:
 def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: int) -> Iterator[Asked]:
     """The cases below a question, each made when it is needed.
 
-    Args:
-        children: the cases as the file has them, one for each symbol.
-        inside: where they stand.
-        path: what was asked and answered above.
-        at: the position that is asked.
-
-    Yields:
-        Each case with its place and path.
+    ``path``: what was asked and answered above.
     """
     return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
 
@@ -151,11 +128,7 @@ class Box(NamedTuple):
 def read_boxes(bound: Bound) -> list[Box]:
     """The boxes of a lower bound.
 
-    Args:
-        bound: the lower bound, as the checker reads it.
-
-    Returns:
-        The boxes in the order of the file.
+    Gives the boxes in the order of the file.
     """
     place, cones = bound.top.key("boxes"), Cones(bound.model)
     bound.model.meter.place = place
@@ -163,16 +136,7 @@ def read_boxes(bound: Bound) -> list[Box]:
 
 
 def read_box(value: Any, place: Place, cones: Cones) -> Box:
-    """A box, found well-formed.
-
-    Args:
-        value: what the file has.
-        place: where it stands.
-        cones: the reader of cones, with the model.
-
-    Returns:
-        The box.
-    """
+    """A box, found well-formed."""
     fields, model = record(value, BOX, place), cones.model
     symbols: Symbols = {}
     everything = (1 << len(model.alphabet)) - 1
@@ -194,16 +158,7 @@ def read_box(value: Any, place: Place, cones: Cones) -> Box:
 
 
 def read_bits(value: Any, place: Place, model: Model) -> int:
-    """A list of symbols, in the order of the alphabet, as bits.
-
-    Args:
-        value: what the file has.
-        place: where it stands.
-        model: the model.
-
-    Returns:
-        A bit for each symbol.
-    """
+    """A list of symbols, in the order of the alphabet, as bits."""
     bits, last = 0, -1
     model.meter.charge(len(listing(value, place)) * (1 + len(model.alphabet) // 4096))
     for entry in value:
@@ -217,12 +172,5 @@ def read_bits(value: Any, place: Place, model: Model) -> int:
 
 
 def symbols_of(bits: int) -> frozenset[int]:
-    """The indices of the set bits.
-
-    Args:
-        bits: a bit for each symbol.
-
-    Returns:
-        The symbols.
-    """
+    """The indices of the set bits."""
     return frozenset(at for at, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")

@@ -73,13 +73,6 @@ class Elaboration:
 def instance_of(claim: Claim, task: Task) -> Instance:
     """The engine's model at the length of a claim.
 
-    Args:
-        claim: what the checker has read.
-        task: what it was read from.
-
-    Returns:
-        The instance.
-
     Raises:
         ResourceLimit: the engine takes less than the checker's reader.
     """
@@ -98,9 +91,6 @@ def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> by
         program: the bytes of the program.
         instance: the engine's model, at the same length.
         limit: steps that the elaboration may take.
-
-    Returns:
-        The bytes of the proof.
 
     Raises:
         Reject: the claim does not follow; or more steps or memory than the limit.

@@ -33,17 +33,8 @@ def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) 
 
     A head may read its key and its value anywhere; a map reads at its own position.
 
-    Args:
-        instance: the model at its length.
-        cone: runs of positions by variable.
-        target: a position; ``None``: all of them.
-        meter: the account; too many nodes are refused before any is examined.
-
-    Returns:
-        Variables with positions, in the order in which they are examined.
-
-    Raises:
-        Reject: too many nodes.
+    ``target``: a position; ``None``: all of them. ``meter``: the account; too many nodes are refused before any is
+    examined. Gives variables with positions, in the order in which they are examined.
     """
     wanted: dict[str, set[int] | None] = {instance.model.output.variable: None if target is None else {target}}
 
@@ -77,12 +68,8 @@ def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) 
 def needed(known: Known, goals: Iterable[Node]) -> tuple[list[Statement], set[Node]]:
     """The statements of a context that some nodes' facts rest on.
 
-    Args:
-        known: what was stated.
-        goals: the nodes whose facts have to be kept, here or in a context that this one was made from.
-
-    Returns:
-        The statements, in order; and the nodes of which something has to be known that is not stated here.
+    ``goals``: the nodes whose facts have to be kept, here or in a context that this one was made from. Gives the
+    statements, in order; and the nodes of which something has to be known that is not stated here.
     """
     wanted, kept = set(goals), list[Statement]()
     for said in reversed(known.statements):
@@ -95,15 +82,7 @@ def needed(known: Known, goals: Iterable[Node]) -> tuple[list[Statement], set[No
 
 
 def reads(known: Known, said: Statement) -> set[Node]:
-    """The nodes that a statement rests on.
-
-    Args:
-        known: the context.
-        said: a statement of it.
-
-    Returns:
-        Nodes of maps and heads that facts are known of.
-    """
+    """The nodes that a statement rests on."""
     variable = known.instance.model.by_name.get(said.name)
     if variable is None:
         return {(known.instance.model.output.variable, said.i)}

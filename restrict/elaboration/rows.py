@@ -39,12 +39,8 @@ class Rows:
     def lower(self, known: dict[Place, Floor], head: Head, i: int, u: int, floor: Floor) -> None:
         """Remember a floor of a row, if it is the least.
 
-        Args:
-            known: ``floors`` or ``bars``.
-            head: the head.
-            i: its position.
-            u: the query's value, 0 where it has none.
-            floor: a context's floor in this row.
+        ``known``: ``floors`` or ``bars``. ``u``: the query's value, 0 where it has none. ``floor``: a context's floor
+        in this row.
         """
         old = known.get((head.name, i, u))
         if old is None or not at_or_above(head, floor, old):
@@ -53,8 +49,7 @@ class Rows:
     def keep(self, said: Statement) -> None:
         """A statement that is written uses these rows.
 
-        Args:
-            said: a fact; of a map it has no groups.
+        ``said``: a fact; of a map it has no groups.
         """
         for group in said.groups or ():
             head = self.instance.model.by_name[said.name]
@@ -64,18 +59,8 @@ class Rows:
     def scan(self, head: Head, i: int, u: int, keys: Values, least: int | None = None) -> I64:
         """The pairs of a row that reach its floor, or a score, with their scores; charged before.
 
-        Args:
-            head: the head.
-            i: its position.
-            u: the query's value, 0 where it has none.
-            keys: the possible values of the key.
-            least: a score; by default the row's own floor under these keys. Then nothing is known, ``j = i`` included.
-
-        Returns:
-            int64, shape (3, m): positions, key values, scores.
-
-        Raises:
-            ResourceLimit: the row has too many pairs.
+        ``u``: the query's value, 0 where it has none. ``least``: a score; by default the row's own floor under these
+        keys. Then nothing is known, ``j = i`` included. Gives int64, shape (3, m): positions, key values, scores.
         """
         row = Row(self.instance, head, i, u)
         self.meter.charge(4 + count(keys, row.first, row.stop) // PAIRS_A_STEP)
@@ -95,16 +80,7 @@ class Rows:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
         floor of the row without any restriction is not above the least one, so the scan finds them all.
 
-        Args:
-            head: the head.
-            i: its position.
-            u: the query's value, 0 where it has none.
-
-        Returns:
-            int64, shape (3, m).
-
-        Raises:
-            ResourceLimit: the row has too many pairs.
+        ``u``: the query's value, 0 where it has none. Gives int64, shape (3, m).
         """
         place = head.name, i, u
         floor = self.floors[place]
@@ -116,27 +92,13 @@ class Rows:
         return self._pairs[place][1]
 
     def wide(self, head: Head, i: int) -> bool:
-        """Whether a row has too many pairs to be scanned with nothing known.
-
-        Args:
-            head: the head.
-            i: its position.
-
-        Returns:
-            Whether all that is visible has to be listed, for whatever bar.
-        """
+        """Whether a row has too many pairs to be scanned with nothing known."""
         return count(unrestricted(self.instance, self.instance.key(head)), *self.instance.visible(head, i)) > WIDE
 
     def listed(self, head: Head, i: int, u: int) -> I64:
         """The positions that the row has to list: those with a pair at or above its bar.
 
-        Args:
-            head: the head.
-            i: its position.
-            u: the query's value, 0 where it has none.
-
-        Returns:
-            The positions, ascending.
+        ``u``: the query's value, 0 where it has none. Gives the positions, ascending.
         """
         if self.wide(head, i):
             return np.arange(*self.instance.visible(head, i), dtype=np.int64)
@@ -147,13 +109,7 @@ class Rows:
 def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
     """Whether a pair of a score and a position is at or above another one, in the head's order.
 
-    Args:
-        head: the head, which says who wins a tie.
-        pair: the one.
-        floor: the other.
-
-    Returns:
-        Whether it is not below.
+    Gives whether it is not below.
     """
     sign = -1 if head.ties == "left" else 1
     return (pair[0], sign * pair[1]) >= (floor[0], sign * floor[1])
@@ -162,13 +118,7 @@ def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
 def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
     """Which pairs are at or above a floor.
 
-    Args:
-        head: the head, which says who wins a tie.
-        pairs: int64, shape (3, m): positions, key values, scores.
-        floor: score and position.
-
-    Returns:
-        bool, shape (m,).
+    ``pairs``: int64, shape (3, m): positions, key values, scores. Gives bool, shape (m,).
     """
     j, _, s = pairs
     tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
@@ -177,16 +127,7 @@ def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
 
 
 def count(keys: Values, start: int, stop: int) -> int:
-    """The pairs of some positions.
-
-    Args:
-        keys: the possible values of a key.
-        start: the first position.
-        stop: the one after the last.
-
-    Returns:
-        How many values there are in all, at all of them.
-    """
+    """The pairs of some positions."""
     if start >= stop:
         return 0
     low, high = (int(at) for at in np.searchsorted(keys.positions, [start, stop]))
@@ -196,10 +137,6 @@ def count(keys: Values, start: int, stop: int) -> int:
 def distinct(positions: I64) -> I64:
     """The positions, each once.
 
-    Args:
-        positions: int64, ascending.
-
-    Returns:
-        int64, strictly ascending.
+    ``positions``: int64, ascending. Gives int64, strictly ascending.
     """
     return positions[np.append(positions[1:] != positions[:-1], True)] if len(positions) else positions

@@ -23,16 +23,7 @@ def tabulated(model: Model, n: int) -> Model:
 
     Cost: one call of each callable for every combination of what it may read.
 
-    Args:
-        model: a program, whose rules may be Python callables.
-        n: the length.
-
-    Returns:
-        A model with the same values at this length; ``content`` has the bytes of its file.
-
-    Raises:
-        ResourceLimit: a callable has more than 2^22 values.
-        ModelError: a callable gave no 64-bit integer; or the model is not defined at this length.
+    Gives a model with the same values at this length; ``content`` has the bytes of its file.
     """
     instance = model.at(n)
     variables = tuple(_written(instance, variable) for variable in model.variables)

@@ -27,14 +27,7 @@ class Tokens:
     def make(n: int, symbols: int, cells: Iterable[Cell], pinned: Mapping[int, int]) -> Tokens:
         """The tokens of a context.
 
-        Args:
-            n: the length.
-            symbols: the size of the alphabet.
-            cells: where symbols are allowed; runs do not overlap.
-            pinned: markers and their values.
-
-        Returns:
-            The tokens. Cost: n, and the number of runs.
+        ``cells``: where symbols are allowed; runs do not overlap. Gives the tokens. Cost: n, and the number of runs.
         """
         found = Tokens(symbols, np.zeros(n, dtype=np.int32), [range(symbols)], {})
         numbers: dict[tuple[int, ...], int] = {}
@@ -46,14 +39,7 @@ class Tokens:
         return found
 
     def answered(self, path: Mapping[int, int]) -> Tokens:
-        """The tokens where some positions have one symbol each.
-
-        Args:
-            path: positions and their symbols.
-
-        Returns:
-            Other tokens.
-        """
+        """The tokens where some positions have one symbol each."""
         sets = [*self.sets, *((symbol,) for symbol in path.values())]
         answers = {at: number for number, at in enumerate(path, len(self.sets))}
         return Tokens(self.symbols, self.which, sets, {**self.answers, **answers})
@@ -61,22 +47,14 @@ class Tokens:
     def at(self, j: int) -> Sequence[int]:
         """The symbols at a position.
 
-        Args:
-            j: the position.
-
-        Returns:
-            Values of ``token``, ascending.
+        Gives values of ``token``, ascending.
         """
         return self.sets[self.answers.get(j, int(self.which[j]))]
 
     def numbers(self, places: I64) -> Numbers:
         """The numbers of the sets at some positions.
 
-        Args:
-            places: positions, int64.
-
-        Returns:
-            A number for each.
+        ``places``: positions, int64.
         """
         found = self.which[places]
         for at, number in self.answers.items():
@@ -91,11 +69,7 @@ class Tokens:
     def free(self, places: I64) -> I64:
         """Those of some positions that are not fixed.
 
-        Args:
-            places: positions, int64.
-
-        Returns:
-            Those with more than one symbol.
+        ``places``: positions, int64.
         """
         found: I64 = places[self._sizes[self.numbers(places)] != 1]
         return found
@@ -103,8 +77,7 @@ class Tokens:
     def values(self) -> Values:
         """The same, as a row scan takes it.
 
-        Returns:
-            The values. Cost: n, and the number of positions that have a set of their own.
+        Gives the values. Cost: n, and the number of positions that have a set of their own.
         """
         positions = np.union1d(np.flatnonzero(self.which), np.fromiter(self.answers, dtype=np.int64))
         which = self.numbers(positions)

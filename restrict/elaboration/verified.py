@@ -39,11 +39,7 @@ class Box(NamedTuple):
 
 
 def program() -> Path:
-    """The program on the PATH, else in a clone.
-
-    Raises:
-        UsageError: it is in neither place; the line says how to build it.
-    """
+    """The program on the PATH, else in a clone."""
     found = shutil.which(NAME)
     if found is None and not BUILT.is_file():
         raise UsageError(MISSING)
@@ -97,18 +93,7 @@ def check_verified(found: Elaboration, limit: int | None = None) -> str:
 
     Cost: docs/proof.md, and a temporary folder with the two files.
 
-    Args:
-        found: the user's file and its proof.
-        limit: the most steps; ``None``: those of the program.
-
-    Returns:
-        The line ``s VERIFIED ...`` of the user's file.
-
-    Raises:
-        UsageError: the program is not there; the line says how to build it.
-        NotEstablished: a line of the proof does not hold, or it does not show the claim.
-        ResourceLimit: more steps or memory than the limit.
-        ModelError: the proof is malformed, which would be a mistake of the elaborator.
+    ``limit``: the most steps; ``None``: those of the program. Gives the line ``s VERIFIED ...`` of the user's file.
     """
     line = verdict(found.made, limit)
     with translated(found.name):

@@ -32,14 +32,7 @@ class Writer:
         self._contexts = 0
 
     def add(self, line: str) -> None:
-        """A line of the file.
-
-        Args:
-            line: without its end.
-
-        Raises:
-            Reject: the file is larger than 64 MiB, or too much memory is held.
-        """
+        """A line of the file."""
         self.size += len(line) + 1
         self.meter.hold(len(line) + 100)
         self.meter.charge(1 + len(line) // 16)
@@ -50,11 +43,7 @@ class Writer:
     def set(self, values: Iterable[int]) -> int:
         """The number of a set.
 
-        Args:
-            values: at least one value.
-
-        Returns:
-            Its number; the line is written where it is new.
+        ``values``: at least one value. Gives its number; the line is written where it is new.
         """
         key = tuple(sorted(values))
         if key not in self._sets:
@@ -65,11 +54,8 @@ class Writer:
     def runs(self, ends: Sequence[int]) -> int:
         """The number of some runs.
 
-        Args:
-            ends: starts and stops, alternating and increasing.
-
-        Returns:
-            Their number; the line is written where they are new.
+        ``ends``: starts and stops, alternating and increasing. Gives their number; the line is written where they are
+        new.
         """
         key = tuple(ends)
         if key not in self._runs:
@@ -80,11 +66,7 @@ class Writer:
     def depends(self, positions: Depends) -> int:
         """The number of the runs of some positions.
 
-        Args:
-            positions: positions as bits; ``None``: all of them.
-
-        Returns:
-            The number.
+        ``positions``: positions as bits; ``None``: all of them.
         """
         if positions is None:
             return 0
@@ -95,14 +77,7 @@ class Writer:
     def ends(self, positions: I64) -> list[int]:
         """Starts and stops of the runs of some positions.
 
-        Args:
-            positions: int64, ascending.
-
-        Returns:
-            The ends, alternating.
-
-        Raises:
-            Reject: the line would be too long.
+        ``positions``: int64, ascending.
         """
         if not len(positions):
             return []
@@ -118,8 +93,7 @@ class Writer:
     def write_rows(self, rows: Rows) -> None:
         """All row lemmas.
 
-        Args:
-            rows: the rows with their bars. Cost: a scan of each.
+        ``rows``: the rows with their bars. Cost: a scan of each.
         """
         for (name, i, u), bar in rows.bars.items():
             head = self.instance.model.by_name[name]
@@ -131,12 +105,8 @@ class Writer:
     def box(self, parent: int, cells: Iterable[Cell]) -> int:
         """A context.
 
-        Args:
-            parent: the context that it is made from, or -1.
-            cells: the symbols that are allowed in some runs of positions, in order.
-
-        Returns:
-            Its number.
+        ``parent``: the context that it is made from, or -1. ``cells``: the symbols that are allowed in some runs of
+        positions, in order.
         """
         triples: list[list[int]] = []
         for start, stop, symbols in cells:
@@ -153,10 +123,8 @@ class Writer:
     def statement(self, context: int, said: Statement) -> None:
         """A fact about a map or a head.
 
-        Args:
-            context: where it holds.
-            said: the fact; the rows of its groups are written already. Of one value it does not matter what it
-                depends on: then the runs are number 0.
+        ``said``: the fact; the rows of its groups are written already. Of one value it does not matter what it depends
+        on: then the runs are number 0.
         """
         values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
         kind = "map" if said.groups is None else "head"
@@ -168,11 +136,7 @@ class Writer:
     def case(self, context: int, said: Statement, position: int, kids: Sequence[int]) -> None:
         """A fact from those in the cases of a position.
 
-        Args:
-            context: where it holds.
-            said: the fact.
-            position: what was asked.
-            kids: a context for each symbol, in order.
+        ``kids``: a context for each symbol, in order.
         """
         values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
         words = ["case", context, self.numbers[said.name], said.i, position, values, depends, *kids]

@@ -94,12 +94,9 @@ class WideBox:
 class BoxFinder:
     """Finds boxes under the present facts of a state.
 
-    Args:
-        state: what is fixed and known; it is only read (rows may be extended).
-        weight: a rough number of tokens that force a node of a variable.
-        rng: for the choice of symbols, and for ``noise``, the relative error put on every price.
-        symbols: where a position may only be fixed to one symbol, that symbol.
-        known: prices found before, perhaps under other facts; new prices are added to it.
+    ``state``: what is fixed and known; it is only read (rows may be extended). ``rng``: for the choice of symbols, and
+    for ``noise``, the relative error put on every price. ``symbols``: where a position may only be fixed to one symbol,
+    that symbol. ``known``: prices found before, perhaps under other facts; new prices are added to it.
     """
 
     def __init__(

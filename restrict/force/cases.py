@@ -30,9 +30,9 @@ numbers of open cases, of tokens or of nodes read gave trees of 10^6 to 10^13 le
 MOST_LOOKS, QUICK_NODES, LONG_NODES = 40_000, 8_000, 200_000
 """The most runs for the choice of questions; and the most nodes examined by all runs of a tree whose questions are not
 compared (half a second in Python), and of a tree whose questions are compared (some seconds)."""
-QUICK_RUNS, FASTER = 60, 12
-"""This many nodes for each variable are added to ``QUICK_NODES``, for programs of many maps; and how many times as many
-nodes are examined on kernels."""
+QUICK_RUNS, LONG_RUNS, FASTER = 60, 400, 12
+"""This many nodes for each variable are added to ``QUICK_NODES`` and to ``LONG_NODES``, for programs of many maps; and
+how many times as many nodes are examined on kernels."""
 QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
 """The most scores computed by all runs of a tree whose questions are not compared; for others there is no limit."""
 
@@ -101,8 +101,8 @@ class _Growing:
         self.task, self.shared, self.leaves, self.looks = task, shared, most, looks
         self.compares = looks > 0
         self.symbols = range(len(task.instance.model.alphabet))
-        quick = QUICK_NODES + QUICK_RUNS * len(task.instance.model.variables)
-        self.nodes = (LONG_NODES if self.compares else quick) * (1 if shared.compiled is None else FASTER)
+        nodes, runs = (LONG_NODES, LONG_RUNS) if self.compares else (QUICK_NODES, QUICK_RUNS)
+        self.nodes = (nodes + runs * len(task.instance.model.variables)) * (1 if shared.compiled is None else FASTER)
         self.scores = shared.scores + (NEVER_SCORES if self.compares else QUICK_SCORES)
         self.label: str | None = None
         self.due, self.known = 1, -1

@@ -50,10 +50,7 @@ class TooMuch(Exception):
 class CompiledRun:
     """V of the output at one position under restrictions, one after the other.
 
-    Args:
-        instance: the model at its length, :func:`supported`.
-        position: that of the output.
-        shared: a state of the same instance; the rows that it has ordered are used, and new ones are added to it.
+    ``shared``: a state of the same instance; the rows that it has ordered are used, and new ones are added to it.
     """
 
     def __init__(self, instance: Instance, position: int, shared: ForcingState | None = None) -> None:

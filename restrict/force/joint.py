@@ -134,23 +134,35 @@ def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
 
 
 def few_tokens(ways: list[list[Tokens]], rng: np.random.Generator) -> Tokens | None:
-    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens."""
+    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens.
+
+    What a goal lacks is looked at again only when a token is taken at a position that one of its ways names.
+    """
     chosen: dict[int, int] = {}
-    left = list(ways)
-    while left:
-        shared: Counter[Tokens] = Counter()
-        for found in left:
-            rests = {way.difference(chosen.items()) for way in found if all(chosen.get(i, a) == a for i, a in way)}
-            if not rests:
-                return None
-            shared.update(rests)
+    lacks = [set(found) for found in ways]
+    naming: dict[int, list[int]] = {}
+    for goal, found in enumerate(ways):
+        for i in {i for way in found for i, _ in way}:
+            naming.setdefault(i, []).append(goal)
+    shared = Counter(chain.from_iterable(lacks))
+    while shared:
         most = max(count / len(rest) for rest, count in shared.items())
         equal = sorted((sorted(rest) for rest, count in shared.items() if count / len(rest) == most), key=str)
-        chosen.update(equal[int(rng.integers(len(equal)))])
-        left = [found for found in left if not any(way <= chosen.items() for way in found)]
+        taken = equal[int(rng.integers(len(equal)))]
+        chosen.update(taken)
+        for goal in {goal for i, _ in taken for goal in naming[i] if lacks[goal]}:
+            fits = [way for way in ways[goal] if all(chosen.get(i, a) == a for i, a in way)]
+            if not fits:
+                return None
+            shared.subtract(lacks[goal])
+            lacks[goal] = {way.difference(chosen.items()) for way in fits}
+            if frozenset() in lacks[goal]:
+                lacks[goal] = set()
+            shared.update(lacks[goal])
+        shared = +shared
     for i in list(chosen):
         rest = frozenset((j, a) for j, a in chosen.items() if j != i)
-        if all(any(way <= rest for way in found) for found in ways):
+        if all(any(way <= rest for way in ways[goal]) for goal in naming[i]):
             del chosen[i]
     return frozenset(chosen.items())
 

@@ -21,9 +21,7 @@ NODE, SLOWER = 100, 12
 class Looking:
     """V of the output at one position, run by run; rows are ordered once for all of them.
 
-    Args:
-        instance: the model at its length.
-        position: that of the output, 0..n - 1.
+    ``position``: that of the output, 0..n - 1.
 
     ``spent`` is the effort of all runs so far, in nodes examined on kernels (some millions a second).
     """

@@ -99,9 +99,6 @@ def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str],
         word: n symbols.
         i: a position, 0 .. n-1.
         j: a position, 0 .. n-1; ``i`` again where the formula reads ``i`` only.
-
-    Returns:
-        The truth of the formula.
     """
     if isinstance(formula, Constant):
         return formula.value

@@ -51,9 +51,6 @@ class Imported:
 def source_text(path: Path) -> str:
     """The text of a source file, within the size limit of the package.
 
-    Args:
-        path: the file.
-
     Returns:
         The whole text, decoded from UTF-8.
 
@@ -165,9 +162,6 @@ def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Varia
 
 def shape_of(model: Model) -> str:
     """Its layers and heads in words: the depth, and the number of heads at each depth.
-
-    Args:
-        model: the model.
 
     Returns:
         One line, such as ``L = 2, heads by depth: 1, 3; 7 maps``.

@@ -7,7 +7,6 @@ denominator, or a finite float, which *is* an integer times a power of two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
@@ -19,7 +18,8 @@ import numpy.typing as npt
 
 from restrict.base.errors import ModelError, quote
 from restrict.base.files import naming, read_bytes
-from restrict.base.strictjson import Node, parse
+from restrict.base.strictjson import Node
+from restrict.base.tensorfile import FLOATS, arrays_of, described
 from restrict.importers.common import OUTSIDE
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import MASKS, Mask
@@ -27,10 +27,11 @@ from restrict.model.program import MASKS, Mask
 FORMAT = "restrict-weights/1"
 Ints = npt.NDArray[np.object_]
 """An array of Python integers: exact at any size."""
-DTYPES = {
+TYPES = {
     "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1",
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
+    **FLOATS,
 }  # fmt: skip
+DESCRIBED = "the transformer (docs/importers.md); `restrict soft import` reads trained softmax weights"
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,7 @@ def read_transformer(path: Path) -> Transformer:
 
 
 def _transformer(path: Path, content: bytes) -> Transformer:
-    tensors, config = _Tensors(content), _config(content)
+    tensors, config = _Tensors(content), described(content, DESCRIBED)
     optional = ("name", "start_marker", "end_marker", "denominators")
     fields = config.document(FORMAT, ("alphabet", "layers", "output"), optional)
     for key, value in (fields["denominators"].expect(dict, "an object") if "denominators" in fields else {}).items():
@@ -143,19 +144,6 @@ def _transformer(path: Path, content: bytes) -> Transformer:
     name = fields["name"].text() if "name" in fields else path.stem
     output = _output(fields["output"], len(unembed.ints))
     return Transformer(path, name, alphabet, markers[0], markers[1], embed, position, layers, unembed, bias, output)
-
-
-def _config(content: bytes) -> Node:
-    """The JSON object in the metadata entry ``restrict``."""
-    length = int.from_bytes(content[:8], "little")
-    header = parse(content[8 : 8 + length], "safetensors header")
-    metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("restrict"), str):
-        raise ModelError(
-            "the metadata has no entry 'restrict' that describes the transformer (docs/importers.md); "
-            "`restrict soft import` reads trained softmax weights"
-        )
-    return Node(parse(metadata["restrict"].encode(), "metadata 'restrict'"), "top level")
 
 
 def _layer(node: Node, place: str, tensors: _Tensors, d: int) -> TransformerLayer:
@@ -210,13 +198,7 @@ class _Tensors:
     """The tensors of the file as exact matrices; every one must be used."""
 
     def __init__(self, content: bytes) -> None:
-        from safetensors import SafetensorError, deserialize
-
-        try:
-            entries = deserialize(content)  # type: ignore[no-untyped-call]
-        except (SafetensorError, ValueError) as error:
-            raise ModelError(f"not a safetensors file: {quote(str(error))}") from None
-        self.found = dict(_matrices(entries))
+        self.found = {name: _exact(name, array) for name, array in arrays_of(content, TYPES)}
         self.unused = set(self.found)
 
     def divide(self, name: str, denominator: int) -> None:
@@ -255,17 +237,6 @@ class _Tensors:
                 f"tensor {quote(min(self.unused))} is not part of the layout (docs/importers.md), "
                 "or its layer is not listed"
             )
-
-
-def _matrices(entries: list[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, Matrix]]:
-    for name, entry in entries:
-        kind = entry["dtype"]
-        if kind not in DTYPES:
-            raise ModelError(f"tensor {quote(name)} has type {kind}; known are {', '.join(DTYPES)}")
-        flat = np.frombuffer(bytes(entry["data"]), dtype=DTYPES[kind])
-        if kind == "BF16":
-            flat = (flat.astype("<u4") << 16).view("<f4")
-        yield name, _exact(name, flat.reshape(entry["shape"]))
 
 
 def _exact(name: str, array: npt.NDArray[Any]) -> Matrix:

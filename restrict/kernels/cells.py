@@ -84,17 +84,25 @@ def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, float]:
 
 
 @kernel
-def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
-    """LayerNorm by the chord of the inverse root (Lemma 2); the last generator is the chord's own error."""
+def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:
+    """The variance of a centred form (Lemma 2): its first order, what that leaves out, and both ends."""
     d, m = g.shape
-    c, g, r, reach, square = centred(c, g, r)
-    v0, loose = (c * c).mean() + t.epsilon, 2 * (np.abs(c) * r).mean()
+    v0, loose = (c * c).mean() + epsilon, 2 * (np.abs(c) * r).mean()
     line = np.zeros(m)
     for i in range(d):
         line += 2 * c[i] / d * g[i]
     dev, root = np.abs(line).sum() + loose, np.sqrt(v0)
-    low = max(t.epsilon, v0 - dev, max(0.0, root - np.sqrt(square)) ** 2)
-    high = min(v0 + dev + square, (root + np.sqrt(square)) ** 2)
+    low = max(epsilon, v0 - dev, max(0.0, root - np.sqrt(square)) ** 2)
+    return line, loose, low, min(v0 + dev + square, (root + np.sqrt(square)) ** 2)
+
+
+@kernel
+def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+    """LayerNorm by the chord of the inverse root (Lemma 2); the last generator is the chord's own error."""
+    d, m = g.shape
+    c, g, r, reach, square = centred(c, g, r)
+    v0 = (c * c).mean() + t.epsilon
+    line, loose, low, high = variance(t.epsilon, c, g, r, square)
     a, b = np.sqrt(low), np.sqrt(high)
     chord = 1 / (a * b * (a + b))
     most, least = 1 / a + chord * low, 1.5 * np.cbrt(2 * chord)

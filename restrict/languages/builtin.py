@@ -6,9 +6,9 @@ compare all of them with enumeration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,12 +16,20 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import MAX_STATES, minimal
 from restrict.languages.dyck import fix_all
 from restrict.languages.predicate import Drawn, uniform_sample
-from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import (
+    ByPattern,
+    Forcing,
+    Pattern,
+    Word,
+    check_word,
+    forcing,
+    pattern_of,
+    start_of,
+    with_cells,
+)
 from restrict.languages.regular import Regular
 from restrict.model.brackets import Brackets
 from restrict.model.restriction import Restriction
-
-T = TypeVar("T", str, str | None)
 
 # ------------------------------------------------------------ regular
 
@@ -134,7 +142,7 @@ class Majority(ByPattern):
         where = [p for p, s in enumerate(cells) if s is None][:missing]
         if len(where) < missing:
             return None
-        return forcing(member, cells, _filled(cells, dict.fromkeys(where, symbol)), start, "counting")
+        return forcing(member, cells, with_cells(cells, dict.fromkeys(where, symbol)), start, "counting")
 
 
 @dataclass(frozen=True)
@@ -163,7 +171,7 @@ class AnBn(Drawn):
         free = next((p for p, s in enumerate(pattern) if s is None), None)
         if member or free is None:
             return None
-        return _filled(word, {free: "a" if word[free] == "b" else "b"})
+        return with_cells(word, {free: "a" if word[free] == "b" else "b"})
 
     def count(self, restriction: Restriction) -> int | None:
         """0 or 1."""
@@ -187,7 +195,7 @@ class AnBn(Drawn):
         free = next((p for p, s in enumerate(cells) if s is None), None)
         if free is None:
             return None
-        wrong = _filled(cells, {free: "a" if whole[free] == "b" else "b"})
+        wrong = with_cells(cells, {free: "a" if whole[free] == "b" else "b"})
         return forcing(False, cells, wrong, start, "one wrong symbol")
 
 
@@ -231,7 +239,7 @@ class Palindromes(Drawn):
         spare = next((p for p, s in enumerate(pattern) if s is None and 2 * p + 1 != n), None)
         if member or spare is None or len(self.letters) < 2:
             return None
-        return _filled(word, {spare: next(c for c in self.letters if c != word[spare])})
+        return with_cells(word, {spare: next(c for c in self.letters if c != word[spare])})
 
     def count(self, restriction: Restriction) -> int | None:
         """A power of the number of letters, or 0."""
@@ -265,11 +273,7 @@ class Palindromes(Drawn):
             return None
         p, *rest = pairs[0]
         other = next(c for c in self.letters if c != whole[p])
-        return forcing(False, cells, _filled(cells, {p: other, **{q: whole[q] for q in rest}}), start, "one pair")
-
-
-def _filled(cells: tuple[T, ...], more: Mapping[int, str]) -> tuple[T, ...]:
-    return tuple(more.get(p, s) for p, s in enumerate(cells))
+        return forcing(False, cells, with_cells(cells, {p: other, **{q: whole[q] for q in rest}}), start, "one pair")
 
 
 def _binomials(n: int) -> list[int]:

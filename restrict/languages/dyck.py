@@ -13,7 +13,7 @@ type of bracket, which are the Dyck-1 language (Hahn 2020, section 5; theory of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import ClassVar
@@ -33,7 +33,7 @@ from restrict.languages.dyck_matching import (
     typed,
 )
 from restrict.languages.predicate import Drawn
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of, with_cells
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
 from restrict.model.restriction import Restriction
@@ -145,14 +145,15 @@ class Dyck(Brackets, Drawn):
                 return found, "one bracket that nothing can match"
             pair = next((p for p in range(len(codes) - 1) if codes[p] == codes[p + 1] == 0), None)
             if pair is not None:
-                return _with(cells, {pair: self.alphabet[0], pair + 1: self.alphabet[3]}), "two brackets that clash"
+                clash = {pair: self.alphabet[0], pair + 1: self.alphabet[3]}
+                return with_cells(cells, clash), "two brackets that clash"
             found, method = cheapest_pattern(self.alphabet, cells, False, self.contains, self._fill)
             return None if found is None else (found, method)
         left, right = overload(codes), overload(mirrored(codes))
         sides = [(left[0], dict.fromkeys(left[1], self.alphabet[1]))] if left else []
         if right:
             sides.append((right[0], dict.fromkeys((len(codes) - 1 - p for p in right[1]), self.alphabet[0])))
-        return _with(cells, min(sides, key=lambda s: s[0])[1]), "heights"
+        return with_cells(cells, min(sides, key=lambda s: s[0])[1]), "heights"
 
     def _one_symbol(self, cells: Pattern, codes: Codes) -> Pattern | None:
         """One more symbol that leaves no completion, where there is one (and there are two types)."""
@@ -161,14 +162,14 @@ class Dyck(Brackets, Drawn):
                 continue
             if p == 0 or codes[p - 1] > 0:
                 kind = 2 if p and codes[p - 1] == 1 else 1
-                return _with(cells, {p: self.alphabet[2 * kind - 1]})
+                return with_cells(cells, {p: self.alphabet[2 * kind - 1]})
             if p == len(codes) - 1 or codes[p + 1] < 0:
                 kind = 2 if p < len(codes) - 1 and codes[p + 1] == -1 else 1
-                return _with(cells, {p: self.alphabet[2 * kind - 2]})
+                return with_cells(cells, {p: self.alphabet[2 * kind - 2]})
         free = [p for p, c in enumerate(codes) if c == 0]
         if len(free) * len(self.alphabet) > SINGLE_TESTS:
             raise ResourceLimit(f"{len(free)} free cells, each between closers and openers, are over the limit")
-        tries = (_with(cells, {p: s}) for p in free for s in self.alphabet)
+        tries = (with_cells(cells, {p: s}) for p in free for s in self.alphabet)
         return next((cells for cells in tries if self._fill(cells) is None), None)
 
 
@@ -179,10 +180,6 @@ def symbols(alphabet: Sequence[str], codes: Sequence[int]) -> Word:
     to ``k``; no 0.
     """
     return tuple(alphabet[2 * abs(c) - 2 + (c < 0)] for c in codes)
-
-
-def _with(cells: Pattern, more: Mapping[int, str]) -> Pattern:
-    return tuple(more.get(p, s) for p, s in enumerate(cells))
 
 
 def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern: Pattern) -> Word | None:

@@ -7,19 +7,18 @@ on; in HOA (Babiak and others 2015) the proposition `alive` is false from then o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from restrict.base.errors import UsageError
 from restrict.base.strictjson import one_line_lists
 from restrict.languages.dfa import Dfa
+from restrict.languages.regular import dfa_document
 
-FORMAT = "restrict-dfa/1"
 
-
-def edges(dfa: Dfa) -> dict[tuple[int, int], list[int]]:
-    """For each pair of states with an edge between them, the numbers of its symbols."""
+def edges(rows: Iterable[Sequence[int]]) -> dict[tuple[int, int], list[int]]:
+    """For each pair of states with an edge between them, the numbers of its symbols; ``rows``: the successors."""
     out: dict[tuple[int, int], list[int]] = {}
-    for q, row in enumerate(dfa.delta):
+    for q, row in enumerate(rows):
         for a, to in enumerate(row):
             out.setdefault((q, to), []).append(a)
     return out
@@ -27,24 +26,22 @@ def edges(dfa: Dfa) -> dict[tuple[int, int], list[int]]:
 
 def to_json(dfa: Dfa, name: str) -> str:
     """The automaton as a restrict-dfa/1 file."""
-    content = {
-        "format": FORMAT,
-        "name": name,
-        "alphabet": list(dfa.alphabet),
-        "start": 0,
-        "accept": sorted(dfa.accept),
-        "transitions": [list(row) for row in dfa.delta],
-    }
-    return one_line_lists(content, 2) + "\n"
+    return one_line_lists(dfa_document(dfa, name), 2) + "\n"
+
+
+def graphviz(name: str, nodes: Iterable[str], rows: Iterable[Sequence[int]], alphabet: Sequence[str]) -> str:
+    """An automaton for Graphviz: one edge for all symbols between two states; ``nodes``: what is said of each."""
+    out = [f"digraph {name} {{", "  rankdir=LR;", "  start [shape=point];", "  start -> 0;"]
+    out += [f"  {q} [{shown}];" for q, shown in enumerate(nodes)]
+    for (q, to), symbols in edges(rows).items():
+        out.append(f"  {q} -> {to} [label={json.dumps(' '.join(alphabet[a] for a in symbols))}];")
+    return "\n".join([*out, "}", ""])
 
 
 def to_dot(dfa: Dfa, name: str) -> str:
-    """The automaton for Graphviz: one edge for all symbols between two states; double circles accept."""
-    out = [f"digraph {json.dumps(name)} {{", "  rankdir=LR;", "  start [shape=point];", "  start -> 0;"]
-    out += [f"  {q} [shape={'doublecircle' if q in dfa.accept else 'circle'}];" for q in range(dfa.states)]
-    for (q, to), symbols in edges(dfa).items():
-        out.append(f"  {q} -> {to} [label={json.dumps(' '.join(dfa.alphabet[a] for a in symbols))}];")
-    return "\n".join([*out, "}", ""])
+    """The automaton for Graphviz; double circles accept."""
+    nodes = (f"shape={'doublecircle' if q in dfa.accept else 'circle'}" for q in range(dfa.states))
+    return graphviz(json.dumps(name), nodes, dfa.delta, dfa.alphabet)
 
 
 def to_smv(dfa: Dfa, name: str) -> str:
@@ -67,7 +64,7 @@ def to_smv(dfa: Dfa, name: str) -> str:
         "  init(state) := 0;",
         "  next(state) := case",
     ]
-    for (q, to), symbols in edges(dfa).items():
+    for (q, to), symbols in edges(dfa.delta).items():
         chosen = ", ".join(letters[a] for a in symbols)
         out.append(f"    state = {q} & letter in {{{chosen}}} : {to};")
     return "\n".join([*out, "    TRUE : state;", "  esac;", "TRANS letter = end -> next(letter) = end", ""])
@@ -109,16 +106,7 @@ WRITERS: dict[str, Callable[[Dfa, str], str]] = {".dot": to_dot, ".hoa": to_hoa,
 def exported(dfa: Dfa, name: str, suffix: str) -> str:
     """The text of a file.
 
-    Args:
-        dfa: the minimal automaton.
-        name: what it is called in the file, any text.
-        suffix: a key of :data:`WRITERS`; case does not count.
-
-    Returns:
-        The text.
-
-    Raises:
-        UsageError: another suffix.
+    ``suffix``: a key of :data:`WRITERS`; case does not count.
     """
     writer = WRITERS.get(suffix.lower())
     if writer is None:

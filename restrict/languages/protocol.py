@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -25,16 +25,11 @@ from restrict.model.restriction import Restriction
 
 Word = tuple[str, ...]
 Pattern = tuple[str | None, ...]
+Cell = TypeVar("Cell", str, str | None)
 
 
 def the_language(given: object) -> Language:
     """The language of a call.
-
-    Args:
-        given: what the caller gave.
-
-    Returns:
-        The same object.
 
     Raises:
         UsageError: something else, such as the text of a specification, was given.
@@ -260,6 +255,11 @@ def restriction_of(pattern: Sequence[str | None], like: Restriction | None = Non
     return Restriction(
         like.n, {i: s for i, s in zip(where, pattern, strict=True) if s is not None}, frozenset(like.pinned)
     )
+
+
+def with_cells(cells: tuple[Cell, ...], more: Mapping[int, str]) -> tuple[Cell, ...]:
+    """A word or a pattern with other symbols at some places."""
+    return tuple(more.get(p, s) for p, s in enumerate(cells))
 
 
 def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[Pattern, Restriction]:

@@ -90,16 +90,13 @@ def of_restrictions(
     return holds, cost
 
 
-def hitting_sets(
-    alphabet: tuple[str, ...], start: Pattern, member: bool, complete: Completer, limit: int = MAX_ROUNDS
-) -> Pattern | None:
+def hitting_sets(alphabet: tuple[str, ...], start: Pattern, member: bool, complete: Completer) -> Pattern | None:
     """A cheapest pattern that refines ``start`` and all of whose completions are (non-)members.
 
     ``complete(pattern, member)`` must be exact. ``None``: nothing forces.
 
     ``alphabet``: the symbols, each once. ``start``: the pattern that is given beforehand and costs nothing. ``member``:
-    whether to force membership (true) or non-membership (false). ``limit``: the most rounds of MaxSAT and completion,
-    at least 1. Result: the pattern, as long as ``start``, or ``None``.
+    whether to force membership (true) or non-membership (false). Result: the pattern, as long as ``start``.
     """
     if complete(start, member) is None:
         return None
@@ -118,8 +115,8 @@ def hitting_sets(
             hitter.add({t: against[t] for t in free})
         return against is not None
 
-    for found in unmissed(propose, learn, limit):
+    for found in unmissed(propose, learn, MAX_ROUNDS):
         return found
     raise ResourceLimit(
-        f"the forcing cost was not found within {limit} rounds; it is at least {cost} (certified bound)"
+        f"the forcing cost was not found within {MAX_ROUNDS} rounds; it is at least {cost} (certified bound)"
     )

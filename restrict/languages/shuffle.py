@@ -23,7 +23,7 @@ from restrict.base.errors import ResourceLimit
 from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, unbalance
 from restrict.languages.dyck_matching import typed
 from restrict.languages.predicate import Drawn
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of, with_cells
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
@@ -158,7 +158,7 @@ class ShuffleDyck(Brackets, Drawn):
         # The first free cell as a closer and the last as an opener settle nearly every case; then all the others.
         order = [(p, s) for p in dict.fromkeys((free[0], free[-1], *free)) for s in self.alphabet]
         for p, s in order[:SINGLE_TESTS]:
-            one = tuple(s if at == p else cell for at, cell in enumerate(cells))
+            one = with_cells(cells, {p: s})
             if self._fill(one) is None:
                 return forcing(False, cells, one, start, "one bracket that nothing can match")
         found, method = cheapest_pattern(self.alphabet, cells, False, self.contains, self._fill)

@@ -75,12 +75,9 @@ def varieties(dfa: Dfa, aperiodic: Aperiodicity | None) -> Varieties:
 
     Cost: O(states * symbols^2) for partial order and confluence; the monoid, of at most 4000 elements, for the others.
 
-    Args:
-        dfa: the minimal automaton; for another one the answers may be wrong.
-        aperiodic: what is known of its star-freeness (:func:`restrict.languages.monoid.star_free`), or None.
-
-    Returns:
-        Exact answers; what is out of reach has ``holds`` None.
+    ``dfa``: the minimal automaton; for another one the answers may be wrong. ``aperiodic``: what is known of its
+    star-freeness (:func:`restrict.languages.monoid.star_free`), or None. Gives exact answers; what is out of reach has
+    ``holds`` None.
     """
     order = partial_order(dfa)
     confluence = confluent(dfa) if order.holds else Membership("J-trivial", False, "it is not R-trivial")

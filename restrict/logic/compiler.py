@@ -39,9 +39,10 @@ import numpy.typing as npt
 from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.cover import expression
 from restrict.logic.formula import Formula
-from restrict.logic.operators import PAST, SYMBOL, UNARY_TEMPORAL, Node
+from restrict.logic.operators import MIRROR, PAST, SYMBOL, UNARY_TEMPORAL, Node
 from restrict.logic.parser import parse
 from restrict.logic.printer import to_text
+from restrict.logic.semantics import BOOLEANS
 from restrict.model.fileformat import FORMAT, dumps, loads
 from restrict.model.program import Model
 from restrict.model.validate import check_symbol
@@ -94,9 +95,6 @@ class Circuit:
 
         Args:
             symbol: a symbol; one outside the alphabet is nowhere.
-
-        Returns:
-            A signal over the token.
         """
         return _reduced((_TOKEN,), np.array([s == symbol for s in self.alphabet]))
 
@@ -144,9 +142,6 @@ class Circuit:
 
     def materialise(self, signal: Signal) -> tuple[int, bool]:
         """A Boolean variable for a signal; equal signals share one.
-
-        Args:
-            signal: a signal of this program.
 
         Returns:
             The variable's index, and whether it equals the signal (``True``) or its negation (``False``).
@@ -197,9 +192,6 @@ class Circuit:
             value: what it brings from there.
             default: the result where nothing is in view.
 
-        Returns:
-            The signal.
-
         Raises:
             ResourceLimit: more than 4096 variables.
         """
@@ -247,13 +239,6 @@ def _dual(op: str) -> str:
 # ---------------------------------------------------------------- formulas
 
 
-_BOOLEAN: dict[str, Callable[..., Any]] = {
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.logical_xor,
-    "iff": np.equal,
-    "implies": np.less_equal,
-}
 _RULES: dict[str, tuple[str, str | None, bool]] = {
     "since": ("phi implies psi", None, False),
     "weak since": ("phi implies psi", "or", True),
@@ -261,7 +246,6 @@ _RULES: dict[str, tuple[str, str | None, bool]] = {
     "strong trigger": ("psi implies phi", "and", False),
 }
 """Key, value (``None``: psi; otherwise this operation on phi and psi) and default."""
-_PAST_NAME = {"until": "since", "weak until": "weak since", "release": "trigger", "strong release": "strong trigger"}
 
 
 def _lower(program: Circuit, node: Node, args: list[Signal]) -> Signal:
@@ -271,10 +255,8 @@ def _lower(program: Circuit, node: Node, args: list[Signal]) -> Signal:
         return program.symbol(node.symbol)
     if op in ("true", "false"):
         return one if op == "true" else ~one
-    if op == "not":
-        return ~args[0]
-    if op in _BOOLEAN:
-        return program.combine(_BOOLEAN[op], *args)
+    if op in BOOLEANS:
+        return ~args[0] if op == "not" else program.combine(BOOLEANS[op], *args)
     if op in ("first", "last"):
         return ~program.head(_FORBIDDEN[op], "strict_past" if op == "first" else "strict_future", one, one, False)
     past = op in PAST
@@ -290,10 +272,10 @@ def _lower(program: Circuit, node: Node, args: list[Signal]) -> Signal:
 
 def _binary(program: Circuit, op: str, mask: str, phi: Signal, psi: Signal) -> Signal:
     base = op.removeprefix("strict ")
-    key, value, default = _RULES[_PAST_NAME.get(base, base)]
+    key, value, default = _RULES[base if base in PAST else MIRROR[base]]
     guard = (phi, psi) if key == "phi implies psi" else (psi, phi)
     candidates = program.combine(np.less_equal, *guard)
-    returned = psi if value is None else program.combine(_BOOLEAN[value], phi, psi)
+    returned = psi if value is None else program.combine(BOOLEANS[value], phi, psi)
     return program.head(op, mask, candidates, returned, default)
 
 
@@ -325,11 +307,7 @@ def compile_formula(
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if at not in ("last", "first", "every"):
         raise UsageError(f"at={quote(at)} is not one of 'last', 'first', 'every'")
-    unknown = [symbol for symbol in formula.symbols if symbol not in alphabet]
-    if unknown:
-        raise UsageError(
-            f"the formula names {quote(unknown[0])}, which is not in the alphabet {' '.join(alphabet)[:80]}"
-        )
+    formula.check_over(alphabet)
     if formula.counting:
         raise UsageError(
             "the formula counts, and attention to one position cannot (Hahn 2020); softmax attention can (Theorems 20 "

@@ -77,10 +77,6 @@ class Sum:
     def plus(self, other: Sum, times: int = 1) -> Sum:
         """This sum with a multiple of another one added.
 
-        Args:
-            other: the other sum.
-            times: what it is multiplied by.
-
         Returns:
             The sum, like terms collected.
 
@@ -166,9 +162,6 @@ def _put(text: str, value: str) -> str:
 def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
     """What holds at ``n-1-i`` of the reversed word where ``detail`` holds at ``i``.
 
-    Args:
-        detail: an inequality or a predicate.
-
     Returns:
         The same with past and future exchanged.
     """
@@ -187,9 +180,6 @@ def parsed(text: str) -> Expr:
 
     Args:
         text: an expression in ``x`` and ``n`` with the operators of docs/format.md, except ``hash`` and ``isqrt``.
-
-    Returns:
-        Its tree.
 
     Raises:
         UsageError: another text.

@@ -16,7 +16,7 @@ root last. So there is no recursion anywhere in this package: a formula may be n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -60,6 +60,17 @@ class Formula:
     def counting(self) -> int:
         """The number of different inequalities of counts and numerical predicates."""
         return sum(node.op in COUNTING for node in self.nodes)
+
+    def check_over(self, alphabet: Sequence[str]) -> None:
+        """Refuse a formula that names another symbol than those of an alphabet.
+
+        Raises:
+            UsageError: it does; the message has the first one.
+        """
+        unknown = [symbol for symbol in self.symbols if symbol not in set(alphabet)]
+        if unknown:
+            shown = " ".join(alphabet)[:80]
+            raise UsageError(f"the formula names {quote(unknown[0])}, which is not in the alphabet {shown}")
 
     def mirror(self) -> Formula:
         """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``.
@@ -165,9 +176,6 @@ def atom(symbol: str) -> Formula:
 
     Args:
         symbol: a non-empty string.
-
-    Returns:
-        A formula of one node.
 
     Raises:
         UsageError: not a non-empty string.

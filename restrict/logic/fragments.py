@@ -42,9 +42,6 @@ class Fragment:
 def fragment(formula: Formula) -> Fragment:
     """The least fragment with a formula.
 
-    Args:
-        formula: any formula.
-
     Returns:
         Its fragment; a Boolean formula belongs to the first one. Linear.
     """

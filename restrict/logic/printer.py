@@ -21,9 +21,6 @@ class Nodes(Protocol):
 def quoted(symbol: str) -> str:
     """A symbol in quotes.
 
-    Args:
-        symbol: any text.
-
     Returns:
         The text between single quotes; quotes and backslashes in it are escaped.
     """
@@ -44,9 +41,6 @@ def written(symbol: str) -> str:
 
 def to_text(formula: Nodes) -> str:
     """The formula with full operator names and the fewest parentheses.
-
-    Args:
-        formula: a formula.
 
     Returns:
         A text with ``parse(to_text(f)) == f``. Cost linear in the text.

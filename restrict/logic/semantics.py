@@ -93,9 +93,7 @@ def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet:
         ResourceLimit: a numerical predicate with a value beyond 62 bits.
     """
     index = {symbol: at for at, symbol in enumerate(alphabet)}
-    unknown = [symbol for symbol in formula.symbols if symbol not in index]
-    if unknown:
-        raise UsageError(f"the formula names {quote(unknown[0])}, which is not in the alphabet")
+    formula.check_over(alphabet)
     last_use = {a: at for at, node in enumerate(formula.nodes) for a in node.args}
     values: dict[int, Truth] = {}
     for at, node in enumerate(formula.nodes):
@@ -110,8 +108,8 @@ def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet:
 
 def _apply(node: Node, args: list[Truth], shape: tuple[int, ...]) -> Truth:
     op = node.op
-    if op in _BOOLEAN:
-        return _BOOLEAN[op](*args)
+    if op in BOOLEANS:
+        return BOOLEANS[op](*args)
     if op in ("true", "false"):
         return np.full(shape, op == "true")
     if node.detail is not None:
@@ -121,7 +119,7 @@ def _apply(node: Node, args: list[Truth], shape: tuple[int, ...]) -> Truth:
     return _past(MIRROR[op], [a[..., ::-1] for a in args], shape)[..., ::-1]
 
 
-_BOOLEAN: dict[str, Callable[..., Truth]] = {
+BOOLEANS: dict[str, Callable[..., Truth]] = {
     "not": np.logical_not,
     "and": np.logical_and,
     "or": np.logical_or,
@@ -129,6 +127,7 @@ _BOOLEAN: dict[str, Callable[..., Truth]] = {
     "iff": np.equal,
     "implies": np.less_equal,
 }
+"""The Boolean operators, entry by entry."""
 
 
 def _past(op: str, args: list[Truth], shape: tuple[int, ...]) -> Truth:

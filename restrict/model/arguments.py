@@ -18,17 +18,7 @@ SEEDS = 2**63
 
 
 def the_model(given: Any) -> Model:
-    """The model of a call.
-
-    Args:
-        given: what the caller gave.
-
-    Returns:
-        The same object.
-
-    Raises:
-        UsageError: something else, such as a file name, was given.
-    """
+    """The model of a call."""
     if isinstance(given, Model):
         return given
     advice = f"; use restrict.load({quote(given)})" if isinstance(given, str) else ""
@@ -36,17 +26,7 @@ def the_model(given: Any) -> Model:
 
 
 def the_instance(given: Any) -> Instance:
-    """The instance of a call.
-
-    Args:
-        given: what the caller gave.
-
-    Returns:
-        The same object.
-
-    Raises:
-        UsageError: something else, such as a model, was given.
-    """
+    """The instance of a call."""
     if isinstance(given, Instance):
         return given
     raise UsageError(f"expected an Instance first, such as model.at(n), not {quote(given)}")
@@ -55,17 +35,8 @@ def the_instance(given: Any) -> Instance:
 def the_integer(name: str, given: Any, least: int = 0, below: int | None = None) -> int:
     """An integer in a range.
 
-    Args:
-        name: the argument's name, for the message.
-        given: anything; integers of numpy are taken, Booleans are not.
-        least: the smallest value allowed.
-        below: all values allowed are below it; ``None``: no upper limit.
-
-    Returns:
-        A Python integer, ``least <= given < below``.
-
-    Raises:
-        UsageError: another type, or out of range.
+    ``given``: anything; integers of numpy are taken, Booleans are not. ``below``: all values allowed are below it;
+    ``None``: no upper limit. Gives a Python integer, ``least <= given < below``.
     """
     try:
         number = None if isinstance(given, bool) else given.__index__()
@@ -80,14 +51,7 @@ def the_integer(name: str, given: Any, least: int = 0, below: int | None = None)
 def the_seed(given: Any) -> int:
     """A seed.
 
-    Args:
-        given: anything.
-
-    Returns:
-        0 .. 2^63 - 1.
-
-    Raises:
-        UsageError: it is not an integer in this range.
+    Gives 0 .. 2^63 - 1.
     """
     return the_integer("seed", given, 0, SEEDS)
 
@@ -95,14 +59,8 @@ def the_seed(given: Any) -> int:
 def seconds(given: Any) -> float:
     """A number of seconds, at least 0.
 
-    Args:
-        given: a number, or its text.
-
-    Returns:
-        Seconds, 0 .. 10^9 (thirty years): a greater number becomes 10^9, since the clock cannot compute with infinity.
-
-    Raises:
-        UsageError: it is not a number, or it is negative.
+    ``given``: a number, or its text. Gives seconds, 0 .. 10^9 (thirty years): a greater number becomes 10^9, since the
+    clock cannot compute with infinity.
     """
     try:
         found = float(given)
@@ -116,14 +74,7 @@ def seconds(given: Any) -> float:
 def the_time(given: Any) -> float | None:
     """A time limit.
 
-    Args:
-        given: a number of seconds, or ``None``.
-
-    Returns:
-        Seconds, 0 .. 10^9, or ``None`` for no limit.
-
-    Raises:
-        UsageError: it is neither ``None`` nor a number, or it is negative.
+    ``given``: a number of seconds, or ``None``. Gives seconds, 0 .. 10^9, or ``None`` for no limit.
     """
     return None if given is None else seconds(given)
 
@@ -131,14 +82,8 @@ def the_time(given: Any) -> float | None:
 def as_written(given: float | str | Fraction) -> Fraction:
     """A fraction as it was written: ``0.9`` is nine tenths, not the nearest binary number.
 
-    Args:
-        given: a fraction, or a decimal number or its text: at most 1000 digits, with an exponent in -1000 .. 1000.
-
-    Returns:
-        The fraction (exact).
-
-    Raises:
-        UsageError: it is not a finite number within these limits.
+    ``given``: a fraction, or a decimal number or its text: at most 1000 digits, with an exponent in -1000 .. 1000.
+    Gives the fraction (exact).
     """
     if isinstance(given, Fraction):
         return given
@@ -154,15 +99,7 @@ def as_written(given: float | str | Fraction) -> Fraction:
 def the_share(name: str, given: Any) -> Fraction:
     """A share of a whole, exactly as written.
 
-    Args:
-        name: the argument's name, for the message.
-        given: as for :func:`as_written`.
-
-    Returns:
-        A fraction in ``[0, 1]`` (exact).
-
-    Raises:
-        UsageError: it is not a number, or not in ``[0, 1]``.
+    Gives a fraction in ``[0, 1]`` (exact).
     """
     share = as_written(given)
     if not 0 <= share <= 1:
@@ -173,14 +110,7 @@ def the_share(name: str, given: Any) -> Fraction:
 def least_free(positions: int, share: float | str | Fraction) -> int:
     """How many free positions a free fraction asks for.
 
-    Args:
-        positions: the number of positions without a marker, at least 0.
-        share: the free fraction, 0 .. 1, as for :func:`as_written`.
-
-    Returns:
-        ``ceil(share * positions)`` (exact).
-
-    Raises:
-        UsageError: the share is not a number.
+    ``positions``: the number of positions without a marker, at least 0. ``share``: the free fraction, 0 .. 1, as for
+    :func:`as_written`. Gives ``ceil(share * positions)`` (exact).
     """
     return math.ceil(as_written(share) * positions)

@@ -23,11 +23,7 @@ def brackets(k: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Brackets:
-    """``k`` types of bracket; ``letters`` are their symbols where they are not the usual ones.
-
-    Raises:
-        UsageError: a number of types out of range, or letters that are not 2k different symbols.
-    """
+    """``k`` types of bracket; ``letters`` are their symbols where they are not the usual ones."""
 
     k: int
     letters: tuple[str, ...] = ()

@@ -162,9 +162,6 @@ def to_document(model: Model) -> dict[str, Any]:
     Args:
         model: a model of expressions and of tables that do not come from tensor files.
 
-    Returns:
-        The object of docs/format.md.
-
     Raises:
         UsageError: a model with Python callables or tensor files.
     """
@@ -247,9 +244,6 @@ def save(model: Model, path: str | Path) -> Model:
     Args:
         model: a model that a file can hold.
         path: the file; an older one is replaced whole.
-
-    Returns:
-        The model as read back.
 
     Raises:
         UsageError: the file cannot be written, or the model has Python callables or tensor files.

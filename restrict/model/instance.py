@@ -97,9 +97,6 @@ class Instance:
     def query(self, head: Head) -> str | None:
         """The query variable of a head.
 
-        Args:
-            head: a head of the model.
-
         Returns:
             A variable's name, or ``None`` where the score does not read it.
         """
@@ -107,9 +104,6 @@ class Instance:
 
     def key(self, head: Head) -> str | None:
         """The key variable of a head.
-
-        Args:
-            head: a head of the model.
 
         Returns:
             A variable's name, or ``None`` where the score does not read it.
@@ -136,9 +130,6 @@ class Instance:
 
     def shared_code(self, head: Head) -> Code | None:
         """The score of a head as register code for all of its rows.
-
-        Args:
-            head: a head of the model.
 
         Returns:
             Code over ``j k i q``, in this order, compiled once; ``None`` for dot products and callables.

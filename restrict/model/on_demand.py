@@ -27,16 +27,7 @@ ROW = 1 << 26
 
 
 class OnDemandRun:
-    """Values on one input, computed on demand and remembered.
-
-    Args:
-        instance: a model at a length.
-        word: n - markers symbol indices.
-        limit: how many scores it may take in all.
-
-    Raises:
-        UsageError: a word of another length, or a symbol index out of range.
-    """
+    """Values on one input, computed on demand and remembered."""
 
     def __init__(self, instance: Instance, word: Sequence[int], limit: int = LIMIT) -> None:
         self.instance, self.left = instance, limit

@@ -242,10 +242,6 @@ def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
 def registers(code: Code, size: int) -> I64:
     """Registers for blocks of elements, the constants filled in.
 
-    Args:
-        code: register code.
-        size: the elements of a block.
-
     Returns:
         int64, shape (registers, size); rows that hold no constant are not yet set.
     """
@@ -288,14 +284,7 @@ def run_points(code: Code, points: I64) -> I64:
 
 
 def expression(rule: Rule) -> Expr:
-    """A formula or table as an expression over the names that it mentions.
-
-    Args:
-        rule: a formula or a table.
-
-    Returns:
-        The tree.
-    """
+    """A formula or table as an expression over the names that it mentions."""
     assert isinstance(rule, Formula | Table), "callables and dot products have no expression of their own"
     return rule.folded if isinstance(rule, Formula) else rule.expr()
 

@@ -133,9 +133,6 @@ def options_of(name: str, build: Callable[..., Any], rest: str) -> dict[str, int
         build: the generator.
         rest: what is typed behind the name; nothing means no options.
 
-    Returns:
-        The options that are given.
-
     Raises:
         UsageError: another option, one that is given twice, or a value out of range.
     """

@@ -22,15 +22,7 @@ Target = Literal["last", "all"] | int
 def position_of(instance: Instance, target: Target) -> int | None:
     """The position of a target.
 
-    Args:
-        instance: a model at a length.
-        target: ``"last"``, ``"all"`` or a position 0 .. n-1.
-
-    Returns:
-        0 .. n-1; ``None`` for all.
-
-    Raises:
-        UsageError: the model has no such output.
+    ``target``: ``"last"``, ``"all"`` or a position 0 .. n-1. Gives 0 .. n-1; ``None`` for all.
     """
     if target == "last":
         return instance.n - 1
@@ -73,21 +65,8 @@ class Task:
     ) -> Task:
         """The task of a public call; its clock starts here.
 
-        Args:
-            model: the program.
-            n: its length, markers included.
-            target: ``"last"``, ``"all"`` or a position.
-            seed: 0 .. 2^63 - 1.
-            time: seconds, or ``None`` for a fixed budget of work.
-            progress: called with (what is being done, best number of fixed positions so far).
-
-        Returns:
-            The task, every argument checked.
-
-        Raises:
-            UsageError: a bad argument.
-            ModelError: the model is not defined at this length.
-            ResourceLimit: a map's range cannot be checked at this length.
+        ``target``: ``"last"``, ``"all"`` or a position. ``seed``: 0 .. 2^63 - 1. ``time``: seconds, or ``None`` for a
+        fixed budget of work. ``progress``: called with (what is being done, best number of fixed positions so far).
         """
         deadline, seed = Deadline.after(the_time(time)), the_seed(seed)
         instance = the_model(model).at(the_integer("n", n, 1))
@@ -102,15 +81,7 @@ class Task:
     def one_position(self, what: str) -> int:
         """The position of the output.
 
-        Args:
-            what: the kind of answer, for the message.
-
-        Returns:
-            0 .. n-1.
-
-        Raises:
-            UsageError: the target is ``all``.
-            ResourceLimit: the output has more than 2^24 values, which no search can list.
+        Gives 0 .. n-1.
         """
         if self.position is None:
             raise UsageError(f"target all: {what} is for one position")
@@ -128,33 +99,17 @@ class Task:
         return {"engine": __version__, "seed": self.seed, **dict(self.notes)}
 
     def noting(self, **notes: Any) -> Task:
-        """The same task with more notes, which replace older ones of the same name.
-
-        Args:
-            **notes: name to a value that JSON can hold.
-
-        Returns:
-            A new task.
-        """
+        """The same task with more notes, which replace older ones of the same name."""
         return replace(self, notes=tuple({**dict(self.notes), **notes}.items()))
 
     def until(self, deadline: Deadline) -> Task:
-        """The same task with another deadline: that of a part of the work.
-
-        Args:
-            deadline: when that part ends.
-
-        Returns:
-            A new task.
-        """
+        """The same task with another deadline: that of a part of the work."""
         return replace(self, deadline=deadline)
 
     def tell(self, what: str, best: int | None = None) -> None:
         """Report progress, if the task has a ``progress`` to call.
 
-        Args:
-            what: what is being done.
-            best: the least number of fixed positions so far, if there is one.
+        ``best``: the least number of fixed positions so far, if there is one.
         """
         if self.progress is not None:
             self.progress(what, best)

@@ -103,9 +103,6 @@ def rule_of(variable: Variable) -> Rule:
 def mentions(variable: Variable) -> frozenset[str]:
     """What the rule of a variable reads.
 
-    Args:
-        variable: a variable of a model.
-
     Returns:
         Names among ``n i j q k`` for a head; ``n``, ``i`` and arguments for a map.
     """
@@ -114,9 +111,6 @@ def mentions(variable: Variable) -> frozenset[str]:
 
 def references(variable: Variable) -> list[tuple[str, str]]:
     """The variables that a variable reads.
-
-    Args:
-        variable: a map or a head.
 
     Returns:
         (role, name) pairs; the role is ``argument``, ``value``, ``query`` or ``key``.

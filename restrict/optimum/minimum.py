@@ -67,13 +67,7 @@ class Minimum:
 class Blocks:
     """Sensitive blocks of one input, and proofs that there are none.
 
-    Args:
-        task: the output at one position.
-        word: the input: symbol indices by position, without markers.
-        given: positions that are fixed in any case.
-        label: that of the input.
-        rng: draws the words.
-        shared: runs of the same instance at the target, whose ordered rows are used.
+    ``shared``: runs of the same instance at the target, whose ordered rows are used.
     """
 
     def __init__(

@@ -87,11 +87,6 @@ def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[in
 
     Where the encoding has wide maps, they are satisfiable *if* it can; what a model breaks is added then.
 
-    Args:
-        code: the cone of the target.
-        position: the target.
-        p: the free position in question.
-
     Returns:
         The clauses of both copies with the condition that their labels differ; and the second copy.
     """
@@ -210,9 +205,6 @@ def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
     Args:
         proofs: the proofs; those without a checked refutation are left out.
         folder: is made where it does not exist.
-
-    Returns:
-        The files written.
 
     Raises:
         UsageError: the folder cannot be written.

@@ -47,7 +47,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
     dead = dead_state(dfa)
     place = places(dfa, dead)
     arrows, names, drawn = Group(), Group(), _Drawn([], [], {})
-    joined = {edge: symbols for edge, symbols in edges(dfa).items() if dead not in edge}
+    joined = {edge: symbols for edge, symbols in edges(dfa.delta).items() if dead not in edge}
     for (q, to), symbols in sorted(joined.items(), key=lambda item: (abs(item[0][0] - item[0][1]), item)):
         text = " ".join(dfa.alphabet[a] for a in symbols)
         text = text if len(text) <= LABEL else counted(len(symbols), "symbol")
@@ -79,7 +79,7 @@ def places(dfa: Dfa, dead: int | None) -> dict[int, Point]:
     other."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(q for q in range(dfa.states) if q != dead)
-    graph.add_edges_from(edge for edge in sorted(edges(dfa)) if dead not in edge)
+    graph.add_edges_from(edge for edge in sorted(edges(dfa.delta)) if dead not in edge)
     layout = nx.bfs_layout(graph, 0, align="vertical")
     columns: dict[float, list[int]] = {}
     for q in sorted(layout, key=lambda q: (layout[q][0], layout[q][1])):

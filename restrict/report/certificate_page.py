@@ -17,8 +17,9 @@ from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.report.page import Page, Section, interactive, word_copy
 from restrict.report.picture import Axis, Picture, draw_nodes, inputs_track, too_many
-from restrict.report.scene import scene
-from restrict.report.text import check_command, fixed_list, headline, span_list
+from restrict.report.scene import crowded, scene
+from restrict.report.text import check_command, fixed_list, headline, model_words, origin_words, span_list
+from restrict.report.totals import totals_section
 
 MOST_CASES = 40
 """Cases of a tree that are told."""
@@ -34,6 +35,7 @@ LEGEND = [
     ("unexamined", "not examined"),
     ("solid", "can attend to, under the restriction"),
     ("dashed", "could attend to before"),
+    ("skip", "further down, where you point"),
 ]
 
 
@@ -63,10 +65,13 @@ def certificate_page(loaded: Loaded, checked: str | None = None) -> Page:
             f"{outline.model_name} does not recognise {refutation.language} at n = {outline.n}: it gives two words the "
             f"label {refutation.label!r}, and exactly one of them is in the language."
         )
-    page = Page(f"{outline.model_name}, n = {outline.n}", kind, claim)
+    page = Page(f"{model_words(outline.model_name)}, n = {outline.n}", kind, claim)
     page.sections.append(Section("The claim", facts=_facts(loaded, checked)))
     if refutation is not None:
         page.sections.append(_witnesses(refutation))
+    model = loaded.model
+    if model is not None and crowded(picture):
+        page.sections.append(totals_section(picture, model.output.variable, outline.claim.c))
     page.sections.append(_drawn(outline, picture, reason))
     page.sections.append(_restriction(outline))
     if found is not None and found.cases is not None and loaded.model is not None:
@@ -166,6 +171,10 @@ def _drawn(outline: Outline, picture: Picture, reason: str | None) -> Section:
         "Inputs are at the bottom, layers above them. A solid line leads from a head to what it can still attend to "
         "under the restriction; a dashed line or fan to what it could attend to when nothing was fixed."
     ]
+    if crowded(picture):
+        words.append(
+            "There are too many lines for all of them: point at a node, or tap it, for its own and the way down."
+        )
     if picture.axis.cells < picture.axis.n:
         start, stop = picture.axis.span(0)
         words.append(
@@ -175,7 +184,7 @@ def _drawn(outline: Outline, picture: Picture, reason: str | None) -> Section:
     if len(picture.tracks) == 1:
         words = words[1:]
     drawing = scene(picture, f"{outline.model_name} at n = {outline.n}: inputs, layers and attention")
-    used = {spot.look for track in picture.tracks for spot in track.spots} | {"solid", "dashed"}
+    used = {spot.look for track in picture.tracks for spot in track.spots} | {"solid", "dashed", "skip"}
     section = Section("Layers and attention", words, drawing=drawing)
     section.legend = [
         pair
@@ -220,7 +229,7 @@ def _cases(model: Model, found: Certificate) -> Section:
 def _origin(loaded: Loaded) -> Section:
     """Where it comes from, and how to check it."""
     noted = loaded.outline.provenance if loaded.refutation is None else loaded.refutation.provenance
-    rows = [(str(name), str(value)[:300]) for name, value in list(noted.items())[:30]]
+    rows = [origin_words(str(name), value) for name, value in list(noted.items())[:30]]
     section = Section("Where it comes from, and how to check it", facts=rows)
     section.code = [check_command(loaded.outline.model_name, loaded.path)]
     section.words.append(

@@ -6,15 +6,13 @@ for light and dark screens by style sheet, while a figure for a paper carries th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
-from restrict.base.wording import install
 
 COLOURS: dict[str, tuple[str, str]] = {
     "none": ("none", "none"),
@@ -125,6 +123,46 @@ class Drawing:
         self.groups.append(Group(role, step))
         return self.groups[-1]
 
+    def svg(self, alone: bool = True) -> str:
+        """As SVG text; ``alone``: with the light colours inside, for a file; a page has the style."""
+        w, h = number(self.width), number(self.height)
+        out = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" role="img" '
+            f'font-family="DejaVu Sans, Verdana, sans-serif"><title>{escape(self.title)}</title>'
+        ]
+        if alone:
+            used = sorted({shape.look for group in self.groups for shape in group.shapes})
+            out.append(f"<style>{''.join(style(name, False) for name in used)}</style>")
+            out.append(f'<rect width="{w}" height="{h}" fill="#ffffff"/>')
+        for group in self.groups:
+            role = f' data-role="{escape(group.role)}" data-step="{group.step}"' if group.role else ""
+            out.append(f"<g{role}>{''.join(_element(shape) for shape in group.shapes)}</g>")
+        return "\n".join([*out, "</svg>", ""])
+
+    def pdf(self) -> bytes:
+        """As PDF by matplotlib, without a date, so that its bytes are stable."""
+        import io
+
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf
+        from matplotlib.figure import Figure
+
+        with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}):
+            figure = Figure(figsize=(self.width / 72, self.height / 72))
+            FigureCanvasPdf(figure)
+            axes = figure.add_axes((0, 0, 1, 1))
+            axes.set_xlim(0, self.width)
+            axes.set_ylim(self.height, 0)
+            axes.axis("off")
+            for order, shape in enumerate(shape for group in self.groups for shape in group.shapes):
+                _patch(axes, shape, order)
+            buffer = io.BytesIO()
+            plain = {"CreationDate": None, "Producer": None, "Creator": "restrict"}
+            figure.savefig(buffer, format="pdf", metadata=plain)
+        return buffer.getvalue()
+
 
 def number(x: float) -> str:
     """A coordinate: one digit behind the point, none where that is 0."""
@@ -166,80 +204,41 @@ def style(name: str, variable: bool) -> str:
     return f".{name}{{{';'.join(parts)}}}"
 
 
-def svg(drawing: Drawing, alone: bool = True) -> str:
-    """A drawing as SVG text.
-
-    ``alone``: with the light colours inside, for a file; otherwise for a page, which has the style.
-    """
-    w, h = number(drawing.width), number(drawing.height)
-    size = f'width="{w}" height="{h}" ' if not alone else ""
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size}viewBox="0 0 {w} {h}" role="img" '
-        f'font-family="DejaVu Sans, Verdana, sans-serif"><title>{escape(drawing.title)}</title>'
-    ]
-    if alone:
-        used = sorted({shape.look for group in drawing.groups for shape in group.shapes})
-        out.append(f"<style>{''.join(style(name, False) for name in used)}</style>")
-        out.append(f'<rect width="{w}" height="{h}" fill="#ffffff"/>')
-    for group in drawing.groups:
-        role = f' data-role="{escape(group.role)}" data-step="{group.step}"' if group.role else ""
-        out.append(f"<g{role}>{''.join(_element(shape) for shape in group.shapes)}</g>")
-    return "\n".join([*out, "</svg>", ""])
-
-
 # ---------------------------------------------------------------- files
 
 
-def save(drawing: Drawing, path: str | Path) -> None:
+class Drawn(Protocol):
+    """What a report shows and ``--figure`` writes: a drawing, or a chart."""
+
+    @property
+    def title(self) -> str:
+        """What a screen reader says."""
+
+    @property
+    def width(self) -> float:
+        """In points."""
+
+    def svg(self, alone: bool = True) -> str:
+        """As SVG text; ``alone``: with the light colours inside, for a file; a page has the style."""
+
+    def pdf(self) -> bytes:
+        """As PDF."""
+
+
+def save(drawing: Drawn, path: str | Path) -> None:
     """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing.
 
     ``path``: a file that ends in ``.svg`` or ``.pdf``; it is overwritten.
     """
     path = Path(path)
     check_ending(path)
-    content = svg(drawing).encode() if path.suffix.lower() == ".svg" else _pdf(drawing)
-    write_bytes(path, content)
+    write_bytes(path, drawing.svg().encode() if path.suffix.lower() == ".svg" else drawing.pdf())
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a figure of another kind, and a PDF where matplotlib is missing, before the work starts."""
+    """Refuse a figure of another kind before the work starts."""
     if path.suffix.lower() not in (".svg", ".pdf"):
         raise UsageError(f"{path}: a figure is an .svg or a .pdf file; change the ending")
-    if path.suffix.lower() == ".pdf":
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            raise UsageError(f"a PDF figure needs matplotlib: {install('report')}; SVG needs nothing") from None
-
-
-def _pdf(drawing: Drawing) -> bytes:
-    """The drawing by matplotlib, without a date, so that its bytes are stable."""
-    import io
-
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}):
-        figure = Figure(figsize=(drawing.width / 72, drawing.height / 72))
-        FigureCanvasPdf(figure)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, drawing.width)
-        axes.set_ylim(drawing.height, 0)
-        axes.axis("off")
-        for order, shape in enumerate(_all(drawing.groups)):
-            _patch(axes, shape, order)
-        buffer = io.BytesIO()
-        plain = {"CreationDate": None, "Producer": None, "Creator": "restrict"}
-        figure.savefig(buffer, format="pdf", metadata=plain)
-    return buffer.getvalue()
-
-
-def _all(groups: Iterable[Group]) -> Iterable[Shape]:
-    """The shapes of all groups, in order."""
-    return (shape for group in groups for shape in group.shapes)
 
 
 def _patch(axes: object, shape: Shape, order: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from restrict.base.errors import RestrictError, UsageError
 from restrict.base.strictjson import Node, parse
-from restrict.report.drawing import Drawing, check_ending, save, svg
+from restrict.report.drawing import Drawn, check_ending, save
 from restrict.report.page import Page
 from restrict.report.source import document_page
 
@@ -20,7 +20,7 @@ SMALL = 128
 class Figure:
     """A drawing. Notebooks show it; ``save`` writes it."""
 
-    drawing: Drawing
+    drawing: Drawn
 
     def save(self, path: str | Path) -> None:
         """Write the drawing to a file.
@@ -35,7 +35,7 @@ class Figure:
         save(self.drawing, Path(path))
 
     def _repr_svg_(self) -> str:
-        return svg(self.drawing)
+        return self.drawing.svg()
 
     def __repr__(self) -> str:
         return f"Figure({self.drawing.title!r})"
@@ -92,6 +92,6 @@ def small_drawing(result: Any) -> str:
     if getattr(result, "n", SMALL + 1) > SMALL:
         return ""
     try:
-        return svg(figure_of(result).drawing)
+        return figure_of(result).drawing.svg()
     except RestrictError:
         return ""

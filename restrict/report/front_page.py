@@ -8,6 +8,7 @@ from restrict.base.errors import ModelError, UsageError
 from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate, load_certificate
 from restrict.report.page import Page, Section
+from restrict.report.text import model_words
 
 MOST_POINTS = 10_000
 """Certificates that a front is read from."""
@@ -17,15 +18,8 @@ HEAD = ("c", "free", "free %", "fixed", "file")
 def front_page(folder: Path) -> Page:
     """The report of a front.
 
-    Args:
-        folder: its certificates, one file each; other files are left out.
-
-    Returns:
-        The page: the table of the points. Linear in the files.
-
-    Raises:
-        UsageError: the folder has no certificate, or too many, or those of several models or lengths.
-        ModelError: a file ``*.json`` in it is not a certificate.
+    ``folder``: its certificates, one file each; other files are left out. Gives the page: the table of the points.
+    Linear in the files.
     """
     files = sorted(folder.glob("*.json"))
     if not 0 < len(files) <= MOST_POINTS:
@@ -47,7 +41,7 @@ def front_page(folder: Path) -> Page:
     words = ["How many positions stay free against c, the certified bound on the free inputs that the output reads."]
     code = [f"restrict report {folder / points[0][1]} -o report.html"]
     return Page(
-        f"{first.model_name}, n = {first.n}",
+        f"{model_words(first.model_name)}, n = {first.n}",
         "Front",
         claim,
         [Section("Points", words, head=HEAD, rows=rows, code=code)],

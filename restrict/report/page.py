@@ -14,7 +14,7 @@ from typing import Any
 
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
-from restrict.report.drawing import COLOURS, LOOKS, Drawing, style, svg
+from restrict.report.drawing import COLOURS, LOOKS, Drawing, Drawn, style
 from restrict.report.picture import Links, Picture
 from restrict.report.scene import LEFT, layout_of
 
@@ -51,6 +51,7 @@ class Section:
         spots: per key of the drawing the lines, and the numbers of two link lists: after and before.
         links: the link lists.
         layout: how the page finds rows and cells (:class:`restrict.report.scene.Layout`).
+        tracks: for each row the key of its first spot, its cells where they are not all, and the rows that it reads.
         legend: looks and what they mean.
         copies: texts to copy.
         code: lines to type.
@@ -61,11 +62,12 @@ class Section:
     facts: list[tuple[str, str]] = field(default_factory=list)
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    drawing: Drawing | None = None
+    drawing: Drawn | None = None
     steps: list[str] = field(default_factory=list)
     spots: list[Any] = field(default_factory=list)
     links: list[Any] = field(default_factory=list)
     layout: dict[str, float] = field(default_factory=dict)
+    tracks: list[Any] = field(default_factory=list)
     legend: list[tuple[str, str]] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
@@ -73,18 +75,24 @@ class Section:
     @property
     def svg(self) -> str:
         """The drawing for the page, whose style sheet colours it."""
-        return "" if self.drawing is None else svg(self.drawing, alone=False)
+        return "" if self.drawing is None else self.drawing.svg(alone=False)
+
+    @property
+    def width(self) -> str:
+        """How wide the drawing is: the page's width, but neither unreadable nor blown up; a narrow screen scrolls."""
+        natural = 0.0 if self.drawing is None else self.drawing.width
+        return f"width:100%;min-width:{min(natural, 700):.0f}px;max-width:{1.5 * natural:.0f}px"
 
     @property
     def switches(self) -> list[str]:
         """Groups of the drawing that a reader can switch on and off."""
-        roles = {group.role for group in self.drawing.groups} if self.drawing else set()
+        roles = {group.role for group in self.drawing.groups} if isinstance(self.drawing, Drawing) else set()
         return [role for role in ("after", "before", "reads") if role in roles]
 
     def data(self) -> dict[str, Any]:
         """What the page's script needs."""
         return {"spots": self.spots, "links": self.links, "layout": self.layout, "steps": self.steps,
-                "copies": [[copy.runs, copy.joiner] for copy in self.copies]}  # fmt: skip
+                "tracks": self.tracks, "copies": [[copy.runs, copy.joiner] for copy in self.copies]}  # fmt: skip
 
 
 @dataclass
@@ -97,7 +105,7 @@ class Page:
     sections: list[Section] = field(default_factory=list)
 
     @property
-    def drawing(self) -> Drawing | None:
+    def drawing(self) -> Drawn | None:
         """The main drawing, which ``--figure`` writes."""
         return next((section.drawing for section in self.sections if section.drawing is not None), None)
 
@@ -176,6 +184,10 @@ def interactive(section: Section, picture: Picture) -> Section:
     table: dict[Links, int] = {(): 0}
     held, most = 0, _lines_kept(picture)
     for track in picture.tracks:
+        cells = [spot.cell for spot in track.spots]
+        reads = track.spots[0].reads if track.spots else ()
+        all_ = cells == list(range(picture.axis.cells))
+        section.tracks.append([len(section.spots), None if all_ else cells, reads])
         for spot in track.spots:
             numbers = []
             for links in (spot.after, spot.before):

@@ -52,6 +52,7 @@ class Spot:
         before: the same with nothing fixed.
         reads: what its map reads: rows, at the same cell.
         text: what stands in it: the symbol of an input.
+        depends: the most free inputs that one of the nodes depends on.
     """
 
     cell: int
@@ -61,6 +62,7 @@ class Spot:
     before: Links = ()
     reads: tuple[int, ...] = ()
     text: str = ""
+    depends: int = 0
 
 
 @dataclass
@@ -248,9 +250,9 @@ class _Painter:
         facts = self.after.facts[variable.name]
         forced = sum(len(facts[i][0]) == 1 for i in nodes)
         lines = []
+        look, most = "forced" if forced == len(nodes) else "open", max(facts[i][1].bit_count() for i in nodes)
         if len(nodes) > 1:
             start, stop = self.axis.span(cell)
-            most = max(facts[i][1].bit_count() for i in nodes)
             lines = [
                 f"{variable.name} at {start} to {stop - 1}: {counted(len(nodes), 'node')} examined, {forced} forced"
             ]
@@ -258,15 +260,14 @@ class _Painter:
         after, before = list[I64](), list[I64]()
         for i in nodes[: TOLD if len(nodes) > 1 else 1]:
             lines += self._told(variable, i, after, before)
-        look = "forced" if forced == len(nodes) else "open"
         if not isinstance(variable, Head):
             rows = tuple(dict.fromkeys(self.row[a] for a in variable.args if a in self.row and a != "position"))
-            return Spot(cell, look, tuple(lines), reads=rows)
+            return Spot(cell, look, tuple(lines), reads=rows, depends=most)
         reached, once = _joined(after), _joined(before)
         if look == "open" and len(reached) < len(once):
             look = "reduced"
         at = self.row.get(variable.value, 0)
-        return Spot(cell, look, tuple(lines), self._links(at, reached), self._links(at, once))
+        return Spot(cell, look, tuple(lines), self._links(at, reached), self._links(at, once), depends=most)
 
     def _links(self, row: int, positions: I64) -> Links:
         return tuple((row, first, count) for first, count in self.axis.runs(positions))

@@ -10,8 +10,11 @@ from restrict.report.drawing import Drawing, Group, Shape
 from restrict.report.picture import Links, Picture, Spot
 
 LEFT, RIGHT, TOP, BOTTOM = 118.0, 16.0, 16.0, 34.0
-MOST_LINES = 700
-"""Lines of one kind that are drawn, at most; where there are more, only every second, third, ... spot has its lines."""
+MOST_LINES = 150
+"""Lines of attention under the restriction that are drawn, at most; where there are more, none is: a page shows those
+of the node that its reader points at, and the totals."""
+FEW = 16
+"""Positions up to which all lines are drawn."""
 SINGLE = 24
 """A run of up to so many links gets a line for each; a longer one is drawn as a fan."""
 
@@ -55,7 +58,7 @@ def layout_of(picture: Picture) -> Layout:
     Result: wide cells where they are few, a row's height by the number of rows.
     """
     cells, rows = picture.axis.cells, len(picture.tracks)
-    dx = max(5.0, min(40.0, 900.0 / cells))
+    dx = max(5.0, min(60.0, 1000.0 / cells))
     return Layout(rows, cells, dx, 62.0 if rows <= 8 else 44.0 if rows <= 16 else 30.0)
 
 
@@ -73,7 +76,7 @@ def scene(picture: Picture, title: str, after: bool = True, before: bool = True)
         for role in ("before", "after", "reads")
     }
     rows = [Group("row", track.layer) for track in picture.tracks]
-    stride = {"before": _stride(picture, "before"), "after": _stride(picture, "after")}
+    lines = not crowded(picture)
     key = 0
     for row, track in enumerate(picture.tracks):
         _name(rows[row], at, row, track.name, track.layer, picture.tracks[row - 1].layer if row else -1)
@@ -87,9 +90,9 @@ def scene(picture: Picture, title: str, after: bool = True, before: bool = True)
                 continue
             kinds = (("before", before, spot.before), ("after", after, spot.after))
             for role, wanted, links in kinds:
-                if wanted and (at.cells - 1 - spot.cell) % stride[role] == 0:
+                if wanted and lines:
                     edges[role][track.layer].shapes += _links(at, here, links, "solid" if role == "after" else "dashed")
-            for below in spot.reads if at.cells <= 64 else ():
+            for below in spot.reads if at.cells <= 64 and lines else ():
                 edges["reads"][track.layer].shapes.append(
                     Shape("line", (*here, at.x(spot.cell), at.y(below)), "skip" if below else "skipdash")
                 )
@@ -98,14 +101,15 @@ def scene(picture: Picture, title: str, after: bool = True, before: bool = True)
     return drawing
 
 
-def _stride(picture: Picture, role: str) -> int:
-    """From one spot of a row whose lines are drawn to the next; 1: the lines of all spots are drawn."""
-    total = sum(
-        sum(count if count <= SINGLE else 1 for _, _, count in getattr(spot, role))
+def crowded(picture: Picture) -> bool:
+    """Whether there are too many lines for a drawing of all of them."""
+    fans = (
+        count if count <= SINGLE else 1
         for track in picture.tracks
         for spot in track.spots
+        for _, _, count in spot.after
     )
-    return max(1, -(-total // MOST_LINES))
+    return sum(fans) > MOST_LINES
 
 
 def _name(group: Group, at: Layout, row: int, name: str, layer: int, below: int) -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import ModelError
+from restrict.base.groups import axes_of
 from restrict.base.wording import counted
-from restrict.report.drawing import Drawing, Shape
+from restrict.report.chart import Chart, by_length
 from restrict.report.page import Page, Section
 
 LISTED = 200
 """Rows that are listed."""
-DRAWN = 2000
-"""Different points that are drawn."""
-COLUMNS = ("n", "target", "seed", "fixed_count", "free_count", "depends", "seconds")
+CHARTS = (
+    ("fixed_count", "What was fixed", "fixed inputs"),
+    ("depends", "What the output still depends on", "c (certified bound)"),
+    ("seconds", "How long it took", "seconds"),
+)
+"""Columns that are drawn: the section's title, and what the values are."""
+MEANT = "Medians over the seeds; a line from the lower to the upper quartile stands at each."
+COLUMNS = ("n", "target", "seed", "outcome", "fixed_count", "free_count", "depends", "seconds")
 
 
 LONGEST = 1 << 20
@@ -47,12 +53,7 @@ def sweep_page(content: bytes, path: Path) -> Page:
     seconds = [float(row["seconds"]) for row in rows if isinstance(row.get("seconds"), int | float)]
     facts = [("models", str(len({row.get("model") for row in rows}))), ("seconds in all", f"{sum(seconds):.1f}")]
     page.sections.append(Section("The rows", facts=facts))
-    points = [(row["n"], row["fixed_count"]) for row in good if isinstance(row.get("fixed_count"), int)]
-    if points:
-        words = [
-            "Each point is a row: its length, and how many inputs its certificate fixes. Both axes are logarithmic."
-        ]
-        page.sections.append(Section("What was fixed", words, drawing=draw_points(points)))
+    page.sections += [Section(title, [MEANT], drawing=chart) for title, chart in _charts(good)]
     if failed:
         reasons = [(error, str(count)) for error, count in failed.most_common(20)]
         page.sections.append(Section("Errors", head=("error", "rows"), rows=reasons))
@@ -60,6 +61,19 @@ def sweep_page(content: bytes, path: Path) -> Page:
     words = [f"The first {LISTED} of {len(rows)}."] if len(rows) > LISTED else []
     page.sections.append(Section("Row by row", words, head=("model", *COLUMNS), rows=listed))
     return page
+
+
+def _charts(rows: list[dict[str, Any]]) -> Iterator[tuple[str, Chart]]:
+    """What was measured against the length: a curve for each group of rows that differ in length and seed only."""
+    axes = [name for name in axes_of(rows) if name not in ("n", "seed")]
+    for name, title, what in CHARTS:
+        series: dict[str, list[tuple[int, float]]] = {}
+        for row in rows:
+            if row["n"] and isinstance(row.get(name), int | float):
+                told = ", ".join(f"{axis} {row.get(axis)}"[:40] for axis in axes)
+                series.setdefault(told, []).append((row["n"], float(row[name])))
+        if any(value for pairs in series.values() for _, value in pairs):
+            yield title, by_length(title, series, what)
 
 
 def _rows(content: bytes, path: Path) -> list[dict[str, Any]]:
@@ -82,26 +96,3 @@ def _rows(content: bytes, path: Path) -> list[dict[str, Any]]:
 def _cell(value: Any) -> str:
     """A value of a row."""
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def draw_points(points: list[tuple[int, int]]) -> Drawing:
-    """Fixed inputs against the length, both logarithmic; 0 is drawn at the bottom."""
-    drawing = Drawing(640, 380, "fixed inputs against the length")
-    group = drawing.group()
-    lengths = sorted({n for n, _ in points})
-    low, high = math.log10(lengths[0]), math.log10(lengths[-1])
-    top = max(1, math.ceil(math.log10(max(count for _, count in points) + 1)))
-
-    def place(n: int, count: float) -> tuple[float, float]:
-        return 70 + 540 * (math.log10(n) - low) / ((high - low) or 1), 330 - 300 * math.log10(count + 1) / top
-
-    for count in [0, *(step * 10**power for power in range(top) for step in ((1, 2, 5) if top <= 3 else (1,)))]:
-        _, y = place(lengths[0], count)
-        group.shapes.append(Shape("line", (70, y, 610, y), "skip"))
-        group.shapes.append(Shape("text", (62, y + 3, 10), "quiet", str(count), "end"))
-    for n in lengths[:: max(1, len(lengths) // 8)]:
-        group.shapes.append(Shape("text", (place(n, 0)[0], 350, 10), "quiet", str(n), "middle"))
-    group.shapes.append(Shape("text", (340, 370, 10), "label", "length n (across), fixed inputs (up)", "middle"))
-    for n, count in sorted(set(points))[:DRAWN]:
-        group.shapes.append(Shape("circle", (*place(n, count), 3.5), "reduced"))
-    return drawing

@@ -94,11 +94,16 @@ def summary(model: Model, certificate: Certificate) -> str:
     elif "optimum" in certificate.provenance:
         optimum = counted(certificate.provenance["optimum"], "fixed position")
         lines.append(f"  optimum {optimum} (exact, {optimum_by(certificate)})")
+    elif "optimum_at_least" in certificate.provenance:
+        least = counted(certificate.provenance["optimum_at_least"], "fixed position")
+        lines.append(
+            f"  optimum at least {least} (exact bound: smaller restrictions allow two words of different labels)"
+        )
     return "\n".join(lines)
 
 
 def optimum_by(certificate: Certificate) -> str:
-    """How the optimum that a certificate's provenance tells was found: "by enumeration" or "by SAT"."""
+    """How the optimum that a certificate's provenance tells was found: "by enumeration", "by SAT" or "by words"."""
     return f"by {certificate.provenance.get('optimum_by', 'enumeration')}"
 
 
@@ -166,6 +171,48 @@ def shown(word: tuple[str, ...]) -> str:
     if len(word) <= WIDEST:
         return gap.join(word)
     return f"{gap.join(word[: WIDEST // 2])} ... {gap.join(word[-WIDEST // 2 :])}"
+
+
+def model_words(name: str) -> str:
+    """What a model is, for a title: a random one in words, another one by its name."""
+    kind, _, options = name.partition(":")
+    given = dict(part.partition("=")[::2] for part in options.split(","))
+    if kind != "random" or not {"layers", "heads", "states", "seed"} <= given.keys():
+        return name
+    layers, heads, states = (given[key] for key in ("layers", "heads", "states"))
+    several = f"{layers} layers of" if layers != "1" else "one layer of"
+    return f"Random model {given['seed']}: {several} {heads} head{'s' * (heads != '1')}, {states} states"
+
+
+STOPPED = {
+    "budget": "after its work budget",
+    "time": "when its time was up",
+    "interrupted": "by Ctrl-C; this is the best until then",
+    "finished": "by itself",
+    "optimum": "at the proved optimum",
+    "goal": "when nothing better was found",
+}
+ORIGIN = {
+    "engine": "made by",
+    "exact": "the exact search",
+    "method": "the method",
+    "optimum": "fewest positions that can be fixed",
+    "optimum_by": "the optimum was proved by",
+    "repaired": "repaired afterwards",
+    "seed": "seed of the search",
+    "share": "share asked to stay free",
+    "stopped": "the search stopped",
+    "strategy": "found by",
+    "time": "seconds that it was given",
+    "version": "written by restrict",
+}
+"""What the notes of a search are called; a note without a name keeps its key."""
+
+
+def origin_words(key: str, value: Any) -> tuple[str, str]:
+    """A note of a file's provenance in words."""
+    told = STOPPED.get(str(value), str(value)) if key == "stopped" else str(value)
+    return ORIGIN.get(key, key), told[:300]
 
 
 def check_command(model_name: str, path: Path) -> str:

@@ -7,7 +7,7 @@ goes through :class:`restrict.rows.row.Row`, and rows that cannot differ are com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -150,6 +150,24 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
     pairs, ends, complete = parts
     start = np.append(0, ends)[:-1]
     return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
+
+
+def completed(lists: Lists, instance: Instance, head: Head, keys: Values) -> Lists:
+    """The same with every list down to its floor: the rows of those that were cut off are scored.
+
+    ``keys``: possible values of the head's key at all n positions, under which the lists hold.
+    """
+    short = np.flatnonzero(lists.complete == 0)
+    if not len(short):
+        return lists
+    rows = np.zeros(len(lists.start), np.int64)
+    rows[lists.row_list] = np.arange(lists.rows)  # one of the rows of each list
+    pairs, ends, _ = _spread(instance, head, lists.row_i[rows[short]], lists.row_u[rows[short]], keys, 0)
+    start, stop = lists.start.copy(), lists.stop.copy()
+    stop[short] = len(lists.j) + ends
+    start[short] = len(lists.j) + np.append(0, ends)[:-1]
+    j, w = np.concatenate((lists.j, pairs[0])), np.concatenate((lists.w, pairs[1]))
+    return replace(lists, start=start, stop=stop, j=j, w=w, complete=np.ones_like(lists.complete))
 
 
 def _asks_for_itself(instance: Instance, head: Head) -> bool:

@@ -35,9 +35,7 @@ def unmissed(
 class Cheapest(Generic[Symbol]):
     """Restrictions of the fewest positions that conflict with every known cube, by RC2.
 
-    Args:
-        places: the positions that may be fixed.
-        symbols: the symbols that each of them may get, at least one.
+    ``symbols``: the symbols that each of them may get, at least one.
     """
 
     def __init__(self, places: Iterable[int], symbols: Sequence[Symbol]) -> None:
@@ -65,8 +63,7 @@ class Cheapest(Generic[Symbol]):
 class Priced:
     """Sets of positions of the least price that hit every known set, by MaxSAT.
 
-    Args:
-        prices: the price of a position, at least 1, where it is not 1.
+    ``prices``: the price of a position, at least 1, where it is not 1.
     """
 
     def __init__(self, prices: Mapping[int, int]) -> None:

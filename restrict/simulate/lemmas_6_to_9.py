@@ -49,27 +49,13 @@ Sides = Literal[1, 2]
 
 
 def low_float(x: Real) -> float:
-    """The greatest double that is not above a number.
-
-    Args:
-        x: a finite number.
-
-    Returns:
-        The double.
-    """
+    """The greatest double that is not above a number."""
     near = float(x)
     return near if Fraction(near) <= Fraction(x) else down(near)
 
 
 def high_float(x: Real) -> float:
-    """The least double that is not below a number.
-
-    Args:
-        x: a finite number.
-
-    Returns:
-        The double.
-    """
+    """The least double that is not below a number."""
     near = float(x)
     return near if Fraction(near) >= Fraction(x) else up(near)
 

@@ -84,10 +84,8 @@ class _Layer:
 class Stream:
     """A model in the making.
 
-    Args:
-        alphabet: the symbols.
-        start_marker: a symbol in front of every word, or ``None``.
-        end_marker: a symbol behind every word, or ``None``.
+    ``start_marker``: a symbol in front of every word, or ``None``. ``end_marker``: a symbol behind every word, or
+    ``None``.
     """
 
     def __init__(self, alphabet: Sequence[str], start_marker: str | None = None, end_marker: str | None = None) -> None:

@@ -42,9 +42,6 @@ MAX_SCALE = 1e300
 def is_uniform(head: SoftHead) -> bool:
     """Whether all scores of a head are zero.
 
-    Args:
-        head: the head.
-
     Returns:
         The answer, from the weights alone.
     """
@@ -209,9 +206,6 @@ def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel
 
 def grows(model: SoftModel) -> bool:
     """Whether the bounds of :func:`softmax_error` grow with the length, so that one length stands for all shorter ones.
-
-    Args:
-        model: the average-hard transformer.
 
     Returns:
         The answer: position terms do not read ``n``.

@@ -92,10 +92,6 @@ def _head_state(head: SoftHead, n: int) -> Arrays:
 def structure_of(model: SoftModel, n: int) -> dict[str, Any]:
     """What the state dict does not say.
 
-    Args:
-        model: the model.
-        n: the length.
-
     Returns:
         A JSON document: masks of the heads, which layers have a network, symbols and labels.
     """

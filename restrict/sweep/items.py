@@ -5,21 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import InternalError, RestrictError, UsageError, quote
+from restrict.base.groups import Row
 from restrict.model.arguments import as_written
 
-Row = dict[str, Any]
-RESULTS = (
-    "id", "ok", "error", "exit_code", "seconds", "fixed_count", "free_count", "free_fraction", "depends", "cone_size",
-    "verified", "check_seconds", "provenance", "model_file", "model_digest", "certificate", "outcome", "reason",
-    "label", "optimum",
-)  # fmt: skip
-"""Columns that a row adds; no parameter of a grid may have such a name."""
+DECIDE_SECONDS, LONGEST = 600.0, 4096
+"""What a trained model gets where the spec has no ``time``, and up to which length a wrong word is looked for."""
 OUT_OF_MEMORY = "out of memory; try a smaller n or fewer jobs"
 
 
@@ -27,32 +23,28 @@ OUT_OF_MEMORY = "out of memory; try a smaller n or fewer jobs"
 class Item:
     """What one row is about.
 
-    ``model`` is the text of the spec, ``path`` the file it names, where it names one; the other fields are the
-    arguments of ``certify`` and ``refute``. ``parameters`` are the grid's other axes, for the row.
+    ``model`` is the text of the spec, ``path`` the file it names, where it names one; ``n`` is 0 for every length; the
+    other fields are the arguments of ``certify`` and ``refute``. ``parameters`` are the grid's other axes, for the row.
     """
 
     task: str
     model: str
     path: str | None
     n: int
-    target: str | int
-    c: int | None
-    free: str | None
-    method: str
-    seed: int
-    language: str | None
-    time: float | None
-    exact: bool
+    target: str | int = "last"
+    c: int | None = None
+    free: str | None = None
+    method: str = "auto"
+    seed: int = 0
+    language: str | None = None
+    time: float | None = None
+    exact: bool = False
     parameters: tuple[tuple[str, Any], ...] = ()
 
     @cached_property
     def row(self) -> Row:
         """The part of the row that is known before: the identity and the arguments."""
-        named: Row = {
-            "task": self.task, "model": self.model, "n": self.n, "target": self.target, "c": self.c, "free": self.free,
-            "method": self.method, "seed": self.seed, "language": self.language, "time": self.time,
-            "exact": self.exact,
-        }  # fmt: skip
+        named: Row = {name: getattr(self, name) for name in ARGUMENTS}
         text = json.dumps([named, self.parameters], sort_keys=True)
         return {"id": hashlib.sha256(text.encode()).hexdigest()[:20], **named, **dict(self.parameters)}
 
@@ -60,6 +52,10 @@ class Item:
     def identity(self) -> str:
         """What makes two items the same: the arguments, not the place of the file."""
         return str(self.row["id"])
+
+
+ARGUMENTS = tuple(f.name for f in fields(Item) if f.name not in ("path", "parameters"))
+"""What a grid may say of an item, besides its own axes."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def work(item: Item) -> Outcome:
     """
     start = time.perf_counter()
     try:
-        found = _refuted(item) if item.task == "refute" else _certified(item)
+        found = {"certify": _certified, "refute": _refuted, "verify": _verified}[item.task](item)
     except RestrictError as error:
         found = Outcome({"ok": False, "error": str(error), "exit_code": error.exit_code})
     except MemoryError:
@@ -109,7 +105,6 @@ def warm_up() -> str:
 
 def _certified(item: Item) -> Outcome:
     from restrict.certification import certify
-    from restrict.elaboration.check import check
 
     model, where, files = _model(item)
     target: Any = item.target
@@ -118,29 +113,29 @@ def _certified(item: Item) -> Outcome:
     found = certify(model, item.n, target=target, c=item.c, free=free, method=method, seed=item.seed, time=item.time)
     if found.provenance.get("stopped") == "interrupted":
         raise KeyboardInterrupt  # the engine returns its best; a row must not depend on when Ctrl-C came
-    start = time.perf_counter()
-    name = f"{item.identity}.cert.json"
+    fixed = len(found.restriction.fixed)
     row = {
-        "ok": True,
-        "fixed_count": len(found.restriction.fixed),
-        "free_count": found.free,
-        "free_fraction": found.free / max(1, found.free + len(found.restriction.fixed)),
-        "depends": found.c,
-        "cone_size": found.cone_size,
-        "verified": check(model, found, fast=True),
-        "check_seconds": round(time.perf_counter() - start, 4),
-        "provenance": dict(found.provenance),
-        "model_file": where,
-        "model_digest": model.digest,
-        "certificate": name,
-    }
+        "ok": True, "fixed_count": fixed, "free_count": found.free,
+        "free_fraction": found.free / max(1, found.free + fixed), "depends": found.c, "cone_size": found.cone_size,
+    }  # fmt: skip
+    return _checked(item, found, row, (model, where, files))
+
+
+def _checked(item: Item, found: Any, row: Row, made: tuple[Any, str, dict[str, bytes]]) -> Outcome:
+    """The row of a certificate or refutation with what the check says, and its file."""
+    from restrict.elaboration.check import check
+
+    model, where, files = made
+    start, name = time.perf_counter(), f"{item.identity}.cert.json"
+    row["verified"] = check(model, found, fast=True) if getattr(found, "checkable", True) else None
+    row |= {"check_seconds": round(time.perf_counter() - start, 4), "provenance": dict(found.provenance)}
+    row |= {"model_file": where, "model_digest": model.digest, "certificate": name}
     return Outcome(row, files | {name: found.to_bytes()})
 
 
 def _refuted(item: Item) -> Outcome:
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute
-    from restrict.elaboration.check import check
 
     model, where, files = _model(item)
     target: Any = item.target
@@ -153,15 +148,70 @@ def _refuted(item: Item) -> Outcome:
         kind = {"Immune": "immune", "NoRefutation": "none"}[type(found).__name__]
         row = {"ok": True, "outcome": kind, "reason": found.reason, "model_file": where, "model_digest": model.digest}
         return Outcome(row, files)
-    start = time.perf_counter()
     row = {
         "ok": True, "outcome": "refuted", "free_count": found.free, "depends": found.certificate.c,
         "fixed_count": len(found.certificate.restriction.fixed), "label": found.label, "optimum": found.optimum,
-        "verified": check(model, found, fast=True) if found.checkable else None,
-        "check_seconds": round(time.perf_counter() - start, 4), "provenance": dict(found.provenance),
-        "model_file": where, "model_digest": model.digest, "certificate": f"{item.identity}.cert.json",
     }  # fmt: skip
-    return Outcome(row, files | {row["certificate"]: found.to_bytes()})
+    return _checked(item, found, row, (model, where, files))
+
+
+def _verified(item: Item) -> Outcome:
+    """The row: ``outcome`` is right, wrong or open; a certificate goes with what is proved."""
+    trained = item.path is not None and item.path.endswith(".safetensors")
+    row, files = _trained(item) if trained else _every_length(item)
+    return Outcome({"ok": True, **row}, files)
+
+
+def _every_length(item: Item) -> tuple[Row, dict[str, bytes]]:
+    """A hard-attention model."""
+    from restrict.all_lengths.evidence import Proved
+    from restrict.all_lengths.verify import verify
+
+    if item.n or item.language is None:
+        raise UsageError('a hard-attention model is verified at every length: n = "all", and a language')
+    model, where, files = _model(item)
+    found = verify(model, item.language)
+    name = f"{item.identity}.cert.json"
+    told = (
+        {"outcome": "right"}
+        if isinstance(found, Proved)
+        else {"outcome": "wrong", "word": " ".join(found.difference.word)}
+    )
+    row: Row = {**told, "model_file": where, "model_digest": model.digest, "verified": found.line}
+    if found.proof is None:
+        return row | {"reason": found.reason}, files
+    return row | {"certificate": name}, files | {name: found.proof}
+
+
+def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
+    """A checkpoint."""
+    from restrict.all_lengths.verify import named
+    from restrict.soft.trained.confirm import confirmed
+    from restrict.soft.trained.decide import verify_trained
+    from restrict.soft.trained.every_length import verify_every_length
+    from restrict.soft.trained.graph import dfa_of, graph_of, task_language
+    from restrict.soft.trained.model import load
+
+    model = load(Path(str(item.path)))
+    right = task_language(model) if item.language is None else dfa_of(named(item.language), model)
+    graph, spec = graph_of(model, right, None, "next-set"), item.language or "task"
+    most = DECIDE_SECONDS if item.time is None else item.time
+    found: Any
+    if item.n:
+        found = verify_trained(model, graph, item.n, language=spec, seconds=most)
+    else:
+        found = verify_every_length(model, graph, longest=LONGEST, language=spec, seconds=most)
+    if found.stopped == "interrupted":
+        raise KeyboardInterrupt
+    found, line = confirmed(found, "certificate")
+    row: Row = {"outcome": found.status, "upto": found.upto,
+                "model_file": item.path, "model_digest": model.sha256, "verified": line}  # fmt: skip
+    if found.wrong is not None:
+        row["word"] = " ".join(model.symbols[s] for s in found.wrong.word)
+    if not found.proves:
+        return row, {}
+    name = f"{item.identity}.cert.json"
+    return row | {"certificate": name}, {name: found.to_bytes()}
 
 
 def _model(item: Item) -> tuple[Any, str, dict[str, bytes]]:

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import UsageError
+from restrict.base.groups import Group, Row, axes_of, grouped
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted
-from restrict.sweep.groups import Group, axes_of, grouped
-from restrict.sweep.items import Row
 from restrict.sweep.local import cores
 from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
 from restrict.sweep.spec import read_spec

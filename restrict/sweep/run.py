@@ -11,8 +11,9 @@ from typing import Any
 
 from restrict.base.errors import NotEstablished, RestrictError, UsageError
 from restrict.base.files import read_bytes
+from restrict.base.groups import Row
 from restrict.sweep.cluster import cluster_map
-from restrict.sweep.items import Item, Outcome, Row, lost, warm_up, work
+from restrict.sweep.items import Item, Outcome, lost, warm_up, work
 from restrict.sweep.local import Lost, local_map
 from restrict.sweep.store import Store, opened, read_rows
 
@@ -67,9 +68,6 @@ def run_items(
         begin: called with how many there are to do.
         step: called with every new row.
         function: what is done with an item; another one for measurements.
-
-    Returns:
-        The summary.
 
     Raises:
         UsageError: the file cannot be written, or no cluster answers.
@@ -130,12 +128,12 @@ def recheck(claim: Claim) -> str | None:
     Returns:
         The reason, one line.
     """
-    from restrict.certificate.claimed import load_any
-    from restrict.elaboration.check import check
-    from restrict.model.fileformat import load
+    from restrict.elaboration.check import trusted_check
 
+    model = Path(claim.model)
     try:
-        check(load(Path(claim.model)), load_any(Path(claim.certificate)), fast=claim.fast)
+        content = read_bytes(Path(claim.certificate))
+        trusted_check(read_bytes(model), content, model, claim.certificate, None, claim.fast)
     except RestrictError as error:
         return str(error)
     except Exception as error:  # the other rows are still to be checked

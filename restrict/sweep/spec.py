@@ -11,20 +11,21 @@ import itertools
 import math
 import string
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.base.files import read_bytes
+from restrict.base.groups import RESULTS
 from restrict.model.arguments import the_share
-from restrict.sweep.items import RESULTS, Item
+from restrict.sweep.items import ARGUMENTS, Item
 
-TASKS = ("certify", "refute")
+TASKS = ("certify", "refute", "verify")
+EVERY = "all"
+"""The length of ``verify`` that stands for all of them."""
 METHODS = ("auto", "lemma", "exchange", "repeating")
-KNOWN = ("task", "model", "n", "target", "c", "free", "method", "seed", "language", "time", "exact")
-"""The axes that mean something by themselves; all others must be fields of ``model``."""
 MAX_ITEMS = 10**6
 LONGEST = 10**8
 CHOICES: dict[str, tuple[str, ...]] = {"task": TASKS, "method": METHODS}
@@ -110,8 +111,8 @@ class Grid:
         for key in axes:
             if key in RESULTS:
                 self.fail(key, "is the name of a column of the results")
-            if key not in KNOWN and key not in fields:
-                self.fail(key, f"is not known ({', '.join(KNOWN)}), and no model has a field {{{key}}}")
+            if key not in ARGUMENTS and key not in fields:
+                self.fail(key, f"is not known ({', '.join(ARGUMENTS)}), and no model has a field {{{key}}}")
         for name in sorted(fields - set(axes)):
             self.fail("model", f"the field {{{name}}} has no axis of this name")
         for point in itertools.product(*axes.values()):
@@ -191,6 +192,8 @@ class Grid:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if key in CHOICES:
             return value in CHOICES[key]
+        if key == "n" and value == EVERY:
+            return self.table.get("task") == "verify"
         if key in WHOLE:
             return whole and WHOLE[key][0] <= value <= WHOLE[key][1]
         if key == "target":
@@ -219,35 +222,35 @@ class Grid:
             ModelError: keys that do not go together.
         """
         task = point.get("task", "refute" if "language" in point else "certify")
-        if (task == "refute") != ("language" in point):
-            self.fail("language", "is for the task refute, and needed there")
-        for key in ("free", "method") if task == "refute" else ("exact",):
+        if task != "verify" and (task == "refute") != ("language" in point):
+            self.fail("language", "is for the tasks refute and verify, and needed for refute")
+        for key in NOT_FOR[task]:
             if key in point:
                 self.fail(key, f"is not for the task {task}")
         if "c" in point and "free" in point:
             self.fail("free", "give c or free, not both")
         model = self.filled(point["model"], point)
-        free = point.get("free")
-        return Item(
-            task=task,
-            model=model,
-            path=str((self.folder / model).resolve()) if _is_file(self.folder / model) else None,
-            n=point["n"],
-            target=point.get("target", "last"),
-            c=point.get("c"),
-            free=free if free is None or isinstance(free, str) else repr(free),
-            method=point.get("method", "auto"),
-            seed=point.get("seed", 0),
-            language=point.get("language"),
-            time=None if point.get("time") is None else float(point["time"]),
-            exact=point.get("exact", False),
-            parameters=tuple((k, v) for k, v in point.items() if k not in KNOWN),
-        )
+        path = str((self.folder / model).resolve()) if _is_file(self.folder / model) else None
+        given = {k: MADE.get(k, lambda value: value)(v) for k, v in point.items() if k in ARGUMENTS}
+        parameters = tuple((k, v) for k, v in point.items() if k not in ARGUMENTS)
+        return Item(**given | {"task": task, "model": model, "path": path, "parameters": parameters})
 
 
+MADE: dict[str, Callable[[Any], Any]] = {
+    "free": lambda x: x if isinstance(x, str) else repr(x),
+    "time": float,
+    "n": lambda n: 0 if n == EVERY else n,
+}
+"""What becomes of the values of an axis."""
+NOT_FOR = {
+    "certify": ("exact",),
+    "refute": ("free", "method"),
+    "verify": ("target", "c", "free", "method", "exact"),
+}
+"""Axes that a task does not have."""
 HINTS = {
-    "task": f" ({' or '.join(TASKS)})",
-    "n": " (a length, at least 1)",
+    "task": f" ({', '.join(TASKS)})",
+    "n": ' (a length, at least 1, or "all" for the task verify)',
     "target": " (last, all or a position)",
     "free": " (a fraction between 0 and 1)",
     "method": f" ({', '.join(METHODS)})",

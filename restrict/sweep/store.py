@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from restrict.base.errors import UsageError
-from restrict.sweep.items import Outcome, Row
+from restrict.base.groups import Row
+from restrict.sweep.items import Outcome
 
 SYNC_SECONDS = 2.0
 """How often rows are forced to the disk; a crash of the machine (not a kill) can lose those since."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
+from restrict.base.groups import Row
 from restrict.base.wording import install
-from restrict.sweep.items import Row
 
 TEXT = ("provenance", "target")
 """Columns of several types, or with other keys in every row: they become JSON text."""
@@ -22,9 +22,6 @@ def write_parquet(rows: Iterable[Row], path: Path) -> int:
     Args:
         rows: as in the file of rows, each item once.
         path: the Parquet file; it is replaced as a whole.
-
-    Returns:
-        How many rows.
 
     Raises:
         UsageError: DuckDB is not installed, there are no rows, or the file cannot be written.

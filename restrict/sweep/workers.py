@@ -67,9 +67,6 @@ class _Crew:
             shared: what all blocks need.
             parts: what each has for itself.
 
-        Yields:
-            The results.
-
         Raises:
             ResourceLimit: a block lost its workers again and again.
             InternalError: a fault on a worker.
@@ -89,11 +86,6 @@ class _Crew:
 
 def attempted(work: Work, shared: Any, part: Any) -> tuple[Any, RestrictError | None]:
     """One block on a worker: its result, or what it raises on purpose.
-
-    Args:
-        work: what is done.
-        shared: its first argument.
-        part: its second one.
 
     Returns:
         The result and no error, or no result and the error.

@@ -135,9 +135,6 @@ def unpacked(bits: I64) -> I64:
 def words_of(n: int) -> int:
     """How many 64-bit words a set of inputs takes.
 
-    Args:
-        n: the number of inputs.
-
     Returns:
         n / 64, rounded up.
     """

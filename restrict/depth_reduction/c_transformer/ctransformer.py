@@ -37,7 +37,7 @@ from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.restriction import Restriction
 from restrict.model.trace import Batch, run_variable
 from restrict.model.variables import references
-from restrict.rows.lists import Lists, candidate_lists
+from restrict.rows.lists import Lists, candidate_lists, completed
 from restrict.rows.values import Values
 
 MOST_BYTES = 3 << 30
@@ -229,8 +229,7 @@ class CTransformer:
                 return streamed_activation(self.instance, head, base)
             case Attended(head, query, key, lists):
                 assert lists is not None
-                keys = possible_values(self.instance, key, base)
-                lists = lists.under(possible_values(self.instance, query, base), keys)
+                lists = lists.under(*(possible_values(self.instance, name, base) for name in (query, key)))
                 return attended_activation(self.instance, Attended(head, query, key, lists), base)
 
     def _settled(self) -> CTransformer:
@@ -254,12 +253,19 @@ class CTransformer:
         Raises:
             ResourceLimit: too many pairs in all.
         """
-        queries = possible_values(self.instance, self.instance.query(head), self.base)
-        keys = possible_values(self.instance, self.instance.key(head), self.base)
-        return candidate_lists(self.instance, head, queries, keys, limit)
+        return candidate_lists(self.instance, head, *self._read(head), limit)
 
-    def collapse(self) -> CTransformer:
+    def _read(self, head: Head) -> tuple[Values, Values]:
+        """Possible values of a head's query and of its key."""
+        query, key = self.instance.query(head), self.instance.key(head)
+        return possible_values(self.instance, query, self.base), possible_values(self.instance, key, self.base)
+
+    def collapse(self, known: Mapping[str, Lists] | None = None) -> CTransformer:
         """Remove the first layer: its heads, and the maps that read nothing above them, become layer-0 activations.
+
+        Args:
+            known: by the head's name lists of all its rows, truncated or not, that were made under a restriction that
+                this one refines. Only rows of which they do not show all candidates are scored again.
 
         Returns:
             A c'-transformer of one layer less that equals this one on every input that agrees with the restriction; its
@@ -272,7 +278,10 @@ class CTransformer:
         base = dict(self.base)
         for head in self.heads:
             if keeps_lists(self.instance, head, base):
-                source = Attended(head, self.instance.query(head), self.instance.key(head), self.lists(head))
+                queries, keys = self._read(head)
+                lists = known[head.name].under(queries, keys) if known and head.name in known else None
+                lists = self.lists(head) if lists is None else completed(lists, self.instance, head, keys)
+                source = Attended(head, self.instance.query(head), self.instance.key(head), lists)
                 base[head.name] = attended_activation(self.instance, source, base)
             else:
                 base[head.name] = streamed_activation(self.instance, head, base)

@@ -52,9 +52,6 @@ class Cubes:
 def forcing_cubes(t: CTransformer) -> dict[str, Cubes]:
     """A cheap cube for every base variable, position and possible value.
 
-    Args:
-        t: the c-transformer.
-
     Returns:
         By name. Cost: linear in lists and map tables.
     """

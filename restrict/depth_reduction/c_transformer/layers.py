@@ -50,10 +50,6 @@ class LayerTrace:
 def collapsed(instance: Instance, restriction: Restriction) -> list[CTransformer]:
     """The c-transformers under a restriction, from the program itself to no layers.
 
-    Args:
-        instance: the program at its length.
-        restriction: what is fixed.
-
     Returns:
         One more than the program has layers. Cost: one score per row and possible pair of every layer.
 
@@ -72,9 +68,6 @@ def layer_traces(stages: Sequence[CTransformer], fixed: Sequence[int]) -> tuple[
     Args:
         stages: as :func:`collapsed` gives them.
         fixed: per layer the inputs that were fixed for it.
-
-    Returns:
-        A row per layer.
     """
     return tuple(_traced(layer, *pair, fixed) for layer, pair in enumerate(pairwise(stages), 1))
 

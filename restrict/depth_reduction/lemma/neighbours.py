@@ -27,10 +27,6 @@ MOST_MEETINGS = 100_000_000
 def dependents(t: CTransformer, chosen: Selection) -> I64:
     """How many uncaptured heads (i, h) k-depend on each layer-0 activation.
 
-    Args:
-        t: the c-transformer.
-        chosen: its selections.
-
     Returns:
         int64, shape (n,). Cost linear in the selections.
     """
@@ -48,10 +44,6 @@ def dependents(t: CTransformer, chosen: Selection) -> I64:
 
 def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
     """The free inputs that each uncaptured head k-depends on.
-
-    Args:
-        t: the c-transformer.
-        chosen: its selections.
 
     Returns:
         (heads as ``h n + i`` in ascending order, row pointers, inputs). Cost: the selections times their inputs.
@@ -81,10 +73,6 @@ def _meetings(t: CTransformer, chosen: Selection, name: I64) -> I64:
 def pair_inputs(t: CTransformer, chosen: Selection) -> I64:
     """How many inputs each uncaptured pair k-depends on: at most c k.
 
-    Args:
-        t: the c-transformer.
-        chosen: its selections.
-
     Returns:
         int64, shape (pairs,); 0 for captured ones. Cost: the selections times their inputs.
     """
@@ -95,10 +83,6 @@ def pair_inputs(t: CTransformer, chosen: Selection) -> I64:
 def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]:
     """For each uncaptured head (i, h) the number of other uncaptured heads that k-depend on one of its inputs.
 
-    Args:
-        t: the c-transformer.
-        chosen: its selections.
-
     Returns:
         By (position, number of the head). Cost: every (head, input, head) that meet.
     """
@@ -108,10 +92,6 @@ def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]
 
 def most_neighbours(t: CTransformer, chosen: Selection) -> int | None:
     """The most k-neighbours of an uncaptured head.
-
-    Args:
-        t: the c-transformer.
-        chosen: its selections.
 
     Returns:
         The number, or ``None`` where counting would look at more than :data:`MOST_MEETINGS` meetings.
@@ -134,10 +114,6 @@ def _degrees(t: CTransformer, chosen: Selection, limit: int | None) -> tuple[I64
 
 def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
     """The k-neighbour graph of the uncaptured heads, for analysis; the engine counts on arrays.
-
-    Args:
-        t: the c-transformer.
-        k: selections per pair.
 
     Returns:
         A graph on (position, number of the head); an edge carries an ``input`` that both k-depend on.

@@ -46,9 +46,6 @@ class Stage1Record:
 def degrees(t: CTransformer) -> I64:
     """How many layer-0 activations each input feeds.
 
-    Args:
-        t: the c-transformer.
-
     Returns:
         int64, shape (n,). Cost: n^2 bits.
     """

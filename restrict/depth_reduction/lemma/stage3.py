@@ -107,10 +107,6 @@ class Stage3Record:
 def cover_problem(t: CTransformer, chosen: Selection) -> tuple[CoverProblem, bool]:
     """Stage 3 as a covering problem: each uncaptured pair needs a selected key forced to its maximiser.
 
-    Args:
-        t: the c-transformer.
-        chosen: the selections of its pairs.
-
     Returns:
         The problem, and whether its cubes are all the minimal ones (truth tables), not just one each (collapsed heads).
         A pair for which no cube is known is left out. Cost: linear in the selections and their cubes.

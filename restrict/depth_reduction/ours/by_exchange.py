@@ -12,16 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.depth_reduction.candidates import MEASURE_AT, least, shortened
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
-from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 
 DEFAULT = 4
 """The number of the candidate that is taken without measuring, where n is large and no shorter length is defined."""
-STEPS = 9000
-"""Exchange steps per search at n = 10 000 (in proportion below, never fewer than 1000)."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +46,15 @@ class LayerSchedule:
 
 @dataclass(frozen=True, eq=False)
 class Exchanged:
-    """The result of one run of all layers: the restriction, per layer the inputs fixed for it, and the schedule."""
+    """The result of one run of all layers.
 
-    restriction: Restriction
+    Attributes:
+        stages: the c-transformers under the restriction found, from the program itself to no layers.
+        fixed: per layer the inputs fixed for it.
+        schedule: how the inputs were spent.
+    """
+
+    stages: tuple[CTransformer, ...]
     fixed: tuple[int, ...]
     schedule: LayerSchedule
 
@@ -72,40 +74,33 @@ def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget
         seed: same seed, same answer (where the deadline never comes).
 
     Returns:
-        The restriction, and how many inputs each layer took.
+        The layers under the restriction, and how many inputs each took. What a layer's search has listed is not scored
+        again.
 
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
     """
-    t, spent, left = start, list[int](), budget
+    stages, spent, left = [start], list[int](), budget
     for layer, (share, objective) in enumerate(zip(schedule.shares, schedule.objectives, strict=True), 1):
         task.tell(f"layer {layer}")
-        steps = max(1000, STEPS * t.n // 10_000)
-        before = len(t.restriction.fixed)
-        rho = capture(task, t, round(share * left), objective, seed=seed, steps=steps, power=schedule.power)
-        spent.append(len(rho.fixed) - before)
+        t = stages[-1]
+        found = capture(task, t, round(share * left), objective, seed=seed, power=schedule.power)
+        spent.append(len(found.restriction.fixed) - len(t.restriction.fixed))
         left -= spent[-1]
-        t = t.restrict(rho)
-        if layer < len(schedule.shares):
-            t = t.collapse()
-    return Exchanged(t.restriction, tuple(spent), schedule)
+        stages[-1] = t.restrict(found.restriction)
+        stages.append(stages[-1].collapse(found.lists))
+    rho = stages[-1].restriction
+    return Exchanged(tuple(t if t.restriction == rho else t.restrict(rho) for t in stages), tuple(spent), schedule)
 
 
 def schedules(layers: int) -> Iterator[LayerSchedule]:
-    """Candidates: one for a single layer; for more layers, with several splits and objectives below the last layer.
-
-    Args:
-        layers: L.
-
-    Yields:
-        Schedules of L layers.
-    """
-    last = LayerObjective("long", 20.0)
+    """Candidates: one for a single layer; for more layers, with several splits and objectives below the last layer."""
+    last = LayerObjective("long")
     if layers <= 1:
         yield LayerSchedule((1.0,) * layers, (last,) * layers)
         return
     for first in (0.35, 0.5, 0.65, 0.8):
-        for below in (LayerObjective("short", 3.0), LayerObjective("long", 10.0)):
+        for below in (LayerObjective("short"), LayerObjective("long")):
             shares = [first if layer == 0 else 0.6 for layer in range(layers - 1)]
             yield LayerSchedule((*shares, 1.0), (*(below for _ in shares), last))
 
@@ -134,4 +129,4 @@ def choose_schedule(task: Task, budget: int) -> LayerSchedule:
 
 def schedule_run(task: Task, start: CTransformer, schedule: LayerSchedule, budget: int, seed: int) -> CTransformer:
     """A run with a schedule."""
-    return collapsed(task.instance, by_exchange(task, start, schedule, budget, seed).restriction)[-1]
+    return by_exchange(task, start, schedule, budget, seed).stages[-1]

@@ -13,32 +13,29 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.base.arrays import F64, I64, offsets
+from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import Deadline
 from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes
-from restrict.depth_reduction.ours.exchange import Exchange, Rows, exponential, walled
+from restrict.depth_reduction.ours.exchange import Exchange, Rows
 from restrict.kernels import force_keys as kernels
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from restrict.rows.lists import Lists, candidate_lists
 from restrict.rows.values import Values
 
-LONGEST_LIST, MOST_PAIRS = 512, 24_000_000
-"""The most pairs of a row, and of a layer, that the search looks at."""
-MOST_WALKS = 2_000_000_000
-"""Where the steps of an exchange would walk over more pairs than this, by an estimate, there is no exchange: a sample
-of the rows is captured instead."""
+LONGEST_LIST, MOST_PAIRS, LENGTHS = 512, 24_000_000, 1.3
+"""The most pairs of a row, and of a layer, that the search looks at. A row needs so many times the logarithm of the
+number of rows times the pairs that it keeps on average if the inputs are set at random; half of that makes c twice as
+large on some programs whose keys take several inputs."""
+MOST_WALKS = 60_000_000
+"""Where one exchange for every input that is set would walk over more pairs than this, by an estimate, there is none: a
+sample of the rows is captured instead."""
+SHORT_UNIT = 2**20
+"""Of the objective of :class:`LayerObjective`, which is an integer."""
 SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
 """The most pairs and scores of that sample, and the most pairs of each of its rows."""
-
-
-ROUNDS = 160
-"""Of annealing, after the steps of the exchange."""
-ABOVE = 500
-"""The wall, below which the mean counts, is at the dependencies that one position in so many had after the first
-steps."""
 
 
 @dataclass(frozen=True)
@@ -48,49 +45,56 @@ class LayerObjective:
     Attributes:
         kind: "long": the long lists; "short": the number of positions that have lists at all (for layers below the last
             one, since constant keys are cheap anchors for the next layer).
-        tau: the scale, in inputs.
+        tau: the scale of "short", in inputs.
     """
 
     kind: Literal["long", "short"] = "long"
-    tau: float = 20.0
+    tau: float = 3.0
 
     def text(self) -> str:
         """What is made small, in words."""
-        return f"few {'long lists' if self.kind == 'long' else 'positions with lists'} (scale {self.tau:g})"
+        return "few long lists" if self.kind == "long" else f"few positions with lists (scale {self.tau:g})"
 
-    def phi(self, size: int) -> F64:
-        """The objective of a position by the number of inputs that it depends on.
+    def phi(self, size: int) -> I64 | None:
+        """The objective of "short" by the number of inputs that a position depends on; ``None``: that of the exchange.
 
-        Gives float64, shape (size,), rising.
+        Gives int64, shape (size,), rising.
         """
         if self.kind == "long":
-            return exponential(self.tau, size)
-        table: F64 = 1.0 - np.exp(-np.arange(size, dtype=np.float64) / self.tau)
-        return table
+            return None
+        return np.rint(SHORT_UNIT * (1.0 - np.exp(-np.arange(size) / self.tau))).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """The restriction, and the candidate lists of each head of the layer that were looked at, as they were before it;
+    none where only a sample of the rows was."""
+
+    restriction: Restriction
+    lists: dict[str, Lists]
 
 
 def capture(
-    task: Task, t: CTransformer, budget: int, objective: LayerObjective, *, seed: int = 0, steps: int = 6000,
-    rounds: int = 6, power: float = 8.0,
-) -> Restriction:  # fmt: skip
+    task: Task, t: CTransformer, budget: int, objective: LayerObjective, *, seed: int = 0, rounds: int = 6,
+    power: float = 8.0,
+) -> Captured:  # fmt: skip
     """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
 
-    ``seed``: same seed, same answer (where the deadline never comes); ``steps``: of the exchange; none where the lists
-    are too long for it.
+    ``seed``: same seed, same answer (where the deadline never comes).
     """
     if budget <= 0 or not t.heads:
-        return t.restriction
+        return Captured(t.restriction, {})
     cubes = forcing_cubes(t)
     rows = len(t.heads) * t.n * widest_query(t)
     length = len(t.symbols) * t.restriction.free / budget
-    limit = int(max(SHORTEST, min(1.3 * np.log(rows + 2) * length, LONGEST_LIST, MOST_PAIRS // rows)))
-    long = steps * rows * limit * min(length, limit) > MOST_WALKS * t.n  # a step changes rows * limit / n of them
+    limit = int(max(SHORTEST, min(LENGTHS * np.log(rows + 2) * length, LONGEST_LIST, MOST_PAIRS // rows)))
+    long = budget * rows * min(length, limit) ** 2 > MOST_WALKS * t.n  # one changes rows * length / n rows
     task.tell("capturing")
     lists = sampled_lists(t, np.random.default_rng(seed)) if long else [t.lists(head, limit) for head in t.heads]
+    known = {} if long else {head.name: found for head, found in zip(t.heads, lists, strict=True)}
     if all(single(t, cubes, lists)):
-        symbols = _exchange(t, cubes, lists, budget, objective, seed, 0 if long else steps, task.deadline)
-        return refined(t, symbols)
-    return _forcing(t, lists, budget, rounds, power, task.deadline)
+        return Captured(refined(t, _exchange(t, cubes, lists, budget, objective, seed, long, task.deadline)), known)
+    return Captured(_forcing(t, lists, budget, rounds, power, task.deadline), known)
 
 
 def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
@@ -138,7 +142,7 @@ def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list
 
 def _exchange(
     t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, objective: LayerObjective, seed: int,
-    steps: int, deadline: Deadline,
+    long: bool, deadline: Deadline,
 ) -> I64:  # fmt: skip
     parts = []
     for head, found in zip(t.heads, lists, strict=True):
@@ -153,19 +157,11 @@ def _exchange(
     share = budget / max(1, t.restriction.free) / len(t.symbols)
     k = max(2, int(np.log(max(2, rows.count)) / 4 / max(share, 1e-3)))
     start = rows.start(budget, k, rng)
-    if steps == 0:
+    if long:
         return _filled(t, start, budget, rng)
-    search = Exchange(rows, budget, rng)
-    search.load(start)
-    size = rows.longest + 2
-    if objective.kind != "long":
-        return search.run(objective.phi(size), steps, deadline)
-    # First long lists are made short; then the mean, under a wall that few positions stand above.
-    search.load(search.run(objective.phi(size), steps // 4, deadline))
-    few = min(8 + len(search.total) // ABOVE, len(search.total))
-    phi = walled(int(np.partition(search.total, -few)[-few]), size)
-    search.load(search.run(phi, steps // 2, deadline))
-    return search.anneal(phi, ROUNDS, deadline)
+    search, phi = Exchange(rows, budget, rng), objective.phi(rows.longest + 2)
+    search.load(start, [i for i in range(t.n) if t.fixed[i] >= 0 or i not in t.instance.unpinned])
+    return search.run(phi, deadline)
 
 
 def _filled(t: CTransformer, symbols: I64, budget: int, rng: np.random.Generator) -> I64:

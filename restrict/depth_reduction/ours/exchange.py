@@ -2,10 +2,9 @@
 
 Stage 3 bounds the list of every pair (head, query value) by the same k. What counts is the union over the heads and
 query values of a position, so short lists can make up for long ones. The search keeps a fixed number of set inputs and
-exchanges them (:mod:`restrict.kernels.exchange`): it takes a position with many dependencies, fixes the best of a
-sample of the inputs that its lists hold, and frees the set input whose loss costs least. The objective is the sum over
-the positions of ``phi(dependencies)``; ``phi`` is exponential with scale ``tau``: with a small tau the maximum counts,
-with a large one the mean. Like the covering solvers it is untrusted: what it finds is measured by collapsing the layer.
+exchanges them by simulated annealing (:mod:`restrict.kernels.exchange`). The objective is the sum over the positions of
+``phi(dependencies)``: their mean, and beyond a wall that few positions stand above an exponential, so that the maximum
+counts, too. Like the covering solvers it is untrusted: what it finds is measured by collapsing the layer.
 
 It is for heads whose keys are single inputs (the tokens), where fixing is forcing.
 """
@@ -18,27 +17,28 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.base.arrays import F64, FREE_INPUT, I32, I64, offsets
+from restrict.base.arrays import FREE_INPUT, I32, I64, offsets, take_rows
 from restrict.base.deadline import NEVER, Deadline
 from restrict.kernels import exchange as kernels
 from restrict.kernels.cover_literals import greedy_literals
 from restrict.kernels.cover_state import Literals
 from restrict.rows.lists import Lists
 
-TRY_PUT, TRY_DROP, TABU = 48, 128, 10
-"""Literals and set inputs sampled in a step, and the steps for which an exchanged input rests (fewer for small
-budgets)."""
-LONGEST_OF = 12
-"""A step shortens the longest of this many groups, where it does not take the longest of all."""
-BLOCK = 250
-PUT, DROP, TURNS = 0.01, 0.35, 30
-"""In a round of annealing: the part of all literals, with the greatest gains, and of the set ones, with the least
-losses, that exchanges are drawn from, and how many exchanges are drawn for each of the first."""
-POOL, AFRESH = 10, 8
-"""Between two rounds that compute the gains of all literals, every eighth, those of so many times the first suffice."""
-HEAT = 0.15
-"""The temperature of the first round, in parts of the objective for each set input."""
-CLIFF = 1e200
+PUTS, DROPS = 200, 8
+"""A step exchanges the best of so many random literals for the best of so many random set inputs."""
+ROUNDS, STEPS, LEAST = 40, 200, 60_000
+"""Rounds, each with a wall of its own, and the steps of all of them together: so many for each input that may be set,
+and at least ``LEAST``."""
+SHORTER = 16
+"""An objective that bends everywhere makes every step so many times as dear, and has so many times fewer steps."""
+HEAT, HOTTER = 0.1, 10
+"""The temperature of the first round, in parts of the objective for each set input, and more where few are set: ``1 +
+HOTTER / set inputs`` times as much. It falls to 0."""
+ABOVE = 120
+"""The wall, below which the mean counts, is at the dependencies that one position in so many has."""
+UNIT, STEEP = 256, 8.0
+"""Objectives are integers: so many units are one dependency. Beyond the wall a dependency costs at most ``exp(STEEP)``
+times as much as below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Rows:
             sizes = (lists.stop - lists.start)[lists.row_list]
             ends = offsets(sizes)
             items = np.repeat(lists.start[lists.row_list] - ends[:-1], sizes) + np.arange(ends[-1])
-            found = literal[lists.j[items], lists.w[items]]
+            found = literal[lists.j[items], lists.w[items]].astype(np.int32)
             kept = offsets(found >= 0)[ends]
             pointers.append(kept[1:] + end)
             literals.append(found[found >= 0])
@@ -70,8 +70,10 @@ class Rows:
             guards.append(np.full(lists.rows, -1) if guard is None else guard[lists.row_i, lists.row_u])
             end += int(kept[-1])
         row_ptr, flat, group = np.concatenate(pointers), np.concatenate(literals), np.concatenate(groups)
-        lengths = np.bincount(group, weights=np.diff(row_ptr), minlength=1)
-        return Rows(inputs, symbols, row_ptr, flat.astype(np.int32), group, np.concatenate(guards), int(lengths.max()))
+        order = np.argsort(group, kind="stable")  # the rows of a group side by side: steps go from one to the others
+        flat, sizes = flat[take_rows(row_ptr, order)], np.diff(row_ptr)[order]
+        longest = int(np.bincount(group, weights=np.diff(row_ptr), minlength=1).max())
+        return Rows(inputs, symbols, offsets(sizes), flat, group[order], np.concatenate(guards)[order], longest)
 
     @property
     def count(self) -> int:
@@ -91,7 +93,7 @@ class Rows:
             self.symbols, self.row_ptr, self.row_lit, self.group, self.guard, occ_ptr, occ_row, occ_rank,
             offsets(np.bincount(self.guard[guarded], minlength=count)),
             guarded[np.argsort(self.guard[guarded], kind="stable")],
-            offsets(np.bincount(self.group, minlength=groups)), np.argsort(self.group, kind="stable"),
+            offsets(np.bincount(self.group, minlength=groups)),
         )  # fmt: skip
 
     def start(self, budget: int, k: int, rng: np.random.Generator) -> I64:
@@ -112,21 +114,19 @@ class Rows:
         return out
 
 
-def exponential(tau: float, size: int, linear: float = 0.0) -> F64:
-    """``phi[x] = exp(x / tau) + linear * x`` for x below ``size``, flat beyond what floats hold."""
+def walled(wall: int, size: int) -> I64:
+    """``phi[x] = x + exp((x - wall) / 2)`` in units, straight where that would be too steep: below the wall the mean
+    counts, beyond it the maximum."""
     x = np.arange(size, dtype=np.float64)
-    return np.minimum(np.exp(np.minimum(x / tau, 450.0)), CLIFF) + linear * x
-
-
-def walled(wall: int, size: int) -> F64:
-    """``phi[x] = x + exp((x - wall) / 2)``: the mean below the wall, the maximum beyond it."""
-    x = np.arange(size, dtype=np.float64)
-    return x + np.minimum(np.exp(np.minimum((x - wall) / 2, 450.0)), CLIFF)
+    over = (x - wall) / 2
+    beyond = np.exp(np.minimum(over, STEEP)) * (1 + np.maximum(over - STEEP, 0))
+    table: I64 = np.rint(UNIT * (x + beyond)).astype(np.int64)
+    return table
 
 
 @dataclass(eq=False)
 class Exchange:
-    """One search: arrays of the kernels, and the best assignment so far."""
+    """One search: arrays of the kernels, and what is set now."""
 
     rows: Rows
     budget: int
@@ -135,12 +135,14 @@ class Exchange:
     def __post_init__(self) -> None:
         rows = self.rows
         self.arrays = rows.arrays
-        groups = len(self.arrays.group_ptr) - 1
+        literals, groups = rows.inputs * rows.symbols, len(self.arrays.group_ptr) - 1
         self.search = kernels.ExchangeState(
-            np.zeros(rows.inputs * rows.symbols, np.int64), np.zeros((3, rows.count), np.int64),
-            np.zeros(groups, np.int64), np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1),
-            np.full(rows.inputs, -1000), np.zeros(3, np.int64),
+            np.zeros(literals, np.int8), np.zeros((rows.count, 8), np.int32), np.zeros(groups, np.int64),
+            np.zeros(literals, np.int64), np.zeros(rows.inputs, np.int64), np.zeros(rows.inputs, np.int64),
+            np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1), np.zeros(4, np.int64),
+            np.zeros(groups, np.int8),
         )  # fmt: skip
+        self.touched = np.zeros(rows.count, np.int64)
 
     @property
     def total(self) -> I64:
@@ -148,72 +150,53 @@ class Exchange:
         return self.search.total
 
     @property
-    def held(self) -> I64:
-        """The literals that are set now."""
-        return self.search.held[: self.search.state[kernels.COUNT]]
+    def symbols(self) -> I64:
+        """What is set now: the symbol of each input, -1 = free."""
+        held = self.search.held[: self.search.state[kernels.COUNT]]
+        out = np.full(self.rows.inputs, FREE_INPUT, np.int64)
+        out[held // self.rows.symbols] = held % self.rows.symbols
+        return out
 
-    def load(self, symbols: I64) -> None:
-        """Start from an assignment.
+    def load(self, symbols: I64, closed: Sequence[int] = ()) -> None:
+        """Start from an assignment: the symbol of each input, -1 = free, shape (inputs,).
 
-        ``symbols``: the symbol of each input, -1 = free, shape (inputs,).
+        ``closed``: inputs that stay as they are, fixed before or markers; no row has a literal of theirs.
         """
         s, search = self.rows.symbols, self.search
-        lits = np.full((self.rows.inputs, s), kernels.OPEN)
+        lits = np.full((self.rows.inputs, s), kernels.OPEN, np.int8)
+        lits[np.asarray(closed, np.int64)] = kernels.DEAD
         fixed = np.flatnonzero(symbols != FREE_INPUT)
         lits[fixed] = kernels.DEAD
         lits[fixed, symbols[fixed]] = kernels.HIT
-        search.lits[:], search.held[:], search.place[:], search.stamp[:] = lits.reshape(-1), 0, -1, -1000
+        search.lits[:], search.held[:], search.place[:] = lits.reshape(-1), 0, -1
         search.held[: len(fixed)] = fixed * s + symbols[fixed]
         search.place[fixed] = np.arange(len(fixed))
-        search.state[:] = len(fixed), 0, 0
-        kernels.begin(self.arrays, search)
+        search.state[:] = len(fixed), self.rng.integers(1, 1 << 62), 0, 0
+        kernels.begin(self.arrays, search, np.arange(self.rows.longest + 2))
 
-    def run(self, phi: F64, steps: int, deadline: Deadline = NEVER, groups: int = LONGEST_OF) -> I64:
-        """Exchange for a number of steps.
+    def run(self, phi: I64 | None, deadline: Deadline = NEVER) -> I64:
+        """Simulated annealing from what is set now.
 
-        ``phi``: the objective of a group by its length, shape (longest + 2,); ``steps``: how many; in blocks of
-        :data:`BLOCK`, at least one; ``groups``: three times in four, the group with the most dependencies of this many
-        (1 .. 12) is shortened. Gives the best assignment under ``phi``: the symbol of each input, -1 = free.
+        ``phi``: the objective of a group by its length, shape (longest + 2,); without it the mean length, under a wall
+        that comes down with the lengths. Gives the best assignment after a round: the symbol of each input, -1 =
+        free.
         """
-        best, values = self._now(phi)
-        limits = kernels.Limits(self.budget, TRY_PUT, TRY_DROP, min(TABU, self.budget // 4), groups)
-        for _ in range(max(1, steps // BLOCK)):
-            random = self.rng.integers(0, 1 << 62, BLOCK * (2 + TRY_PUT))
-            kernels.exchange(self.arrays, self.search, phi, limits, random, best, values)
-            if deadline.passed:
+        held = max(1, int(self.search.state[kernels.COUNT]))
+        few = min(4 + len(self.total) // ABOVE, len(self.total))
+        size, wall, best, least = self.rows.longest + 2, self.rows.longest, self.symbols, self.total.copy()
+        puts, drops = max(2, min(PUTS, len(self.search.lits) // 50)), max(1, min(DROPS, held // 4))
+        for turn in range(ROUNDS if self.budget else 0):
+            wall = min(wall, int(np.partition(self.total, -few)[-few]))
+            table = walled(wall, size) if phi is None else phi
+            straight = np.flatnonzero(np.diff(table) != table[1] - table[0])
+            kernels.begin(self.arrays, self.search, table)
+            late, unit = deadline.passed, HEAT * (1 + HOTTER / held) * self.search.state[kernels.VALUE] / held
+            heat = unit * np.array([1 - turn / ROUNDS, 1 - (turn + 1) / ROUNDS]) * (not late)
+            limits = kernels.Limits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
+            steps = max(LEAST, STEPS * self.budget) // ROUNDS // (1 if phi is None else SHORTER)
+            kernels.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
+            if self.search.state[kernels.VALUE] <= table[least].sum():
+                best, least = self.symbols, self.total.copy()
+            if late:
                 break
         return best
-
-    def anneal(self, phi: F64, rounds: int, deadline: Deadline = NEVER) -> I64:
-        """Simulated annealing, from what is set now: a local search for the end, where few exchanges help.
-
-        At the start of a round the gains of literals and the losses of all set ones are computed; the round draws
-        exchanges from the most promising ones. The temperature falls to 0 from round to round. ``phi``: the objective
-        of a group by its length, shape (longest + 2,). Gives the best assignment under ``phi``: the symbol of each
-        input, -1 = free.
-        """
-        best, values = self._now(phi)
-        literals, held, count = np.arange(len(self.search.lits)), self.held, len(self.held)
-        pool = literals
-        put, drop, losses = max(1, round(PUT * len(literals))), max(1, round(DROP * count)), np.empty(count)
-        for turn in range(rounds if count else 0):
-            pool = literals if turn % AFRESH == 0 else pool[: POOL * put]
-            gains = np.empty(len(pool))
-            kernels.weigh(self.arrays, self.search, phi, pool, gains, losses)
-            pool = pool[np.argsort(-gains, kind="stable")]
-            cheap = held[np.argsort(losses, kind="stable")[:drop]]
-            heat = HEAT * values[0] / count * (1 - turn / rounds)
-            drawn = (pool[self.rng.integers(0, put, TURNS * put)], cheap[self.rng.integers(0, drop, TURNS * put)])
-            allowed = heat * self.rng.exponential(size=TURNS * put)
-            kernels.anneal(self.arrays, self.search, phi, *drawn, allowed, best, values)
-            if deadline.passed:
-                break
-        return best
-
-    def _now(self, phi: F64) -> tuple[I64, F64]:
-        """What is set now as an assignment, and its objective as that of the state and the best."""
-        rows, held = self.rows, self.held
-        best = np.full(rows.inputs, FREE_INPUT, np.int64)
-        best[held // rows.symbols] = held % rows.symbols
-        value = float(phi[self.total].sum())
-        return best, np.array([value, value if len(held) <= self.budget else np.inf])

@@ -31,14 +31,7 @@ class HeadRecord:
     bound: Bound | None
 
     def also(self, label: str) -> HeadRecord:
-        """The same head for one more subformula.
-
-        Args:
-            label: the subformula's text.
-
-        Returns:
-            A new record.
-        """
+        """The same head for one more subformula."""
         return replace(self, serves=(*self.serves, label))
 
 

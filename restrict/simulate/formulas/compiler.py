@@ -80,9 +80,7 @@ def compile_soft(
     formula = parse(formula, symbols) if isinstance(formula, str) else formula
     if at not in PLACES:
         raise UsageError(f"at={quote(at)} is not one of 'last', 'first', 'every'")
-    unknown = [symbol for symbol in formula.symbols if symbol not in symbols]
-    if unknown:
-        raise UsageError(f"the formula names {quote(unknown[0])}, which is not in the alphabet")
+    formula.check_over(symbols)
     reason = theorem(formula, how, decoder)
     lowering = _Lowering(formula, Patterns(Network(symbols), how, decoder))
     values = lowering.values()

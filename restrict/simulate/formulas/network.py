@@ -68,8 +68,7 @@ class Attention:
 class Network:
     """Values in a stream under construction; equal things are written once.
 
-    Args:
-        alphabet: the symbols; the first coordinates hold the one-hot embedding.
+    ``alphabet``: the symbols; the first coordinates hold the one-hot embedding.
     """
 
     def __init__(self, alphabet: Sequence[str]) -> None:

@@ -65,10 +65,6 @@ class Spread:
     def rounding(self, n: int, unit: float) -> float:
         """What the sum's own rounding adds.
 
-        Args:
-            n: the length.
-            unit: unit roundoff.
-
         Returns:
             A certified bound.
         """
@@ -95,11 +91,7 @@ class Carried:
     form: Spread
 
     def take(self, run: Run) -> None:
-        """Note the error.
-
-        Args:
-            run: the run.
-        """
+        """Note the error."""
         found = self.form.error(run.known, run.n, run.unit)
         run.known[self.at] = found
         run.known[~self.at] = 0.0 if found == 0 else self.form.rounding(run.n, run.unit)
@@ -112,11 +104,7 @@ class Compared:
     form: Spread
 
     def take(self, run: Run) -> None:
-        """Note the error.
-
-        Args:
-            run: the run.
-        """
+        """Note the error."""
         run.worst.append(self.form.error(run.known, run.n, run.unit))
 
 
@@ -127,11 +115,7 @@ class Counted:
     at: int
 
     def take(self, run: Run) -> None:
-        """Note the error.
-
-        Args:
-            run: the run.
-        """
+        """Note the error."""
         falls = lookup_falls(run.scale / run.n, run.n, run.unit)
         if run.n == 1:
             found = 0.0
@@ -150,11 +134,7 @@ class Snapped:
     form: Spread
 
     def take(self, run: Run) -> None:
-        """Note ``a`` and ``m``, with what floating point adds to the two.
-
-        Args:
-            run: the run.
-        """
+        """Note ``a`` and ``m``, with what floating point adds to the two."""
         shift = self.form.error(run.known, run.n, run.unit)
         run.worst.append(shift)
         falls = lookup_falls(run.scale, run.n, run.unit, shift)
@@ -187,11 +167,7 @@ class Attended:
     smooth: bool
 
     def take(self, run: Run) -> None:
-        """Note the error of what is read.
-
-        Args:
-            run: the run.
-        """
+        """Note the error of what is read."""
         near, far, q = self.odds(run)
         sharp = run.scale >= 2.8 * run.n  # then 20 positions further the weight is below 2^-38
         off = share(near + far) + noise(run.n, run.unit, few=sharp)
@@ -208,9 +184,6 @@ class Attended:
 
     def odds(self, run: Run) -> tuple[float, float, float]:
         """The odds against the winner.
-
-        Args:
-            run: the run.
 
         Returns:
             The odds of positions that meet the condition (as far as they are that much more than ``q, q^2, ...`` at the
@@ -289,10 +262,6 @@ class Budget:
 
     def safe_length(self, found: Sharpness, unit: float) -> int:
         """Up to which length the model is right in floating point, at a temperature found for one length.
-
-        Args:
-            found: the temperature.
-            unit: unit roundoff.
 
         Returns:
             The greatest length up to ``found.n`` such that it and all shorter ones are certified, or 0. Where a term

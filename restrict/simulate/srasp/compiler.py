@@ -70,9 +70,6 @@ def gap_of(n: int) -> Fraction:
 def compile_program(program: Program) -> SoftModel:
     """A uniform-tieless average-hard transformer that computes a program, on words of every length.
 
-    Args:
-        program: the program.
-
     Returns:
         Weights for :func:`restrict.simulate.laws.run` with the law ``average``: the output is a sign, read at every
         position. Run as softmax at its scales of 1 they mean nothing; see :func:`compile_with_budget`.
@@ -86,9 +83,6 @@ def compile_program(program: Program) -> SoftModel:
 
 def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
     """The same, with what is needed to make it a softmax transformer.
-
-    Args:
-        program: the program.
 
     Returns:
         The model, and its error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is

@@ -1,4 +1,7 @@
-"""A bound on the rounding error of a forward pass in float32, for a given word: "right as run", not only in theory.
+"""Bounds on the rounding error of a forward pass in float32: "right as run", not only in theory.
+
+:func:`as_executed` is about one word; the rules hold for sets of words, too (restrict.soft.trained.float32): a ball may
+have any radius.
 
 The execution that is covered (docs/soft-import.md): every operation of the formulas of docs/soft-format.md in IEEE
 float32 to nearest, with or without fused multiply-adds, gradual underflow or flush to zero; **sums in any order**;
@@ -11,14 +14,18 @@ later operations act on generators by their derivative, with the second order in
 cancel: absolute values of matrices are not multiplied with each other. ``u = 2^-24``, ``gamma_m = m u / (1 - m u)``
 (Higham, Accuracy and Stability of Numerical Algorithms, Lemma 3.1 and section 4.2: for every order of summation).
 
-Exact numbers are known up to ``radius``. They come from a pass in float64, which is an execution of the same kind: so
-the same rules, with ``u = 2^-53``, bound its error first (there the centres are what is computed): that is the radius.
+Exact numbers are known up to ``radius``. On a word they come from a pass in float64, which is an execution of the same
+kind: so the same rules, with ``u = 2^-53``, bound its error first (there the centres are what is computed): that is the
+radius.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +40,8 @@ TINY = 2.0**-125
 """More than any operation loses by underflow, also where results below 2^-126 are flushed to zero."""
 CURVE = 0.83
 """More than the greatest second derivative of both GELUs."""
+POINTS = np.linspace(-1, 1, 33)
+"""Where the slope of an activation is evaluated, in units of the radius."""
 MANY = 600
 """Generators at a position; beyond, they are merged into one for each coordinate."""
 
@@ -45,17 +54,17 @@ class Ball:
     radius: Floats
     gens: Floats
 
-    @property
+    @cached_property
     def error(self) -> Floats:
         """A bound on ``|computed - exact|``."""
         return np.asarray(np.abs(self.gens).sum(axis=1) * (1 + 1e-12))
 
-    @property
+    @cached_property
     def exact(self) -> Floats:
         """A bound on the exact numbers."""
         return np.abs(self.centre) + self.radius
 
-    @property
+    @cached_property
     def computed(self) -> Floats:
         """A bound on the computed numbers."""
         return self.exact + self.error
@@ -111,9 +120,7 @@ def as_executed(model: SoftModel, word: npt.ArrayLike, *, ulps: int = 4) -> Exec
     if n * (MANY + wide) * wide > 2**28:
         raise ResourceLimit(f"{model.name}: n = {n} and {wide} numbers at each position are too much for this bound")
     with np.errstate(all="ignore"):
-        first = Pass(V, 4)
-        exact = _passed(model, tokens, first)
-        z = _passed(model, tokens, Pass(U, ulps, first.found))
+        exact, z = twice(lambda run: _passed(model, tokens, run), ulps)
         radius, error = (np.where(np.isnan(e), np.inf, e * (1 + 1e-9)) for e in (exact.error, z.error))
     return Execution(model.output.kind, z.centre, radius, error)
 
@@ -125,16 +132,33 @@ class Pass:
         self.u, self.ulps, self.found = unit, ulps, list[Floats]()
         self.known = None if radii is None else iter(radii)
 
-    def gamma(self, m: int) -> float:
+    def gamma(self, m: Any) -> Any:
         """``gamma_m``; two more for the weight itself in this precision and for one more operation."""
         return (m + 2) * self.u / (1 - (m + 2) * self.u)
 
-    def ball(self, centre: Floats, gens: Floats) -> Ball:
-        """Vectors with their radius: in the first pass that is their own error."""
+    def ball(self, centre: Floats, gens: Floats, within: tuple[Floats, ...] | None = None) -> Ball:
+        """Vectors with their radius: in the first pass that is their own error. ``within``: a centre and a radius that
+        are known of sets of vectors."""
+        if within is not None:
+            return Ball(within[0], within[1], gens)
         if self.known is not None:
             return Ball(centre, next(self.known), gens)
         self.found.append(np.abs(gens).sum(axis=1) * (1 + 1e-9))
         return Ball(centre, self.found[-1], gens)
+
+
+def twice(passed: Callable[[Pass], Any], ulps: int) -> tuple[Any, Any]:
+    """The rules on points: in float64, which says how far the exact numbers are known, and in float32.
+
+    Args:
+        passed: runs the rules.
+        ulps: as in :func:`as_executed`.
+
+    Returns:
+        What each of the two finds.
+    """
+    first = Pass(V, 4)
+    return passed(first), passed(Pass(U, ulps, first.found))
 
 
 def _passed(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
@@ -143,7 +167,7 @@ def _passed(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Bal
     for layer in model.layers:
         x = _layer(layer, x, run)
     if model.final_norm is not None:
-        x = normalised(model.final_norm, x, run)
+        x = _normed(model.final_norm, x, run)
     return linear(model.output.unembed, model.output.bias, x, run)
 
 
@@ -165,10 +189,15 @@ def _embedded(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> B
         x = np.concatenate([x, table], axis=1)
         size = np.abs(x)
     # A table of terms is rounded from the middle of an enclosure, so more than once.
-    return run.ball(x, _with(np.zeros((len(tokens), 0, x.shape[1])), 8 * run.u * size + TINY))
+    return known(x, size, run)
 
 
-def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass) -> Ball:
+def known(x: Floats, size: Floats, run: Pass) -> Ball:
+    """Vectors of which each entry is a weight or a sum of two, whose sizes add up to ``size``."""
+    return run.ball(x, _with(np.zeros((len(x), 0, x.shape[1])), 8 * run.u * size + TINY))
+
+
+def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
     """``matrix x + bias``, the sums in any order.
 
     Args:
@@ -176,6 +205,7 @@ def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass) -> Ball:
         bias: (outputs,).
         x: (n, inputs).
         run: the pass.
+        within: as in :meth:`Pass.ball`, here and below.
 
     Returns:
         (n, outputs).
@@ -184,46 +214,78 @@ def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass) -> Ball:
     own = run.gamma(m) * (x.computed @ weights + np.abs(bias)) + m * TINY
     gens = x.gens @ matrix.T
     own += 4 * m * V * (np.abs(x.gens) @ weights).sum(axis=1)
-    return run.ball(x.centre @ matrix.T + bias, _with(gens, own))
+    return run.ball(x.centre @ matrix.T + bias, _with(gens, own), within)
 
 
-def added(x: Ball, y: Ball, run: Pass, terms: int = 1) -> Ball:
+def added(x: Ball, y: Ball, run: Pass, terms: int = 1, within: tuple[Floats, ...] | None = None) -> Ball:
     """``x + y``; the generators of ``y`` count as others than those of ``x``.
 
     Args:
         x, y: (n, w).
         run: the pass.
         terms: of which ``y`` is the sum, in an execution that adds them to ``x`` one by one.
+        within: as in :meth:`Pass.ball`.
 
     Returns:
         (n, w).
     """
     size = x.computed + y.computed
     gens = np.concatenate([x.gens, y.gens], axis=1)
-    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size))
+    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size), within)
 
 
-def normalised(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
-    """LayerNorm ``weight c f(v) + bias``, ``c`` the centred entries, ``f(v) = 1 / sqrt(v)``.
+class Spread(NamedTuple):
+    """The centred entries ``c`` (n, d) up to ``radius``, and ends (n, 1) of the variance plus the constant."""
 
-    With ``c + E`` computed for ``c`` and ``v + D`` for ``v``: ``D = 2 mean(c E) + mean(E^2) + own``, and
-    ``(c + E) f(v + D) = c f + E f + c f' 2 mean(c E)`` and the second order.
+    c: Floats
+    radius: Floats
+    low: Floats
+    high: Floats
 
-    Args:
-        norm: weight, bias and constant.
-        x: (n, d).
-        run: the pass.
 
-    Returns:
-        (n, d); infinite where the computed variance may be 0.
-    """
-    d, eps = x.centre.shape[1], norm.eps.value(0, 1)
+def _spread(x: Ball, eps: float) -> Spread:
+    """What the radius of a vector says of the vector that is centred."""
+    d = x.centre.shape[1]
     c = x.centre - x.centre.mean(axis=1, keepdims=True)
     radius = x.radius + x.radius.mean(axis=1, keepdims=True) + 8 * d * V * x.exact.max(axis=1, keepdims=True)
     top, bottom = np.abs(c) + radius, np.maximum(np.abs(c) - radius, 0)
     low, high = _mean(bottom**2) * (1 - 8 * d * V) + eps * (1 - V), _mean(top**2) * (1 + 8 * d * V) + eps * (1 + V)
+    return Spread(c, radius, low, high)
+
+
+def _normed(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
+    """LayerNorm of points."""
+    return normalised(norm.weight, norm.bias, norm.eps.value(0, 1), x, run)
+
+
+def normalised(
+    weight: Floats, bias: Floats, eps: float, x: Ball, run: Pass, spread: Spread | None = None,
+    within: tuple[Floats, ...] | None = None,
+) -> Ball:  # fmt: skip
+    """LayerNorm ``weight c f(v) + bias``, ``c`` the centred entries, ``f(v) = 1 / sqrt(v)``.
+
+    Let ``c + r`` be the exact centred entries, ``|r|`` at most the radius, ``c + r + E`` the computed ones, ``v`` the
+    exact variance and ``v + D`` the computed one: ``D = 2 mean((c + r) E) + mean(E^2) + own``. The first order is, with
+    ``m = mean(c E)`` and ``f_c = f(v_c)`` at the centre,
+    ``f E - (c + r) f^3 (m + mean(r E)) = f (E - c m f_c^2) + c f m (f_c^2 - f^2) - c f^3 mean(r E) - r f^3 mean(..)``,
+    so a generator ``G`` of ``E`` becomes ``G - c mean(c G) f_c^2`` times the greatest ``f``, and what is along ``c`` is
+    one generator.
+
+    Args:
+        weight, bias: (d,).
+        eps: the constant.
+        x: (n, d).
+        run: the pass.
+        spread: what is known of sets of vectors; by default what the radius says.
+        within: as in :meth:`Pass.ball`; by default what ``spread`` says, where that is given.
+
+    Returns:
+        (n, d); infinite where the computed variance may be 0.
+    """
+    d = x.centre.shape[1]
+    c, radius, low, high = spread or _spread(x, eps)
+    top = np.abs(c) + radius
     f, steep, flat = 1 / np.sqrt(_mean(c * c) + eps), 1 / np.sqrt(low), 1 / np.sqrt(high)
-    blur = (steep - flat) * (1 + 1e-9) + 8 * V * steep  # how far f is from the exact one
     # E: what x brings, the rounded mean (the same at all entries), the rounded difference.
     gens = x.gens - x.gens.mean(axis=2, keepdims=True)
     common = np.broadcast_to((run.gamma(d) * _mean(x.computed) + TINY)[:, :, None], (len(c), 1, d))
@@ -233,28 +295,29 @@ def normalised(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
     gens = _with(np.concatenate([gens, common], axis=1), rounded)
     e = np.abs(gens).sum(axis=1) * (1 + 1e-12)
     own = _mean(e**2) + run.gamma(d + 3) * (_mean((top + e) ** 2) + eps) + 2 * TINY
-    most = 2 * _mean(top * e) + own
+    inward = gens @ c[:, :, None] / d
+    along, across = np.abs(inward).sum(axis=1) * (1 + 1e-12), _mean(radius * e)
+    most = 2 * (along + across) + own
     least = low - most
     slope, second = 0.5 * steep**3, np.where(least > 0, 0.375 * least**-2.5, np.inf) * most**2
     root = 4 * run.ulps * run.u * (steep + slope * most + second)
-    along = (slope * own + second + root)[:, :, None] * np.abs(c)[:, None]  # the direction c, once
-    along = np.copysign(along, c[:, None])
-    first = gens * f[:, :, None] - (gens @ c[:, :, None]) * (c * f**3 / d)[:, None]
-    aside = e * (slope * most + second + root) + radius * (slope * own + second + root)
-    aside += (
-        blur * e
-        + 2 * slope * (radius * _mean(top * e) + top * _mean(radius * e))
-        + 3 * blur * steep**2 * top * _mean(top * e)
-    )
-    weight = np.abs(norm.weight)
+    blur = np.maximum(steep**2 - f**2, f**2 - flat**2) + 8 * V * steep**2
+    rest = slope * own + second + root
+    once = (steep * along * blur + steep**3 * across + rest)[:, :, None] * c[:, None]
+    aside = e * (slope * most + second + root) + radius * (rest + steep**3 * (along + across))
+    first = (gens - inward * (c * f**2)[:, None]) * steep[:, :, None]
+    size = np.abs(weight)
     final = run.gamma(3) * (
-        weight * (top * steep + np.abs(first).sum(axis=1) + np.abs(along[:, 0]) + aside) + np.abs(norm.bias)
+        size * (top * steep + np.abs(first).sum(axis=1) + np.abs(once[:, 0]) + aside) + np.abs(bias)
     )
     made = _with(
-        np.concatenate([first, along], axis=1) * norm.weight,
-        weight * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
+        np.concatenate([first, once], axis=1) * weight,
+        size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
     )
-    return run.ball(c * f * norm.weight + norm.bias, made)
+    centre = c * f * weight + bias
+    if spread is not None and within is None:
+        within = (centre, size * (radius * steep + np.abs(c) * np.maximum(steep - f, f - flat)))
+    return run.ball(centre, made, within)
 
 
 def _mean(x: Floats) -> Floats:
@@ -264,7 +327,7 @@ def _mean(x: Floats) -> Floats:
 
 def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     """One layer, as restrict.soft.models.evaluate runs it."""
-    read = normalised(layer.norm1, x, run) if layer.norm == "pre" and layer.norm1 is not None else x
+    read = _normed(layer.norm1, x, run) if layer.norm == "pre" and layer.norm1 is not None else x
     n, d = x.centre.shape
     heads = [attended(head, read, run) for head in layer.heads]
     outputs = [head.output for head in layer.heads]
@@ -274,12 +337,12 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     joined = Ball(centre, radius, _blocks([h.gens for h in heads]))
     x = added(x, linear(np.concatenate(outputs, axis=1), layer.attention_bias, joined, run), run, len(heads) + 1)
     if layer.norm == "post" and layer.norm1 is not None:
-        x = normalised(layer.norm1, x, run)
+        x = _normed(layer.norm1, x, run)
     if layer.ffn is None:
         return x
-    inner = normalised(layer.norm2, x, run) if layer.norm == "pre" and layer.norm2 is not None else x
+    inner = _normed(layer.norm2, x, run) if layer.norm == "pre" and layer.norm2 is not None else x
     x = added(x, _network(layer.ffn, inner, run), run)
-    return normalised(layer.norm2, x, run) if layer.norm == "post" and layer.norm2 is not None else x
+    return _normed(layer.norm2, x, run) if layer.norm == "post" and layer.norm2 is not None else x
 
 
 def _blocks(gens: list[Floats]) -> Floats:
@@ -295,20 +358,39 @@ def _blocks(gens: list[Floats]) -> Floats:
 
 
 def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:
-    """The network. A ReLU is linear where its sign is certain, a GELU up to its second order.
+    """The network."""
+    h = linear(ffn.inner, ffn.inner_bias, x, run)
+    return linear(ffn.outer, ffn.outer_bias, neurons(ffn.activation, h, run), run)
+
+
+def neurons(kind: str, h: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
+    """The activation. A ReLU is linear where its sign is certain, a GELU up to its second order.
 
     The formula of a GELU has an argument of ``tanh`` or ``erf`` with a relative error of at most 8 u (and ``|z|
     sech(z)^2 < 0.45``), a library function, a sum with 1 and two products: at most ``(10 + 2 ulps) u |x|`` together.
+    How far its derivative is from that at the centre is taken from points of the range, between which it changes by at
+    most ``CURVE`` times their distance.
+
+    Args:
+        kind: ``relu``, ``gelu`` or ``gelu_tanh``.
+        h: (n, w).
+        run: the pass.
+        within: as in :meth:`Pass.ball`.
+
+    Returns:
+        (n, w).
     """
-    h = linear(ffn.inner, ffn.inner_bias, x, run)
     c, e = h.centre, h.error
-    if ffn.activation == "relu":
+    if kind == "relu":
         certain = np.abs(c) > h.radius + e
         gens = _with(h.gens * (certain & (c > 0))[:, None], np.where(certain, 0, e))
-        return linear(ffn.outer, ffn.outer_bias, run.ball(np.maximum(c, 0), gens), run)
-    own = (10 + 2 * run.ulps) * run.u * h.computed + CURVE * (e**2 / 2 + h.radius * e) + 64 * V * e + TINY
-    gens = _with(h.gens * _slope(ffn.activation, c)[:, None], own)
-    return linear(ffn.outer, ffn.outer_bias, run.ball(activated(ffn.activation, c), gens), run)
+        return run.ball(np.maximum(c, 0), gens, within)
+    slope, turned = _slope(kind, c), CURVE * h.radius
+    if within is not None:
+        far = np.abs(_slope(kind, c[..., None] + h.radius[..., None] * POINTS) - slope[..., None]).max(axis=-1)
+        turned = np.minimum(turned, far + turned / (len(POINTS) - 1))
+    own = (10 + 2 * run.ulps) * run.u * h.computed + CURVE * e**2 / 2 + turned * e + 64 * V * e + TINY
+    return run.ball(activated(kind, c), _with(h.gens * slope[:, None], own), within)
 
 
 def _slope(kind: str, x: Floats) -> Floats:
@@ -336,11 +418,52 @@ def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
     Returns:
         (n, dv).
     """
-    n = len(x.centre)
     q, k, v = (linear(getattr(head, p), getattr(head, f"{p}_bias"), x, run) for p in ("query", "key", "value"))
+    n = len(x.centre)
     seen = visible(head.mask, np.arange(n), n)
-    factor, dk = head.scale.value(0, n), head.query.shape[0]
-    scale = abs(factor)
+    weights, loose, off = scored(q, k, head.scale.value(0, n), seen, run)
+    mean, reach, n = weights @ v.centre, weights @ v.exact, seen.sum(axis=1, keepdims=True)
+    radius = loose * reach + (1 + loose) * (weights @ v.radius) + 4 * (n + 4) * V * reach
+    lift = weights * (1 + loose) * np.expm1(off)
+    turn = np.stack([lift[i] @ (np.abs(v.centre - mean[i]) + v.radius + radius[i]) for i in range(len(mean))])
+    turn = turn * np.exp(off.max(axis=1, keepdims=True)) + 4 * (n + 4) * V * reach
+    grown = (1 + loose) * np.exp(2 * off.max(axis=1, keepdims=True))
+    own = averaged(turn, grown * reach, grown * (weights @ v.error), n, run) + 2 * n * TINY * v.computed.max()
+    empty = np.zeros((len(mean), 0, v.centre.shape[1]))
+    return run.ball(np.where(n > 0, mean, 0), _with(empty, np.where(n > 0, own, 0)))
+
+
+def averaged(turn: Floats, size: Floats, slip: Floats, n: Floats, run: Pass) -> Floats:
+    """The error of an average of ``n`` values: what its weights turn it by, the values' own errors, and its sums.
+
+    Args:
+        turn: how far the exact average of computed weights may be from that of exact ones.
+        size: the average size of the values, by the computed weights.
+        slip: the average of their errors.
+        n: how many of them are not masked; a term that is exactly 0 has no error.
+        run: the pass.
+
+    Returns:
+        A bound of the shape of ``turn``.
+    """
+    return np.asarray(turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * (size + slip) + 2 * n * TINY)
+
+
+def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pass) -> tuple[Floats, Floats, Floats]:
+    """The weights that queries give to keys, and how far computed ones are off.
+
+    Args:
+        q: (m, dk).
+        k: (n, dk).
+        factor: of the scores.
+        seen: (m, n).
+        run: the pass.
+
+    Returns:
+        The weights (m, n); how far they are known, relatively (m, 1); bounds ``D`` (m, n): in any average over some of
+        the keys, a computed weight is the exact one times a number in ``[e^-D, e^D]`` and a common factor.
+    """
+    n, dk, scale = len(k.centre), k.centre.shape[1], abs(factor)
     score = np.where(seen, factor * (q.centre @ k.centre.T), -np.inf)
     weights = np.exp(score - score.max(axis=1, keepdims=True))
     weights = np.where(seen & np.isfinite(weights), weights, 0)
@@ -349,8 +472,11 @@ def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
     loose = np.expm1(2 * np.where(seen, known, 0).max(axis=1, keepdims=True) + 8 * (n + 16) * V) * 1.01
     # A change of the query moves all scores of a row together, but for the differences of keys.
     middle = weights @ k.centre
-    moved = np.stack([np.abs(q.gens[i] @ (k.centre - middle[i]).T).sum(axis=0) for i in range(n)])
-    turned = np.stack([np.abs(k.gens[j] @ q.centre.T).sum(axis=0) for j in range(n)], axis=1)
+    moved, turned = np.zeros_like(weights), np.zeros_like(weights)
+    for i in range(len(middle)):  # einsum: many threads of a matrix product would wait for each other here
+        keys = k.centre[: (last := np.max(np.nonzero(seen[i])[0], initial=-1) + 1)]
+        moved[i, :last] = np.abs(np.einsum("gd,nd->gn", q.gens[i], keys - middle[i])).sum(axis=0)
+        turned[i, :last] = np.abs(np.einsum("ngd,d->ng", k.gens[:last], q.centre[i])).sum(axis=1)
     second = q.error @ k.error.T + q.error @ k.radius.T + q.radius @ k.error.T
     both = q.computed @ k.computed.T
     sums = q.error @ k.exact.T + q.exact @ k.error.T
@@ -359,15 +485,4 @@ def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
     spread = (
         np.where(seen, score.max(axis=1, keepdims=True) - score, 0) + 2 * known + 2 * error.max(axis=1, keepdims=True)
     )
-    off = np.where(seen, error + run.u * spread + 4 * run.ulps * run.u, 0)
-    mean, reach = weights @ v.centre, weights @ v.exact
-    radius = loose * reach + (1 + loose) * (weights @ v.radius) + 4 * (n + 4) * V * reach
-    lift = weights * (1 + loose) * np.expm1(off)
-    turn = np.stack([lift[i] @ (np.abs(v.centre - mean[i]) + v.radius + radius[i]) for i in range(n)])
-    turn = turn * np.exp(off.max(axis=1, keepdims=True)) + 4 * (n + 4) * V * reach
-    grown = (1 + loose) * np.exp(2 * off.max(axis=1, keepdims=True))
-    size, slip = grown * reach, grown * (weights @ v.error)
-    own = turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * (size + slip) + 2 * n * TINY * (1 + v.computed.max())
-    anything = seen.any(axis=1, keepdims=True)
-    empty = np.zeros((n, 0, v.centre.shape[1]))
-    return run.ball(np.where(anything, mean, 0), _with(empty, np.where(anything, own, 0)))
+    return weights, loose, np.where(seen, error + run.u * spread + 4 * run.ulps * run.u, 0)

@@ -18,10 +18,10 @@ import numpy as np
 
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError, quote
 from restrict.base.files import read_bytes
-from restrict.soft.importers.config import read_object
 from restrict.soft.importers.read import Imported, import_weights
 from restrict.soft.importers.settings import Options
 from restrict.soft.models import evaluate
+from restrict.soft.models.config import read_object
 from restrict.soft.models.model import Floats
 
 TOLERANCE = 1e-5
@@ -57,9 +57,6 @@ def read_record(path: str | Path, tokens: Sequence[str] = ()) -> Record:
         path: an ``.npz`` file with the arrays ``tokens`` (words, positions) and ``logits`` (words, positions, labels),
             or (words, labels); or JSON: an object with the same two keys, words of any lengths.
         tokens: the names of tokens, for JSON that has names in place of numbers.
-
-    Returns:
-        The record.
 
     Raises:
         UsageError: the file cannot be read.

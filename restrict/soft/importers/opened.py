@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from restrict.base.files import read_bytes
-from restrict.soft.importers.config import beside
 from restrict.soft.importers.read import import_weights
+from restrict.soft.models.config import beside
 from restrict.soft.models.format import is_soft
 from restrict.soft.models.model import SoftModel
 from restrict.soft.models.source import is_there, load

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
-from restrict.soft.importers.config import SUFFIX, beside, read_config
 from restrict.soft.importers.gpt2 import BUFFER, gpt2
 from restrict.soft.importers.module import facts_of
 from restrict.soft.importers.named import Arrays, Named, read_arrays
 from restrict.soft.importers.settings import Choices, Options, Setting
 from restrict.soft.importers.torch_encoder import torch_encoder
 from restrict.soft.importers.transformer_lens import transformer_lens
+from restrict.soft.models.config import SUFFIX, beside, read_config
 from restrict.soft.models.model import Activation, Place, SoftModel
 
 LAYOUTS: dict[str, tuple[Callable[[Named, Choices, str], SoftModel], str, str]] = {
@@ -102,10 +102,6 @@ def import_weights(
 def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
     """The layout that names of tensors show.
 
-    Args:
-        names: the names.
-        source: for messages.
-
     Returns:
         A key of ``LAYOUTS``.
 
@@ -122,10 +118,6 @@ def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
 
 def check_task(choices: Choices, model: SoftModel) -> None:
     """The automaton in a configuration (``task.dfa``), if there is one, must fit the alphabet.
-
-    Args:
-        choices: the configuration.
-        model: the model.
 
     Raises:
         ModelError: it does not.
@@ -176,9 +168,6 @@ def from_torch(
         names: the names of the ``embedding``, ``position`` (optional) and ``unembedding`` modules or parameters; found
             by their shapes where not given.
         name: for people.
-
-    Returns:
-        The model.
 
     Raises:
         ModelError: for a tensor that is missing, has another shape, or is not understood.

@@ -121,9 +121,6 @@ class Choices:
             keys: keys of the configuration.
             default: what else to take.
             why: a reason for the default.
-
-        Returns:
-            The value.
         """
         key, configured = self.key(*keys)
         if given is not None:
@@ -141,9 +138,6 @@ class Choices:
         Args:
             d: the width, which the heads must divide.
             keys: keys of the configuration.
-
-        Returns:
-            Heads of a layer.
 
         Raises:
             UsageError: nobody says it, or what is given does not divide the width.
@@ -186,9 +180,6 @@ class Choices:
         Args:
             name, given, keys, default, why: as in :meth:`pick`.
 
-        Returns:
-            The value.
-
         Raises:
             ModelError: the configuration has something else.
         """
@@ -198,21 +189,11 @@ class Choices:
         return found
 
     def eps(self, *keys: str) -> str:
-        """The constant of LayerNorm as a decimal.
-
-        Args:
-            keys: keys of the configuration.
-
-        Returns:
-            Its text.
-        """
+        """The constant of LayerNorm as a decimal."""
         return str(self.pick("eps", self.options.eps, keys, "0.00001", "the default of PyTorch and GPT-2"))
 
     def demand(self, **wanted: object) -> None:
         """Keys that, where the configuration has them (and not null), must say what the weights say.
-
-        Args:
-            wanted: the values by key.
 
         Raises:
             ModelError: another value.
@@ -223,9 +204,6 @@ class Choices:
 
     def only(self, **wanted: object) -> None:
         """Keys that may have one value only: another one changes what the model computes.
-
-        Args:
-            wanted: the values by key.
 
         Raises:
             ModelError: another value.

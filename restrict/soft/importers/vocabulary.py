@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.soft.importers.config import token_names
 from restrict.soft.importers.settings import Choices
+from restrict.soft.models.config import token_names
 
 STARTS = {"bos", "sos", "cls", "startoftext", "start"}
 OTHERS = {"eos", "pad", "sep", "unk", "mask", "endoftext", "end"}

@@ -115,13 +115,7 @@ def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> He
 
 
 class Changes:
-    """Everything about one symbol at the output: exchanges, heads, and the change of every entry.
-
-    Args:
-        parts: a model of one layer.
-        words: the words.
-        places: which places are exchanged.
-    """
+    """Everything about one symbol at the output: exchanges, heads, and the change of every entry."""
 
     def __init__(self, parts: Parts, words: Words, places: list[int]) -> None:
         self.parts, self.words = parts, words
@@ -242,12 +236,7 @@ class Cell(NamedTuple):
 
 
 class Logit:
-    """The bound on one logit (or difference of two) for one symbol at the output.
-
-    Args:
-        changes: of the symbol.
-        row: of the read-out.
-    """
+    """The bound on one logit (or difference of two) for one symbol at the output."""
 
     def __init__(self, changes: Changes, row: Floats) -> None:
         self.changes, self.row = changes, row

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 
 from restrict.base.errors import ModelError, quote
-from restrict.base.files import read_bytes
-from restrict.base.strictjson import Node, parse
+from restrict.base.files import naming, read_bytes
+from restrict.base.strictjson import Node
+from restrict.base.tensorfile import FLOATS, arrays_of, described, header_of
 from restrict.soft.models.model import (
     ARITHMETIC,
     MASKS,
@@ -36,7 +37,7 @@ from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import FORMAT, document_of, dumps, tensors_of
 
 __all__ = ["FORMAT", "Tensors", "document_of", "dumps", "is_soft", "load", "loads", "tensors_of"]
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+DESCRIBED = "the model (docs/soft-format.md)"
 MAX_LAYERS, MAX_HEADS = 256, 256
 Choice = TypeVar("Choice", bound=str)
 KINDS: tuple[Literal["none", "table", "terms"], ...] = ("none", "table", "terms")
@@ -58,34 +59,14 @@ def load(path: str | Path) -> SoftModel:
 
 def loads(content: bytes, source: str = "model", path: Path | None = None) -> SoftModel:
     """A model from the bytes of a file; ``source`` names it in messages."""
-    try:
-        return _model(Tensors(content), config_of(content), path)
-    except ModelError as error:
-        text = str(error)
-        raise ModelError(text if text.startswith(f"{source}:") else f"{source}: {text}") from None
-
-
-def config_of(content: bytes) -> Node:
-    """The JSON object in the metadata entry ``restrict``."""
-    header = header_of(content)
-    metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("restrict"), str):
-        raise ModelError("the metadata has no entry 'restrict' that describes the model (docs/soft-format.md)")
-    return Node(parse(metadata["restrict"].encode(), "metadata 'restrict'"), "top level")
-
-
-def header_of(content: bytes) -> Any:
-    """The JSON header of a safetensors file."""
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > len(content) - 8:
-        raise ModelError("not a safetensors file: the header does not fit in the file")
-    return parse(content[8 : 8 + length], "safetensors header")
+    with naming(source):
+        return _model(Tensors(content), described(content, DESCRIBED), path)
 
 
 def is_soft(content: bytes) -> bool:
     """Whether the bytes are a safetensors file that calls itself ``restrict-soft``."""
     try:
-        found = config_of(content).value
+        found = described(content, DESCRIBED).value
     except ModelError:
         return False
     return isinstance(found, dict) and str(found.get("format", "")).startswith("restrict-soft/")
@@ -98,14 +79,8 @@ class Tensors:
     """
 
     def __init__(self, content: bytes, skip: re.Pattern[str] | None = None) -> None:
-        from safetensors import SafetensorError, deserialize
-
         header_of(content)
-        try:
-            entries = deserialize(content)  # type: ignore[no-untyped-call]
-        except (SafetensorError, ValueError) as error:
-            raise ModelError(f"not a safetensors file: {quote(str(error))}") from None
-        self.found = {name: _array(name, entry) for name, entry in entries if not (skip and skip.fullmatch(name))}
+        self.found = {name: array.astype(np.float64) for name, array in arrays_of(content, FLOATS, skip)}
         self.unused = set(self.found)
 
     def has(self, name: str) -> bool:
@@ -132,16 +107,6 @@ class Tensors:
                 f"tensor {quote(min(self.unused))} is not part of the layout (docs/soft-format.md), "
                 "or its layer or head is not listed"
             )
-
-
-def _array(name: str, entry: dict[str, Any]) -> Floats:
-    kind = entry["dtype"]
-    if kind not in DTYPES:
-        raise ModelError(f"tensor {quote(name)} has type {kind}; known are {', '.join(DTYPES)}")
-    flat = np.frombuffer(bytes(entry["data"]), dtype=DTYPES[kind])
-    if kind == "BF16":
-        flat = (flat.astype("<u4") << 16).view("<f4")
-    return flat.astype(np.float64).reshape(entry["shape"])
 
 
 def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:

@@ -100,9 +100,10 @@ def first(log: int = 0) -> SoftModel:
     """The transformer for FIRST (the first symbol is 1) of Chiang & Cholak (2022, section 5).
 
     Dimensions: 0, 1, 2 the symbols; 3 is ``[i = 1]``. Layer 1 has no heads; its network computes ``[i = 1 and the
-    symbol is 1]`` (dimension 4). In layer 2 CLS attends to position 1, by a score 1 against 0, and reads ``[symbol 1] -
-    1/2``. With ``log=1`` scores are multiplied by ``log n``, their remedy: the weight at position 1 then stays constant
-    instead of falling as ``1/n``.
+    symbol is 1]`` (dimension 4). In layer 2 CLS attends to position 1, by a score ``1/sqrt(6)`` against 0, and reads
+    ``[symbol 1] - 1/2``: in their code (``first_exact.py`` of github.com/ndnlp/parity) the query is 1, and PyTorch
+    divides by the root of the width 6. With ``log=1`` the score is ``log n``, the remedy of their section 5: the weight
+    at position 1 then stays constant instead of falling as ``1/n``, as it still would with ``log(n)/sqrt(6)``.
 
     ``log``: 0 or 1.
     """
@@ -124,7 +125,7 @@ def first(log: int = 0) -> SoftModel:
         query_bias=zeros(1),
         key_bias=zeros(1),
         value_bias=zeros(1),
-        scale=Term("log(n)" if log else "1"),
+        scale=Term("log(n)" if log else "1/sqrt(6)"),
     )
     return SoftModel(
         name=f"first:log={log}" if log else "first",

@@ -139,18 +139,10 @@ class SoftOutput:
 class SoftModel:
     """A softmax transformer for every length (as far as its position table reaches).
 
-    Args:
-        name: for people.
-        alphabet: the symbols, each once.
-        embed: (symbols, d or less), rows for the alphabet, then the start marker, then the end marker.
-        positions, layers, output: see their classes.
-        start_marker, end_marker: symbols pinned at the ends, counted in ``n``.
-        final_norm: LayerNorm before the read-out.
-        certified: for a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its
-            labels are proved to be those that it was compiled for; nothing is said where a kind is missing.
-
-    Raises:
-        ModelError: where shapes do not fit or a number is not finite.
+    ``alphabet``: the symbols, each once. ``embed``: (symbols, d or less), rows for the alphabet, then the start marker,
+    then the end marker. ``start_marker, end_marker``: symbols pinned at the ends, counted in ``n``. ``certified``: for
+    a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its labels are proved
+    to be those that it was compiled for; nothing is said where a kind is missing.
     """
 
     name: str

@@ -43,9 +43,6 @@ class Continued(NamedTuple):
         Args:
             prefix: int64, shape (m,): which prefix.
             symbol: int64, shape (m,): which of the symbols.
-
-        Returns:
-            Prefixes that are one longer.
         """
         pairs = (zip(self.before.keys, self.keys, strict=True), zip(self.before.values, self.values, strict=True))
         keys, values = (
@@ -78,11 +75,7 @@ class Decoder:
         self.layers = [_Together.of(layer, n, dtype) for layer in model.layers]
 
     def empty(self) -> Prefixes:
-        """The empty prefix.
-
-        Returns:
-            It alone.
-        """
+        """The empty prefix."""
         heads = [head for layer in self.model.layers for head in layer.heads]
         keys = tuple[Real, ...](np.zeros((1, 0, len(head.key)), dtype=self.dtype) for head in heads)
         return Prefixes(0, keys, tuple(np.zeros((1, 0, len(head.value)), dtype=self.dtype) for head in heads))

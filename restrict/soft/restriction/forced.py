@@ -52,11 +52,7 @@ class Forced(Certified):
     verified: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The certificate.
-
-        Returns:
-            An object of integers and texts.
-        """
+        """The certificate."""
         used = sorted({0, *(case.basis for case in self.cases)})
         numbers = {number: place for place, number in enumerate(used)}
         found: dict[str, Any] = {
@@ -82,8 +78,7 @@ class Forced(Certified):
     def text(self) -> str:
         """The claim in words.
 
-        Returns:
-            Four lines; the last one is the checker's.
+        Gives four lines; the last one is the checker's.
         """
         names = self.model.symbols
         told = ", ".join(f"{name} {'positive' if on else 'negative'}" for name, on in self.answer.items())
@@ -106,12 +101,7 @@ class RestrictedAttack(Attack):
     def longest(self, key: Key, lengths: Array) -> Word:
         """The word of a case that has the fixed symbols and whose sum of ``lengths[j, s]`` is greatest.
 
-        Args:
-            key: the case.
-            lengths: shape ``(n + 1, S)``.
-
-        Returns:
-            Indices of symbols.
+        ``lengths``: shape ``(n + 1, S)``.
         """
         return super().longest(key, masked(lengths, self.fixed))
 
@@ -133,12 +123,7 @@ class Restricted(Search):
         self.fixed: Fixed = {}
 
     def weigh(self, i: int, a: int) -> None:
-        """Make the weights of a position and its symbol ready, those of other symbols than the fixed ones left out.
-
-        Args:
-            i: the position.
-            a: its symbol.
-        """
+        """Make the weights of a position and its symbol ready, those of other symbols than the fixed ones left out."""
         if self.last == (i, a):
             return
         super().weigh(i, a)

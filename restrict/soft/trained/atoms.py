@@ -31,10 +31,7 @@ class Basis(NamedTuple):
 class Atoms:
     """Tables of one layer up to length ``n``.
 
-    Args:
-        model: a checkpoint with a start token; the tables are those of its first layer.
-        n: the greatest length.
-        least: directions in which no value is farther from the mean than this are left to the remainder.
+    ``model``: a checkpoint with a start token; the tables are those of its first layer.
     """
 
     def __init__(self, model: Trained, n: int, least: float = LEAST) -> None:
@@ -70,13 +67,7 @@ class Atoms:
     def weights(self, h: int, i: int, a: int) -> Array:
         """The weights of all symbols up to a position, the largest 1.
 
-        Args:
-            h: the head.
-            i: the position.
-            a: its symbol (-1: the start token).
-
-        Returns:
-            Shape ``(i + 1, S)``.
+        ``a``: its symbol (-1: the start token). Gives shape ``(i + 1, S)``.
         """
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.exp(scores - scores.max())
@@ -91,13 +82,8 @@ def values(v: Array) -> Array:
 def basis_of(v: Array, centre: Array, rows: Array) -> Basis:
     """A basis of one head, rounded to 24 bits.
 
-    Args:
-        v: its values, shape ``(n + 1, S, d)``.
-        centre: shape ``(d,)``.
-        rows: orthonormal directions, shape ``(m, d)``.
-
-    Returns:
-        The basis with the coordinates of all values.
+    ``v``: its values, shape ``(n + 1, S, d)``. ``centre``: shape ``(d,)``. ``rows``: orthonormal directions, shape
+    ``(m, d)``.
     """
     whole, rounded = np.round(centre * UNIT), np.round(rows * UNIT)
     near = rounded / UNIT

@@ -27,14 +27,7 @@ Word = tuple[int, ...]
 
 
 class Attack:
-    """Attacks on the cases of a graph.
-
-    Args:
-        model: a checkpoint of one layer.
-        graph: the words and what is wanted behind them.
-        atoms: of the model, up to the greatest length.
-        seed: of the random words.
-    """
+    """Attacks on the cases of a graph."""
 
     def __init__(self, model: Trained, graph: Graph, atoms: Atoms, seed: int = 0) -> None:
         assert model.final is not None
@@ -85,13 +78,8 @@ class Attack:
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
         """Words of a case, each with the label's value behind it times its sign.
 
-        Args:
-            key: the case, of position 1 at least.
-            label: a row of the unembedding.
-            weights: of each head, if they are known.
-
-        Yields:
-            Words in the order in which they are found. Cost: 30 longest paths at most.
+        ``key``: the case, of position 1 at least. ``label``: a row of the unembedding. ``weights``: of each head, if
+        they are known. Yields words in the order in which they are found. Cost: 30 longest paths at most.
         """
         i, a, q = key
         weights = weights or [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
@@ -127,11 +115,7 @@ class Attack:
     def at(self, cases: list[Key]) -> Word | None:
         """A word that is wrong in one of some cases, by this class's own pass.
 
-        Args:
-            cases: all of one position.
-
-        Returns:
-            A word, or ``None``.
+        Gives a word, or ``None``.
         """
         for key in cases:
             if key[0] == 0:
@@ -147,12 +131,7 @@ class Attack:
 def curve(activation: str, x: Array) -> tuple[Array, Array]:
     """An activation and its derivative.
 
-    Args:
-        activation: ``gelu_new`` or ``relu``.
-        x: any array.
-
-    Returns:
-        Two arrays of its shape.
+    ``activation``: ``gelu_new`` or ``relu``. Gives two arrays of its shape.
     """
     if activation == "relu":
         positive: Array = (x > 0).astype(np.float64)

@@ -32,14 +32,7 @@ HALVINGS = 60
 def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list[Key]:
     """The cases of a block of lengths: its number (0: the empty prefix), a symbol (-1: the start token), a state.
 
-    Args:
-        graph: the words and what is wanted behind them.
-        block: the number.
-        first: the least length of the block.
-        last: the greatest.
-
-    Returns:
-        The cases in the order of the certificate.
+    ``first``: the least length of the block. Gives the cases in the order of the certificate.
     """
     before, living = states(graph)
     if not block:
@@ -53,27 +46,13 @@ def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list
 
 
 def states(graph: Graph) -> tuple[set[int], set[int]]:
-    """The states that are reached, and those of them from which some word is accepted.
-
-    Args:
-        graph: a partial automaton.
-
-    Returns:
-        Two sets.
-    """
+    """The states that are reached, and those of them from which some word is accepted."""
     reached = closed({0}, graph.delta)
     return reached, closed(set(graph.accept), sources(graph)) & reached
 
 
 def sources(graph: Graph) -> list[list[int]]:
-    """From where each state is entered.
-
-    Args:
-        graph: a partial automaton.
-
-    Returns:
-        A list of states for each state.
-    """
+    """From where each state is entered."""
     found: list[list[int]] = [[] for _ in graph.delta]
     for p, row in enumerate(graph.delta):
         for t in row:
@@ -83,13 +62,7 @@ def sources(graph: Graph) -> list[list[int]]:
 
 
 class Roads:
-    """The transitions that words of a case use, without its last symbol, sorted by target, for longest paths.
-
-    Args:
-        graph: the words.
-        a: the last symbol.
-        q: the state behind it.
-    """
+    """The transitions that words of a case use, without its last symbol, sorted by target, for longest paths."""
 
     def __init__(self, graph: Graph, a: int, q: int) -> None:
         ends = [p for p, row in enumerate(graph.delta) if row[a] == q]
@@ -105,12 +78,8 @@ class Roads:
     def positive(self, u: Array, start: Array) -> npt.NDArray[np.bool_]:
         """Whether some word is longer than 0, or there is no longest.
 
-        Args:
-            u: the weights of symbols, shape ``(directions, symbols)``.
-            start: those of the start token.
-
-        Returns:
-            One truth value for each direction. Cost: O(states x transitions).
+        ``u``: the weights of symbols, shape ``(directions, symbols)``. Gives one truth value for each direction. Cost:
+        O(states x transitions).
         """
         phi = np.full((len(u), self.count), -np.inf)
         phi[:, 0] = start
@@ -130,13 +99,7 @@ class Roads:
     def greatest(self, weights: Array, values: Array, first: tuple[float, Array]) -> Array:
         """The greatest average of each direction over all words of the case, from above.
 
-        Args:
-            weights: of the symbols.
-            values: shape ``(directions, symbols)``.
-            first: weight and values of the start token.
-
-        Returns:
-            An upper bound for each direction, off by the bisection only.
+        ``values``: shape ``(directions, symbols)``. Gives an upper bound for each direction, off by the bisection only.
         """
         both = np.concatenate([values, first[1][:, None]], axis=1)
         low, high = both.min(1), both.max(1)
@@ -149,12 +112,7 @@ class Roads:
 
 
 class EverySearch(Search):
-    """The search of one length, with bounds that hold at every length of a block.
-
-    Args:
-        model: a checkpoint of one layer without position embeddings.
-        graph: the words and what is wanted behind them.
-    """
+    """The search of one length, with bounds that hold at every length of a block."""
 
     def __init__(self, model: Trained, graph: Graph) -> None:
         super().__init__(model, graph, 1)
@@ -164,13 +122,8 @@ class EverySearch(Search):
     def greatest(self, key: Key, h: int, values: Array) -> Array:
         """The greatest averages of a head over the words of a case.
 
-        Args:
-            key: the case; its words have the lengths of the block that is set.
-            h: the head.
-            values: shape ``(directions, 2, symbols)``, the start token's in column 0 of row 0.
-
-        Returns:
-            One number for each direction.
+        ``key``: the case; its words have the lengths of the block that is set. ``values``: shape
+        ``(directions, 2, symbols)``, the start token's in column 0 of row 0.
         """
         e, (_, a, q) = self.weights[h], key
         if self.block[1] != ALL:
@@ -182,22 +135,13 @@ class EverySearch(Search):
         return self.roads[a, q].greatest(e[1], values[:, 1], (float(e[0, 0]), values[:, 0, 0]))
 
     def weigh(self, i: int, a: int) -> None:
-        """As at position 1.
-
-        Args:
-            i: the number of the block.
-            a: the last symbol.
-        """
+        """As at position 1."""
         super().weigh(min(i, 1), a)
 
     def case(self, key: Key) -> Case | Open:
         """Decide a case of the block that is set, in coordinates of its own if it is hard.
 
-        Args:
-            key: the block's number, symbol, state.
-
-        Returns:
-            The hints for the checker, or why it is open.
+        Gives the hints for the checker, or why it is open.
         """
         self.use(self.chosen.get(key[1:], 0))
         found = self.attempt(key)
@@ -230,26 +174,13 @@ class EverySearch(Search):
         return found if found is None or found >= SHORTEST else None
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
-        """As at position 1.
-
-        Args:
-            key: the case.
-            low: lower ends of the coordinates.
-            high: upper ends.
-
-        Returns:
-            A cell in its widest coordinates, and which these are.
-        """
+        """As at position 1."""
         return super().kept((min(key[0], 1), key[1], key[2]), low, high)
 
     def box(self, key: Key) -> tuple[Array, Array]:
         """The range of every coordinate over the words of a case.
 
-        Args:
-            key: the case.
-
-        Returns:
-            Upper and lower ends, all heads in a row.
+        Gives upper and lower ends, all heads in a row.
         """
         if key[0] == 0:
             return super().box(key)
@@ -262,18 +193,7 @@ class EverySearch(Search):
         return np.concatenate(tops), np.concatenate(lows)
 
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
-        """Theorem 5: the bound of a label by its own direction.
-
-        Args:
-            key: the case.
-            low: lower ends of the cell.
-            high: upper ends.
-            least: the form's centre.
-            line: its generators.
-
-        Returns:
-            A lower bound.
-        """
+        """Theorem 5: the bound of a label by its own direction."""
         if key[0] == 0:
             return super().own(key, low, high, least, line)
         radius = (high - low) / 2

@@ -69,14 +69,7 @@ class EveryLength(Certified):
         return min((case.least for case in self.cases), default=math.inf)
 
     def document(self) -> dict[str, Any]:
-        """The certificate.
-
-        Returns:
-            An object of integers and texts.
-
-        Raises:
-            ModelError: nothing is proved.
-        """
+        """The certificate."""
         if self.proof is None:
             raise ModelError(f"{self.model.name}: nothing is proved, so there is no certificate")
         found = head(self.model, self.graph, self.bases, self.blocks) | {
@@ -94,14 +87,7 @@ def head(
 ) -> dict[str, Any]:
     """The claim of a certificate, its bases and its blocks of lengths.
 
-    Args:
-        model: the checkpoint.
-        graph: the words and what is wanted behind them.
-        bases: for each head; the first one, then those that a case may name.
-        blocks: first and last length of each.
-
-    Returns:
-        An object of integers and texts.
+    ``bases``: for each head; the first one, then those that a case may name.
     """
     claim = {"format": FORMAT, "model": model_document(model)} | claim_document(graph)
     claim |= {"basis": bases[0]} | ({"turned": bases[1:]} if len(bases) > 1 else {})
@@ -276,22 +262,9 @@ def verify_every_length(
 ) -> EveryLength:
     """Decide whether a model is right on every prefix of every word of a graph, of whatever length.
 
-    Args:
-        model: a checkpoint of one layer with a start token and without position embeddings.
-        graph: the words and what is wanted behind them.
-        longest: wrong words are looked for up to this length.
-        language: its name, for the certificate's provenance.
-        seconds: stop after this long; ``None``: never.
-        tell: called with what is being done.
-
-    Returns:
-        The verdict; an interrupt ends the search, and what is decided is kept. Cost: O(states x transitions x
-        directions) for each case of all lengths, O(last x transitions x directions) for one of a block. Source:
-        Theorem 10 of docs/soft-verdicts.md.
-
-    Raises:
-        ModelError: a model that a verdict cannot be about.
-        UsageError: it has position embeddings, or no start token; or the language has no word.
+    ``seconds``: stop after this long; ``None``: never. Gives the verdict; an interrupt ends the search, and what is
+    decided is kept. Cost: O(states x transitions x directions) for each case of all lengths, O(last x transitions x
+    directions) for one of a block. Source: Theorem 10 of docs/soft-verdicts.md.
     """
     begin = time.monotonic()
     model_document(model)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.kernels.cells import Tables, signed
+from restrict.kernels.cells import Tables, activated, centred, moved, normalised, signed, variance
 from restrict.soft.trained.model import Array, Layer, Trained
 
 
@@ -17,6 +17,10 @@ class Form(NamedTuple):
     c: Array
     g: Array
     r: Array
+
+    def ends(self) -> tuple[Array, ...]:
+        """The centre, and how far each entry reaches from it."""
+        return self.c, np.abs(self.g).sum(1) + self.r
 
 
 class Cell(NamedTuple):
@@ -47,6 +51,26 @@ class Cell(NamedTuple):
         return self._replace(low=ends[0], high=ends[1])
 
 
+Part = tuple[Array, ...]
+
+
+class Stages(NamedTuple):
+    """What a cell's numbers are between attention and the logits: a centre, and how far entries reach from it.
+
+    ``first`` and ``last`` are the centred streams behind attention and behind the network, each with both ends of the
+    variance plus the constant.
+    """
+
+    stream: Part
+    first: Part
+    normal: Part
+    hidden: Part
+    neurons: Part
+    network: Part
+    out: Part
+    last: Part
+
+
 class Tail:
     """From the residual stream behind attention to the labels' signs, for one model and some labels.
 
@@ -60,6 +84,7 @@ class Tail:
         layer = layer or model.layers[-1]
         assert model.final is not None
         rows = model.unembed[list(labels)] * model.final.weight
+        self.labels = labels
         self.tables = Tables(
             *layer.norm2,
             np.ascontiguousarray(layer.inner.weight.T),
@@ -83,6 +108,33 @@ class Tail:
             ``k`` of shape ``(labels,)`` and ``g`` of shape ``(labels, m)``.
         """
         return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
+
+    def stages(self, y: Form) -> Stages:
+        """The ranges of all numbers on the way to the logits.
+
+        Args:
+            y: the residual stream behind attention.
+
+        Returns:
+            Centres and reaches.
+        """
+        t, c, g = self.tables, y.c, np.ascontiguousarray(y.g)
+        normal = Form(*normalised(t, c, g, y.r))
+        hidden = Form(*moved(t.inner, t.inner_bias, *normal))
+        values = Form(hidden.c.copy(), hidden.g.copy(), hidden.r)
+        slopes, off = activated(t.relu, *values)
+        values = values._replace(r=np.abs(slopes) * values.r + off)
+        network = Form(*moved(t.outer, t.outer_bias, *values))
+        more = np.zeros((len(c), network.g.shape[1] - g.shape[1]))
+        out = Form(network.c + c, network.g + np.hstack([g, more]), network.r + y.r)
+        made: list[Part] = [form.ends() for form in (normal, hidden, values, network, out)]
+        return Stages._make([y.ends(), self.centred(y), *made, self.centred(out)])
+
+    def centred(self, y: Form) -> Part:
+        """The centred entries of a form, how far they reach, and both ends of its variance."""
+        c, g, r, reach, square = centred(y.c, np.ascontiguousarray(y.g), y.r)
+        _, _, low, high = variance(self.tables.epsilon, c, g, r, square)
+        return c, reach, np.array(low), np.array(high)
 
     def halving(self, cell: Cell, wanted: Array, label: int, tried: Iterable[int]) -> int:
         """The coordinate whose halves lose least to the second order for a label.

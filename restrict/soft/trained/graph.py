@@ -50,11 +50,7 @@ class Graph:
     def reached(self, n: int) -> list[set[int]]:
         """The states of all words of each length.
 
-        Args:
-            n: the greatest length.
-
-        Returns:
-            ``n + 1`` sets.
+        Gives ``n + 1`` sets.
         """
         found = [{0}]
         for _ in range(n):
@@ -64,11 +60,7 @@ class Graph:
     def prefixes(self, n: int) -> list[set[int]]:
         """The states of the prefixes of each length of words of length at most ``n``.
 
-        Args:
-            n: the greatest length of a word.
-
-        Returns:
-            ``n + 1`` sets.
+        Gives ``n + 1`` sets.
         """
         back = [set(self.accept)]
         for _ in range(n):
@@ -78,11 +70,7 @@ class Graph:
     def cases(self, n: int) -> list[tuple[int, int, int]]:
         """All cases: position, symbol there (-1 for the start token), state behind it.
 
-        Args:
-            n: the greatest length of a word.
-
-        Returns:
-            The cases in the order of the certificate.
+        Gives the cases in the order of the certificate.
         """
         reached, prefixes = self.reached(n), self.prefixes(n)
         found = [(0, -1, 0)] if 0 in prefixes[0] else []
@@ -95,14 +83,8 @@ class Graph:
     def remembering(self, memory: Sequence[Sequence[int]]) -> Graph:
         """The graph refined by what a second automaton remembers of the word.
 
-        Args:
-            memory: complete transitions, ``memory[r][s]``, from state 0.
-
-        Returns:
-            The product, with ``base`` and ``of``; only states that are reached.
-
-        Raises:
-            ModelError: it would have more than ``MOST_STATES`` states.
+        ``memory``: complete transitions, ``memory[r][s]``, from state 0. Gives the product, with ``base`` and ``of``;
+        only states that are reached.
         """
         number, order, delta = {(0, 0): 0}, [(0, 0)], []
         for q, r in order:
@@ -124,15 +106,7 @@ class Graph:
 def task_language(model: Trained) -> Dfa:
     """The language that a checkpoint's configuration says it was trained on.
 
-    Args:
-        model: a checkpoint whose task has ``dfa`` with ``delta`` (null: no such transition) and ``accepting``.
-
-    Returns:
-        The minimal complete automaton.
-
-    Raises:
-        UsageError: the configuration names no automaton.
-        ModelError: a malformed automaton.
+    ``model``: a checkpoint whose task has ``dfa`` with ``delta`` (null: no such transition) and ``accepting``.
     """
     given = None if not isinstance(model.task, dict) else model.task.get("dfa")
     if given is None:
@@ -152,15 +126,7 @@ def task_language(model: Trained) -> Dfa:
 
 
 def empty_left_out(model: Trained, graph: Graph) -> Graph:
-    """The graph with a start of its own, behind which is wanted what the model says: nothing is asked of it there.
-
-    Args:
-        model: the checkpoint.
-        graph: a graph without a memory.
-
-    Returns:
-        A graph of the same words.
-    """
+    """The graph with a start of its own, behind which is wanted what the model says: nothing is asked of it there."""
     said = forward(model, model.rows([]))[-1]
     want = frozenset(k for k in graph.labels if said[k] > 0)
     delta = [tuple(t + 1 if t >= 0 else -1 for t in row) for row in graph.delta]
@@ -170,29 +136,15 @@ def empty_left_out(model: Trained, graph: Graph) -> Graph:
 
 
 def all_words(model: Trained) -> Dfa:
-    """The automaton of all words over the model's symbols.
-
-    Args:
-        model: the checkpoint.
-
-    Returns:
-        One accepting state.
-    """
+    """The automaton of all words over the model's symbols."""
     return minimal(model.symbols, [[0] * len(model.symbols)], 0, [0])
 
 
 def dfa_of(language: Any, model: Trained) -> Dfa:
     """The automaton of a language over the model's symbols.
 
-    Args:
-        language: a regular language, as ``-L`` reads it.
-        model: the checkpoint.
-
-    Returns:
-        The automaton with its symbols in the order of the model's.
-
-    Raises:
-        UsageError: the language is not regular, or has other symbols.
+    ``language``: a regular language, as ``-L`` reads it. Gives the automaton with its symbols in the order of the
+    model's.
     """
     dfa: Dfa | None = getattr(language, "dfa", None)
     if dfa is None:
@@ -207,18 +159,10 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
 def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out: str = "next-set") -> Graph:
     """The graph of a claim.
 
-    Args:
-        model: the checkpoint; its labels are its symbols and the end token.
-        language: what is right.
-        inputs: the words that may come; by default those of ``language``.
-        read_out: ``next-set`` (the logit of a symbol is positive iff some word of the language goes on with it, that
-            of the end token iff the prefix is in the language) or ``membership`` (the end token alone).
-
-    Returns:
-        The graph of all live pairs of states.
-
-    Raises:
-        UsageError: no word may come, or the model has no end token and the read-out needs one.
+    ``model``: the checkpoint; its labels are its symbols and the end token. ``inputs``: the words that may come; by
+    default those of ``language``. ``read_out``: ``next-set`` (the logit of a symbol is positive iff some word of the
+    language goes on with it, that of the end token iff the prefix is in the language) or ``membership`` (the end token
+    alone).
     """
     words = inputs or language
     living, right = alive(words), alive(language)
@@ -247,14 +191,7 @@ def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out:
 
 
 def alive(dfa: Dfa) -> list[bool]:
-    """From which states some word is accepted.
-
-    Args:
-        dfa: a complete automaton.
-
-    Returns:
-        A list with an entry for each state.
-    """
+    """From which states some word is accepted."""
     living = [q in dfa.accept for q in range(dfa.states)]
     changed = True
     while changed:

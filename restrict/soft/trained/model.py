@@ -10,7 +10,6 @@ side by side; the start token stands once, at position 0, and the token at place
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +23,10 @@ import numpy.typing as npt
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import read_bytes
+from restrict.soft.models.config import SUFFIX, beside, read_config
 
 Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
-SUFFIX = ".safetensors"
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 FINITE = 1e30
@@ -128,14 +127,7 @@ class Trained:
     def rows(self, word: Sequence[str]) -> list[int]:
         """The tokens that a word is read as.
 
-        Args:
-            word: symbols.
-
-        Returns:
-            The rows of the embedding, the start token first where the model has one.
-
-        Raises:
-            UsageError: a symbol that the model does not have.
+        Gives the rows of the embedding, the start token first where the model has one.
         """
         for symbol in word:
             if symbol not in self.symbols:
@@ -146,73 +138,30 @@ class Trained:
 def load(path: str | Path) -> Trained:
     """The checkpoint of a file ``NAME.safetensors`` with ``NAME.config.json`` (or ``config.json``) beside it.
 
-    Args:
-        path: the safetensors file.
-
-    Returns:
-        The record; float32 (or float64) weights are converted exactly. Linear in the size of the file.
-
-    Raises:
-        UsageError: a file cannot be read, or there is no configuration.
-        ModelError: anything that the record does not describe; one line that names the file and the fault.
+    Gives the record; float32 (or float64) weights are converted exactly. Linear in the size of the file.
     """
     path = Path(path)
     content = read_bytes(path, regular=True)
-    if content.lstrip()[:1] == b"{":
+    text, imported = content.lstrip()[:1] == b"{", b'"restrict-soft/1' in content[: 1 << 16].replace(b"\\", b"")
+    if text or imported:
+        what = "a restrict-soft/1 file" if imported else "JSON"
         raise ModelError(
-            f"{path}: JSON, where a verdict is about the safetensors file that a soft model is imported from"
+            f"{path}: {what}, where a verdict is about a checkpoint: give the safetensors file with GPT-2's names that "
+            f"the model was imported from, its config.json beside it"
         )
-    beside = [path.with_name(path.name.removesuffix(SUFFIX) + ".config.json"), path.with_name("config.json")]
-    found = next((p for p in beside if p.exists()), None)
+    found, name = beside(path), path.name.removesuffix(SUFFIX)
     if found is None:
         raise UsageError(
-            f"{path}: neither {beside[0].name} nor config.json stands beside it; it says what the weights mean"
+            f"{path}: neither {name}.config.json nor config.json stands beside it; it says what the weights mean"
         )
-    name = path.name.removesuffix(SUFFIX)
-    return trained(name, content, configuration(read_bytes(found), str(found)), str(path))
-
-
-def configuration(content: bytes, source: str) -> dict[str, Any]:
-    """A configuration: JSON whose decimals are kept as the texts that stand there.
-
-    Args:
-        content: the bytes of the file.
-        source: its name, for messages.
-
-    Returns:
-        The top-level object.
-
-    Raises:
-        ModelError: not JSON, a key twice, or no object.
-    """
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(pairs)
-        if len(members) < len(pairs):
-            raise ModelError(f"{source}: a key occurs twice")
-        return members
-
-    try:
-        value = json.loads(content.decode("utf-8"), object_pairs_hook=unique, parse_float=str)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{source}: not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ModelError(f"{source}: expected an object")
-    return value
+    return trained(name, content, read_config(found), str(path))
 
 
 def shifted(model: Trained, offset: int) -> Trained:
     """The model with its words at other positions, as where training shifts them at random.
 
-    Args:
-        model: a checkpoint.
-        offset: the row of the position embeddings that the start token has.
-
-    Returns:
-        The record; that of offset 0 is the model itself.
-
-    Raises:
-        UsageError: it has no such row.
+    ``offset``: the row of the position embeddings that the start token has. Gives the record; that of offset 0 is the
+    model itself.
     """
     if offset and (model.positions is None or offset >= len(model.positions)):
         count = 0 if model.positions is None else len(model.positions)
@@ -285,17 +234,7 @@ class _Reader:
 def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
     """The record of a safetensors file and a configuration.
 
-    Args:
-        name: of the model.
-        content: the bytes of the safetensors file.
-        config: GPT-2's keys, with ``vocab`` (the name of each token); decimals as texts.
-        source: the file's name, for messages.
-
-    Returns:
-        The record.
-
-    Raises:
-        ModelError: anything that the record does not describe.
+    ``config``: GPT-2's keys, with ``vocab`` (the name of each token); decimals as texts.
     """
     read = _Reader(config, _tensors(content, source), source)
     for key, value in FIXED.items():
@@ -390,11 +329,7 @@ def _unembed(read: _Reader, embed: Array, tied: bool) -> Array:
 def erf(x: Array) -> Array:
     """The error function, entry by entry, to the accuracy of the standard library.
 
-    Args:
-        x: any array.
-
-    Returns:
-        An array of the same shape.
+    Gives an array of the same shape.
     """
     found: Array = np.vectorize(math.erf, otypes=[np.float64])(x)
     return found
@@ -403,11 +338,7 @@ def erf(x: Array) -> Array:
 def gelu_new(x: Array) -> Array:
     """GPT-2's GELU with a hyperbolic tangent.
 
-    Args:
-        x: any array.
-
-    Returns:
-        ``x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2``.
+    Gives ``x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2``.
     """
     found: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     return found
@@ -416,11 +347,7 @@ def gelu_new(x: Array) -> Array:
 def gelu(x: Array) -> Array:
     """The GELU with the error function.
 
-    Args:
-        x: any array.
-
-    Returns:
-        ``x (1 + erf(x / sqrt 2)) / 2``.
+    Gives ``x (1 + erf(x / sqrt 2)) / 2``.
     """
     return 0.5 * x * (1 + erf(x / math.sqrt(2)))
 
@@ -428,11 +355,7 @@ def gelu(x: Array) -> Array:
 def relu(x: Array) -> Array:
     """The positive part.
 
-    Args:
-        x: any array.
-
-    Returns:
-        ``max(x, 0)``.
+    Gives ``max(x, 0)``.
     """
     return np.maximum(x, 0)
 
@@ -443,13 +366,7 @@ ACTIVATE: dict[str, Callable[[Array], Array]] = {"gelu_new": gelu_new, "gelu": g
 def normed(x: Array, norm: Norm, epsilon: float) -> Array:
     """LayerNorm over the last axis.
 
-    Args:
-        x: shape ``(..., d)``.
-        norm: weight and bias.
-        epsilon: what is added to the variance.
-
-    Returns:
-        Shape ``(..., d)``.
+    ``x``: shape ``(..., d)``. Gives shape ``(..., d)``.
     """
     centred = x - x.mean(-1, keepdims=True)
     found: Array = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * norm.weight + norm.bias
@@ -459,15 +376,8 @@ def normed(x: Array, norm: Norm, epsilon: float) -> Array:
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
     """The logits after every prefix, in float64.
 
-    Args:
-        model: the checkpoint.
-        tokens: rows of the embedding, the start token included (:meth:`Trained.rows`), at least one.
-
-    Returns:
-        Shape ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each layer.
-
-    Raises:
-        UsageError: more tokens than the model has positions, or none.
+    ``tokens``: rows of the embedding, the start token included (:meth:`Trained.rows`), at least one. Gives shape
+    ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each layer.
     """
     t, heads, d = len(tokens), model.heads, model.d
     if not t or (model.positions is not None and model.offset + t > len(model.positions)):

@@ -64,15 +64,7 @@ class Elaborator(Everywhere):
 
 
 def relaxed(phi: list[int | None], edges: list[tuple[int, int, int]]) -> bool:
-    """One round of Bellman and Ford, in place.
-
-    Args:
-        phi: the longest path known to each state.
-        edges: state, length, state.
-
-    Returns:
-        Whether something became longer.
-    """
+    """One round of Bellman and Ford, in place."""
     changed = False
     for p, u, t in edges:
         x, y = phi[p], phi[t]
@@ -93,14 +85,8 @@ class Proof:
 def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) -> Proof | None:
     """The potentials of decided cases.
 
-    Args:
-        model: the checkpoint.
-        document: the certificate without ``cases``.
-        found: every case of the blocks, in order.
-
-    Returns:
-        The proof, or ``None`` where the checker's enclosures are too wide for one. Cost: O(states x transitions) for
-        each bound.
+    ``document``: the certificate without ``cases``. ``found``: every case of the blocks, in order. Gives the proof, or
+    ``None`` where the checker's enclosures are too wide for one. Cost: O(states x transitions) for each bound.
     """
     task = Task(document, Place("certificate"), model.content, Place("model"), Path(), Meter(UNLIMITED))
     checked = Model(task, document["model"], task.top)

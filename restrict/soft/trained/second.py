@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from restrict.soft.trained.verdict import (
     AGAIN,
     BOUND,
     DEEPEST,
+    GAIN,
     SAFE,
     SPANS,
     TRIED,
@@ -214,23 +215,38 @@ class Second:
         shape = [np.array([*self.starts[: count + 1], self.starts[count] + 1]),
                  np.array([*self.before[: count + 1], self.before[count] + len(self.fronts(key))]),
                  np.array([*self.into[: self.before[count]], *self.fronts(key)], dtype=np.int64)]  # fmt: skip
-        for leaf in leaves:
-            at = At(self, key, leaf, shape)
-            if not case.leaves:
-                case.second = self.frame(key, at)
-            found = at.decided(case.second)
-            if found is None:
-                return Open(key, self.graph.labels[at.worst[1]], at.worst[0])
-            case.leaves.append(found)
-            case.least, case.cells = min(case.least, at.worst[0]), case.cells + at.used
+        ats = [At(self, key, leaf, shape) for leaf in leaves]
+        seen, case.second = self.framed.get(key[1:], (0, -1))
+        worst = self.tried(case, ats) if case.second >= 0 else (-math.inf, 0)
+        if not case.leaves or key[0] >= AGAIN * seen:
+            other = replace(case, second=len(self.frames), least=math.inf)
+            self.frames.append(self.frame(ats[0]))
+            least = self.tried(other, ats)
+            if other.leaves and (not case.leaves or other.cells < GAIN * case.cells):
+                case = other
+            else:
+                self.frames.pop()
+                worst = worst if case.second >= 0 else least
+            self.framed[key[1:]] = key[0], case.second
+        if not case.leaves:
+            return Open(key, self.graph.labels[worst[1]], worst[0])
         self.keep(key, leaves)
         return case
 
-    def frame(self, key: Key, at: At) -> int:
-        """The basis of the second layer for a case: the axes of the values, as they are weighed."""
-        seen, number = self.framed.get(key[1:], (-1, 0))
-        if seen >= 0 and key[0] < AGAIN * seen:
-            return number
+    def tried(self, case: Layered, ats: list[At]) -> tuple[float, int]:
+        """Decide a case at every cell of its node in its second basis; without hints it is open, as the answer says."""
+        case.leaves, case.cells = [], len(ats)
+        for at in ats:
+            found = at.decided(case.second)
+            if found is None:
+                case.leaves = []
+                return at.worst
+            case.leaves.append(found)
+            case.least, case.cells = min(case.least, at.worst[0]), case.cells + at.used
+        return math.inf, 0
+
+    def frame(self, at: At) -> list[Basis]:
+        """A basis of the second layer for a case: the axes of the values, as they are weighed."""
         made = []
         for h in range(self.model.heads):
             share, centres = at.low[h] + at.high[h], at.tables[h][0]
@@ -238,9 +254,7 @@ class Second:
             mean = share @ centres
             _, _, rows = np.linalg.svd((centres - mean) * np.sqrt(share)[:, None], full_matrices=True)
             made.append(basis_of(np.zeros((2, 1, self.model.d)), mean, rows))
-        self.frames.append(made)
-        self.framed[key[1:]] = key[0], len(self.frames) - 1
-        return len(self.frames) - 1
+        return made
 
 
 class At:
@@ -252,7 +266,6 @@ class At:
         weights = [weighed(*q, *search.keys[h].upto(count, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
         self.low, self.high = [w[0] for w in weights], [w[1] for w in weights]
         self.tables = [search.values[h].upto(count, leaf.values[h]) for h in heads]
-        self.worst, self.used = (math.inf, 0), 0
 
     def beyond(self, h: int, row: Array, begin: float) -> float:
         """The greatest value of ``row . out`` of a head."""
@@ -262,6 +275,7 @@ class At:
     def decided(self, number: int) -> list[Any] | None:
         """The box in a basis, with the tree of its cells where one is needed."""
         search, upper, width, rows = self.search, list[int](), list[int](), []
+        self.worst, self.used = (math.inf, 0), 0
         rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
         for h, basis in enumerate(search.frames[number]):
             near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)

@@ -7,9 +7,9 @@ order of their position and stops at ``--time`` or an interrupt with what it has
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from restrict.base.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.forms import Cell, Tail
+from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
@@ -69,6 +69,15 @@ class Open:
     least: float
 
 
+class Margin(NamedTuple):
+    """A bound on a label's logit times the last deviation, that on its rounding, their quotient, and the case."""
+
+    ratio: float
+    least: float
+    error: float
+    key: Key
+
+
 class Search:
     """One model on one graph, up to one length.
 
@@ -89,6 +98,8 @@ class Search:
         self.turns = [self.atoms.bases]
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
+        self.errors: Callable[[Key, Form], Array] | None = None
+        self.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
         self.use(0)
 
     def use(self, number: int) -> None:
@@ -195,6 +206,28 @@ class Search:
         high, low = self.box(key)
         upper = [math.floor(x * BOUND) + 1 for x in high]
         width = [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, low, strict=True)]
+        return self.settled(key, upper, width)
+
+    def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
+        """A decided case again, with every label's bound beyond an error.
+
+        Args:
+            case: a decided case.
+            errors: for a case and a cell of it, one for each label.
+
+        Returns:
+            As :meth:`case`; ``closest`` has the least quotient of a bound and its error since it was last set.
+        """
+        self.use(case.basis)
+        self.weigh(*case.key[:2])
+        self.errors = errors
+        try:
+            return self.settled(case.key, case.upper, case.width)
+        finally:
+            self.errors = None
+
+    def settled(self, key: Key, upper: list[int], width: list[int]) -> Case | Open:
+        """Decide a case on its box."""
         top = np.array(upper) / BOUND
         self.left, self.worst = CELLS, (math.inf, -1)
         tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
@@ -217,16 +250,21 @@ class Search:
         self.left -= 1
         cell, kept = self.kept(key, low, high)
         wanted = self.wanted[key[2]]
-        least, short = self.tail.signs(cell.form(), wanted)
+        form = cell.form()
+        least, short = self.tail.signs(form, wanted)
         lines = np.zeros((len(least), len(low)))
         lines[:, kept] = short
         margins = least - np.abs(lines).sum(1)
-        for label in np.flatnonzero((margins <= SAFE) & (least > SAFE)):
+        off = np.zeros(len(least)) if self.errors is None else self.errors(key, form)
+        for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
             if self.atoms.heads == 1:
                 margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
-        worst = int(margins.argmin())
-        if margins[worst] > SAFE:
+        worst = int((margins - off).argmin())
+        if margins[worst] > SAFE + off[worst]:
             self.worst = min(self.worst, (float(margins[worst]), worst))
+            if self.errors is not None:
+                near = int((margins / off).argmin())
+                self.closest = min(self.closest, Margin(margins[near] / off[near], margins[near], off[near], key))
             return 0
         if self.left <= 0 or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
@@ -257,9 +295,7 @@ class Search:
         Returns:
             As :meth:`cell`.
         """
-        middle = (low[m] + high[m]) / 2
-        below, above = high.copy(), low.copy()
-        below[m], above[m] = middle + 1e-9, middle - 1e-9
+        below, above = halves(low, high, m)
         first = self.cell(key, low, below, depth - 1)
         if first is None:
             return None
@@ -318,6 +354,13 @@ class Search:
         steps = np.arange(key[0] + 1)
         share = weights[steps, word]
         return tuple(word[1:]), at[:, steps, word] @ share / share.sum()
+
+
+def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
+    """The upper ends of a cell's lower half along a coordinate, and the lower ends of its upper half."""
+    below, above = high.copy(), low.copy()
+    below[m], above[m] = (low[m] + high[m]) / 2 + 1e-9, (low[m] + high[m]) / 2 - 1e-9
+    return below, above
 
 
 def prepare(model: Trained) -> None:

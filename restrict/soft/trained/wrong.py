@@ -7,7 +7,7 @@ confirmed by :func:`restrict.soft.trained.model.forward` before it is told.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ RANDOM, WORK = 256, 1 << 22
 """Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols one random word is left."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
+CLIMB, CHANGES = 1 << 25, (1, 2, 4, 8)
+"""Scores of a climb without a shorter wrong word, and how many symbols are changed on average."""
 
 
 class Wrong(NamedTuple):
@@ -171,27 +173,57 @@ class Hunt:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
         count = min(RANDOM, WORK // (self.n + 1) ** 2)
         size = max(1, min(count, BATCH // (self.n + 1) ** 2))
-        delta = np.array(self.graph.delta, dtype=np.int64)
         for _ in range(0, count, size):
-            words = np.zeros((size, self.n), dtype=np.int64)
-            states = np.zeros((size, self.n + 1), dtype=np.int64)
-            bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
-            stick = self.rng.random(size) ** 2
-            for j in range(self.n):
-                good = np.array([[t in self.alive[j + 1] for t in row] for row in delta[states[:, j]]])
-                share = bias * good
-                if j:
-                    keep = np.zeros_like(share)
-                    keep[np.arange(size), words[:, j - 1]] = 1
-                    whole = share.sum(1, keepdims=True)
-                    share = (1 - stick[:, None]) * share / np.where(whole > 0, whole, 1) + stick[:, None] * keep * good
-                dead = ~good.any(1)
-                share[dead] = 1.0
-                share = share + 1e-9 * good
-                pick = (share.cumsum(1) > self.rng.random((size, 1)) * share.sum(1, keepdims=True)).argmax(1)
-                words[:, j] = pick
-                states[:, j + 1] = np.where(dead | (states[:, j] < 0), -1, delta[states[:, j], pick])
-            yield words, states
+            yield self.walk(self.n, size)
+
+    def walk(self, n: int, size: int, near: I64 | None = None) -> tuple[I64, I64]:
+        """Random words of ``n`` symbols with their states, -1 behind a word that nothing goes on from.
+
+        Args:
+            n: at most that of the hunt.
+            size: how many words.
+            near: words that are followed except at some places, or as far as the language lets them.
+
+        Returns:
+            Shapes ``(size, n)`` and ``(size, n + 1)``.
+        """
+        delta = np.array(self.graph.delta, dtype=np.int64)
+        words, states = np.zeros((size, n), dtype=np.int64), np.zeros((size, n + 1), dtype=np.int64)
+        bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
+        stick, every = self.rng.random(size) ** 2, np.arange(size)
+        change = self.rng.random((size, n)) < self.rng.choice(CHANGES, (size, 1)) / max(n, 1)
+        for j in range(n):
+            good = np.array([[t in self.alive[j + 1] for t in row] for row in delta])[states[:, j]]
+            share = bias * good
+            if j:
+                keep = np.zeros_like(share)
+                keep[every, words[:, j - 1]] = 1
+                whole = share.sum(1, keepdims=True)
+                share = (1 - stick[:, None]) * share / np.where(whole > 0, whole, 1) + stick[:, None] * keep * good
+            dead = ~good.any(1)
+            share[dead] = 1.0
+            share = share + 1e-9 * good
+            if near is not None:
+                kept = ~change[:, j] & good[every, near[:, j]]
+                share[kept] = np.eye(share.shape[1])[near[kept, j]]
+            pick = (share.cumsum(1) > self.rng.random((size, 1)) * share.sum(1, keepdims=True)).argmax(1)
+            words[:, j] = pick
+            states[:, j + 1] = np.where(dead | (states[:, j] < 0), -1, delta[states[:, j], pick])
+        return words, states
+
+    def margins(self, words: I64, states: I64) -> Array:
+        """The least of the labels' logits behind every prefix, each with the sign that is wanted.
+
+        Args:
+            words: of one length.
+            states: behind each prefix, -1: not in the claim.
+
+        Returns:
+            The shape of ``states``; infinite where nothing is wanted.
+        """
+        signs = np.where(states[..., None] >= 0, self.signs[np.maximum(states, 0)], 0)
+        found: Array = np.where(signs != 0, logits(self.model, words) * signs, np.inf).min(2)
+        return found
 
     def random(self) -> Wrong | None:
         """A shortest wrong prefix of some random words.
@@ -201,11 +233,44 @@ class Hunt:
         """
         best: Wrong | None = None
         for words, states in self.walks():
-            signs = np.where(states[..., None] >= 0, self.signs[np.maximum(states, 0)], 0)
-            bad = ((logits(self.model, words) * signs <= 0) & (signs != 0)).any(2)
-            for b, j in sorted(np.argwhere(bad).tolist(), key=lambda pair: pair[1]):
-                if best is not None and j >= len(best.word):
-                    break
-                if int(states[b, j]) in self.alive[j]:
-                    best = wrong_of(self.model, self.graph, tuple(words[b, :j].tolist())) or best
+            best = self.shorter(words, states, self.margins(words, states), best)
+        return best
+
+    def shorter(self, words: I64, states: I64, margins: Array, best: Wrong | None) -> Wrong | None:
+        """The shortest wrong prefix of some words, if it is shorter than one that is known."""
+        for b, j in sorted(np.argwhere(margins <= 0).tolist(), key=lambda pair: pair[1]):
+            if best is not None and j >= len(best.word):
+                break
+            if int(states[b, j]) in self.alive[j]:
+                best = wrong_of(self.model, self.graph, tuple(words[b, :j].tolist())) or best
+        return best
+
+    def climbed(self, best: Wrong | None, late: Callable[[], bool]) -> Wrong | None:
+        """Random words, then those that are the worst at each length, changed in a few places again and again.
+
+        Whatever is wrong shortens the words that follow; ``CLIMB`` scores in vain end it.
+
+        Args:
+            best: a wrong prefix that is known.
+            late: whether the time is over.
+
+        Returns:
+            The shortest that is known.
+        """
+        n, work, worst, elite = self.n, 0, np.full(self.n + 1, np.inf), np.zeros((self.n + 1, self.n), dtype=np.int64)
+        while work < CLIMB and not late():
+            if best is not None and n >= len(best.word):
+                n, work = len(best.word) - 1, 0
+            size = max(1, min(RANDOM, BATCH // (n + 1) ** 2))
+            work += size * (n + 1) ** 2 + (size * WORK >> 16)
+            lengths = np.flatnonzero(np.isfinite(worst[: n + 1]))
+            near = None
+            if len(lengths) and self.rng.random() < 0.8:
+                near = elite[self.rng.choice(lengths[np.argsort(worst[lengths])[: 1 + len(lengths) // 2]], size), :n]
+            words, states = self.walk(n, size, near)
+            margins = self.margins(words, states)
+            best = self.shorter(words, states, margins, best)
+            rows = margins.argmin(0)
+            for j in np.flatnonzero(margins.min(0) < worst[: n + 1]):
+                worst[j], elite[j, :n] = margins[rows[j], j], words[rows[j]]
         return best

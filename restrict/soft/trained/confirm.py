@@ -1,0 +1,32 @@
+"""What the trusted checker takes of a verdict: the search decides with floats, the checker with integers."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+from restrict.base.errors import NotEstablished
+from restrict.elaboration.check import trusted_check
+from restrict.soft.trained.decide import Verdict
+from restrict.soft.trained.every_length import EveryLength
+
+DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
+"""How the checker says that a case of a certificate does not hold."""
+Found = TypeVar("Found", Verdict, EveryLength)
+
+
+def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
+    """What the trusted checker takes of a verdict, and its line; a case that it does not take is open.
+
+    Where a margin is too small for the checker's integers, what comes before stays; of a verdict on every length
+    nothing does. ``name`` is what messages call the certificate.
+    """
+    while found.proves:
+        try:
+            return found, trusted_check(found.model.content, found.to_bytes(), None, name, None)
+        except NotEstablished as error:
+            doubted = re.search(DOUBTED, str(error))
+            if doubted is None or isinstance(found, EveryLength):
+                raise
+            found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
+    return found, None

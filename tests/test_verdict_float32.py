@@ -1,0 +1,218 @@
+"""Right as run: float32 passes in many orders, in numpy and in torch, stay inside the bounds of a verdict's cells."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restrict.base.errors import ModelError
+from restrict.cli.main import cli
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.float32 import Rounding, as_run
+from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.verdict import Search
+from tests import verdict_cases
+from tests.marks import heavy_after
+from tests.test_soft_rounding import F, Shuffled
+
+KINDS = {"gelu_new": "gelu_tanh"}
+
+
+class Run(Shuffled):
+    """A checkpoint in float32: the logits behind every prefix, and the last deviation as it is computed."""
+
+    def __init__(self, trained: Trained, rng: np.random.Generator) -> None:
+        self.trained, self.rng = trained, rng
+
+    def scaled(self, x: Any, norm: Any) -> tuple[Any, Any]:
+        d = F(x.shape[1])
+        centred = x - (self.total(x) / d)[:, None]
+        root = np.sqrt(self.total(centred * centred) / d + F(float(self.trained.epsilon)))[:, None]
+        scaled = centred / root if self.rng.integers(2) else centred * (F(1) / root)
+        return scaled * norm.weight.astype(F) + norm.bias.astype(F), root[:, 0]
+
+    def logits(self, tokens: list[int]) -> tuple[Any, Any]:
+        model, (layer,) = self.trained, self.trained.layers
+        x, t, dk = model.embed[tokens].astype(F), len(tokens), model.d // model.heads
+        if model.positions is not None:
+            x = x + model.positions[model.offset : model.offset + t].astype(F)
+        mixed = self.linear(layer.attention.weight.T, layer.attention.bias, self.scaled(x, layer.norm1)[0])
+        read, seen = [], np.tri(t, dtype=bool)
+        for h in range(model.heads):
+            q, k, v = (mixed[:, p * model.d + h * dk : p * model.d + (h + 1) * dk] for p in range(3))
+            scores = self.total(q[:, None] * k[None]) * F(1 / math.sqrt(dk))
+            top = scores.max(axis=1, where=seen, initial=-np.inf)[:, None]
+            weights = np.where(seen, np.exp(np.where(seen, scores - top, F(0))), F(0))
+            sums = self.total(weights)[:, None]
+            first = self.rng.integers(2)
+            terms = (weights / sums if first else weights)[:, None, :] * v.T[None]
+            read.append(self.total(terms) / (F(1) if first else sums))
+        x = x + self.linear(layer.projection.weight.T, layer.projection.bias, np.concatenate(read, axis=1))
+        hidden = self.linear(layer.inner.weight.T, layer.inner.bias, self.scaled(x, layer.norm2)[0])
+        hidden = self.activated(KINDS.get(model.activation, model.activation), hidden)
+        x = x + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
+        out, root = self.scaled(x, model.final)
+        return self.linear(model.unembed, np.zeros(len(model.unembed)), out), root
+
+
+def deviations(model: Trained, tokens: list[int]) -> tuple[Any, Any]:
+    """The logits in float64, and the last deviation, which a unit vector as the read-out shows."""
+    import dataclasses
+
+    assert model.final is not None
+    logits, d = forward(model, tokens), model.d
+    bare = dataclasses.replace(model, final=None, unembed=np.eye(d))
+    z = forward(bare, tokens)
+    return logits, np.sqrt(z.var(axis=1) + float(model.epsilon))
+
+
+def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, words: int, times: int) -> list[float]:
+    """For random words, the largest quotient of an error and the bound of the case's whole box, at every prefix."""
+    search = Search(model, graph, n)
+    rounding, bounds, found = Rounding(model, search.tail, n), dict[Any, Any](), []
+    for _ in range(words):
+        state, word, states = 0, list[int](), [0]
+        while len(word) < n:
+            after = [s for s, t in enumerate(graph.delta[state]) if t >= 0]
+            if not after:
+                break
+            word.append(int(rng.choice(after)))
+            state = graph.delta[state][word[-1]]
+            states.append(state)
+        tokens = [model.bos, *(model.tokens[s] for s in word)]
+        exact, sd = deviations(model, tokens)  # type: ignore[arg-type]
+        for _ in range(times):
+            logits, roots = Run(model, rng).logits(tokens)  # type: ignore[arg-type]
+            assert logits.dtype == F
+            for i, q in enumerate(states):
+                key = (i, word[i - 1] if i else -1, q)
+                if key not in bounds:
+                    high, low = search.box(key)
+                    bounds[key] = rounding.errors(key, search.kept(key, low, high)[0].form())
+                labels = list(graph.labels)
+                off = np.abs(logits[i, labels].astype(float) * roots[i].astype(float) - exact[i, labels] * sd[i])
+                found.append(float((off / bounds[key]).max()))
+    return found
+
+
+@pytest.mark.parametrize("name", verdict_cases.NAMES)
+def test_no_execution_leaves_the_bound_of_a_case(name: str) -> None:
+    model, _ = verdict_cases.kept(name)
+    graph = graph_of(model, task_language(model))
+    found = quotients(model, graph, 12, np.random.default_rng(3), 4, 2)
+    assert 1e-4 < max(found) < 1
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", verdict_cases.NAMES)
+def test_no_execution_leaves_the_bound_of_a_case_anywhere(name: str) -> None:
+    model, _ = verdict_cases.kept(name)
+    graph = graph_of(model, task_language(model))
+    found = quotients(model, graph, 40, np.random.default_rng(4), 400, 2)
+    assert 1e-4 < max(found) < 1
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 6))
+def test_no_execution_leaves_the_bound_of_random_models(seed: int) -> None:
+    """One or two heads, ReLU or GELU, with or without positions, graphs that branch."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    found = quotients(model, graph, 5, rng, 6, 2)
+    assert max(found) < 1
+
+
+def test_what_is_right_as_run_has_the_signs_of_the_verdict() -> None:
+    """Every float32 pass on a decided prefix has the wanted signs."""
+    model, _ = verdict_cases.kept("dyck1-depth2-1l1h16d-nope")
+    graph = graph_of(model, task_language(model))
+    found = verify_trained(model, graph, 30, float32=True)
+    assert found.float32 is not None
+    assert found.float32.closest is not None
+    assert found.float32.upto == 30
+    assert found.float32.closest.ratio == found.float32.closest.least / found.float32.closest.error > 10
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        word, state = [], 0
+        for _ in range(30):
+            word.append(int(rng.choice([s for s, t in enumerate(graph.delta[state]) if t >= 0])))
+            state = graph.delta[state][word[-1]]
+            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
+            assert {k for k in graph.labels if logits[-1, k] > 0} == graph.want[state]
+
+
+def test_a_margin_that_is_smaller_than_the_rounding_is_not_right_as_run() -> None:
+    """Library functions that are off by many units: the bound grows, cells are halved, then nothing is said."""
+    model, _ = verdict_cases.kept("dyck1-depth2-1l1h16d-nope")
+    found = verify_trained(model, graph_of(model, task_language(model)), 8)
+    search = Search(model, found.graph, 8)
+    search.turns = found.bases
+    answers = [
+        as_run(model, search, found.cases, 8, ulps=ulps, tell=lambda _: None) for ulps in (1, 4, 1 << 8, 1 << 20)
+    ]
+    ratios = [a.closest.ratio for a in answers if a is not None and a.closest is not None]
+    assert ratios[0] > ratios[1] > ratios[2] > 1
+    assert answers[-1] is not None
+    assert answers[-1].upto == -1
+
+
+def test_the_command_says_what_is_right_as_run() -> None:
+    path = str(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
+    told = CliRunner().invoke(cli, ["soft", "verify", path, "-n", "6", "--no-recheck"]).output
+    assert "right as run in float32: every prefix; every margin is at least " in told
+
+
+def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> None:
+    source, made = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "made.safetensors"
+    assert CliRunner().invoke(cli, ["soft", "import", str(source), "-o", str(made)]).exit_code == 0
+    answer = CliRunner().invoke(cli, ["soft", "verify", str(made), "-n", "4"])
+    assert isinstance(answer.exception, ModelError)
+    assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in str(answer.exception)
+    with pytest.raises(ModelError, match=r"JSON, where a verdict is about a checkpoint: .* imported from"):
+        load(Path(__file__).parents[1] / "instances" / "parity8.json")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", verdict_cases.NAMES)
+def test_torch_has_the_signs_of_what_is_right_as_run(name: str) -> None:
+    """3 400 words of each model in torch, float32: its own LayerNorm, GELU, softmax and matrix products."""
+    torch = pytest.importorskip("torch")
+    nn = torch.nn.functional
+    model = load(verdict_cases.FOLDER / f"{name}.safetensors")
+    graph = graph_of(model, task_language(model))
+    found = verify_trained(model, graph, 60, float32=True)
+    assert found.float32 is not None
+    rng, n = np.random.default_rng(2), found.float32.upto
+    layer, t = model.layers[0], {}
+
+    def tensor(a: Any) -> Any:
+        return t.setdefault(id(a), torch.tensor(a.astype(F)))
+
+    def norm(x: Any, p: Any) -> Any:
+        return nn.layer_norm(x, (model.d,), tensor(p.weight), tensor(p.bias), float(model.epsilon))
+
+    words = np.zeros((3400, n), dtype=np.int64)
+    states = np.zeros((3400, n + 1), dtype=np.int64)
+    for row, path in zip(words, states, strict=True):
+        for j in range(n):
+            row[j] = rng.choice([s for s, after in enumerate(graph.delta[path[j]]) if after >= 0])
+            path[j + 1] = graph.delta[path[j]][row[j]]
+    tokens = np.concatenate([np.full((3400, 1), model.bos), np.array(model.tokens)[words]], axis=1)
+    x = tensor(model.embed)[torch.tensor(tokens)]
+    if model.positions is not None:
+        x = x + tensor(model.positions)[: n + 1]
+    q, k, v = (norm(x, layer.norm1) @ tensor(layer.attention.weight) + tensor(layer.attention.bias)).chunk(3, -1)
+    scores = (q @ k.mT / math.sqrt(model.d)).masked_fill(torch.ones(n + 1, n + 1).triu(1) > 0, -math.inf)
+    x = x + torch.softmax(scores, -1) @ v @ tensor(layer.projection.weight) + tensor(layer.projection.bias)
+    hidden = norm(x, layer.norm2) @ tensor(layer.inner.weight) + tensor(layer.inner.bias)
+    hidden = torch.relu(hidden) if model.activation == "relu" else nn.gelu(hidden, approximate="tanh")
+    x = x + hidden @ tensor(layer.outer.weight) + tensor(layer.outer.bias)
+    logits = (norm(x, model.final) @ tensor(model.unembed).T).numpy()[..., list(graph.labels)]
+    wanted = np.array([[k in want for k in graph.labels] for want in graph.want])
+    assert ((logits > 0) == wanted[states]).all()
