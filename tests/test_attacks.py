@@ -124,7 +124,7 @@ def test_an_attack_on_the_elaborator_gets_its_answer(
         monkeypatch.setattr(check.main, "elaborated", proved)
     start = time.process_time()
     found = elaborated(files(name))
-    assert time.process_time() - start < 6 * SECONDS  # a hang; how long it takes on a quiet core is in docs/checker.md
+    assert time.process_time() - start < 2 * SECONDS
     assert found[0] in (0, 3, 4, 5)
     code = check.main.main([*files(name), "--limit", str(AUTOMATIC_CHECK)])
     answer = (code, *capsys.readouterr())

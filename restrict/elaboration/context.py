@@ -192,7 +192,8 @@ class Known:
     def _row(self, head: Head, i: int, u: int) -> tuple[Group, set[int], I64] | None:
         """The witness, what the candidates may show, and where they are; None where that are too many values."""
         key = self.instance.key(head)
-        j, w, s = self.rows.scan(head, i, u, CONSTANT if key is None else self._key_values(key))
+        keys = CONSTANT if key is None else self._key_values(key)
+        j, w, s = pairs = self.rows.scan(head, i, u, keys)
         places = distinct(j)
         try:
             found = shown(self.instance, head, i, u, places, w, self._asked, LARGE)
@@ -201,6 +202,7 @@ class Known:
         least = int(s.min())
         at = j[s == least]
         witness = int(at.max() if head.ties == "left" else at.min())
+        self.rows.found(head, i, u, keys, pairs, (least, witness))
         return Group(u, witness, least, _only(found)), found, places
 
     def _asked(self, name: str, i: int) -> Sequence[int]:

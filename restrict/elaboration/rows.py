@@ -22,6 +22,8 @@ PAIRS_A_STEP = 16
 """The compiled scans take about 30 nanoseconds for a pair at most, a step is half a microsecond."""
 PAIR_BYTES = 100
 """What a pair that is kept takes at most, with the copies made of it."""
+SHORT = 1024
+"""Of a scan that leaves fewer pairs, these are kept where they are what the row lists: its fixed cost is the larger."""
 WIDE = 1 << 40
 """A row of more pairs is not scanned with nothing known: all its visible positions are listed."""
 
@@ -35,6 +37,7 @@ class Rows:
     floors: dict[Place, Floor] = field(default_factory=dict)
     bars: dict[Place, Floor] = field(default_factory=dict)
     _pairs: dict[Place, tuple[Floor, I64]] = field(default_factory=dict)
+    _free: dict[str | None, Values] = field(default_factory=dict)
 
     def lower(self, known: dict[Place, Floor], head: Head, i: int, u: int, floor: Floor) -> None:
         """Remember a floor of a row, if it is the least.
@@ -76,6 +79,25 @@ class Rows:
         self.meter.charge(found.shape[1])  # for all that is done with them
         return found
 
+    def free(self, head: Head) -> Values:
+        """V of a head's key where nothing is known."""
+        key = self.instance.key(head)
+        if key not in self._free:
+            self._free[key] = unrestricted(self.instance, key)
+        return self._free[key]
+
+    def found(self, head: Head, i: int, u: int, keys: Values, pairs: I64, floor: Floor) -> None:
+        """Keep what a scan found under some keys, where these say nothing and the row may be listed.
+
+        ``pairs``: all that reach ``floor``, the row's own. Then :meth:`pairs` has no need to scan the row again.
+        """
+        seen = self.instance.visible(head, i)
+        query = self.instance.query(head)
+        if pairs.shape[1] < SHORT and (query is None or query != self.instance.key(head)):
+            if count(keys, *seen) == count(self.free(head), *seen):
+                self.meter.hold(PAIR_BYTES * pairs.shape[1])
+                self._pairs[head.name, i, u] = floor, pairs
+
     def pairs(self, head: Head, i: int, u: int) -> I64:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
         floor of the row without any restriction is not above the least one, so the scan finds them all.
@@ -85,7 +107,7 @@ class Rows:
         place = head.name, i, u
         floor = self.floors[place]
         if place not in self._pairs or self._pairs[place][0] != floor:
-            found = self.scan(head, i, u, unrestricted(self.instance, self.instance.key(head)), floor[0])
+            found = self.scan(head, i, u, self.free(head), floor[0])
             found = found[:, reaching(head, found, floor)]
             self.meter.hold(PAIR_BYTES * found.shape[1])
             self._pairs[place] = floor, found
@@ -93,7 +115,7 @@ class Rows:
 
     def wide(self, head: Head, i: int) -> bool:
         """Whether a row has too many pairs to be scanned with nothing known."""
-        return count(unrestricted(self.instance, self.instance.key(head)), *self.instance.visible(head, i)) > WIDE
+        return count(self.free(head), *self.instance.visible(head, i)) > WIDE
 
     def listed(self, head: Head, i: int, u: int) -> I64:
         """The positions that the row has to list: those with a pair at or above its bar.
@@ -128,8 +150,8 @@ def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
 
 def count(keys: Values, start: int, stop: int) -> int:
     """The pairs of some positions."""
-    if start >= stop:
-        return 0
+    if start >= stop or not len(keys.positions):
+        return max(0, stop - start) * keys.domain
     low, high = (int(at) for at in np.searchsorted(keys.positions, [start, stop]))
     return (stop - start - (high - low)) * keys.domain + int(keys.ptr[high]) - int(keys.ptr[low])
 

@@ -28,6 +28,7 @@ SHORT_ROW, LONG_ROW = 2**12, 2**18
 """Pairs from which a hashed row has its own kernel, and from which a row is shared among threads."""
 
 
+PROCESSORS = os.cpu_count() or 1
 WIDE_KEY, MOST_KNOWN = 64, 256
 """With at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed beforehand, from at most
 ``MOST_KNOWN`` of them."""
@@ -302,7 +303,7 @@ class Row:
 def threads() -> int:
     """How many threads share a long row: ``RESTRICT_THREADS``, or the number of processors."""
     wanted = os.environ.get("RESTRICT_THREADS", "")
-    return max(1, min(64, int(wanted))) if wanted.isdigit() else os.cpu_count() or 1
+    return max(1, min(64, int(wanted))) if wanted.isdigit() else PROCESSORS
 
 
 @cache
