@@ -92,11 +92,11 @@ class Rows:
         ``pairs``: all that reach ``floor``, the row's own. Then :meth:`pairs` has no need to scan the row again.
         """
         seen = self.instance.visible(head, i)
-        query = self.instance.query(head)
-        if pairs.shape[1] < SHORT and (query is None or query != self.instance.key(head)):
-            if count(keys, *seen) == count(self.free(head), *seen):
-                self.meter.hold(PAIR_BYTES * pairs.shape[1])
-                self._pairs[head.name, i, u] = floor, pairs
+        query, key = self.instance.query(head), self.instance.key(head)
+        own = query is not None and query == key  # at i itself the scan knew the key
+        if pairs.shape[1] < SHORT and not own and count(keys, *seen) == count(self.free(head), *seen):
+            self.meter.hold(PAIR_BYTES * pairs.shape[1])
+            self._pairs[head.name, i, u] = floor, pairs
 
     def pairs(self, head: Head, i: int, u: int) -> I64:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
