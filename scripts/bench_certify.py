@@ -2,10 +2,10 @@
 
     python scripts/bench_certify.py [--quick] [-o FILE.json] [--only SECTION ...]
 
-Sections: growth (random two-layer models up to a million positions), depth (three and four layers), known (instances
-with a known optimum), scan (scores per second), optimum (n = 13 and 40 against the exact optimum), peers (other methods
-with a time limit), everywhere (all positions at once). End-to-end times are of a fresh process each, so they include
-start-up and JIT compilation (from its cache after the first).
+Sections: growth (random two-layer models up to a million positions), depth (three and four layers), deep (five and
+six), known (instances with a known optimum), scan (scores per second), optimum (n = 13 and 40 against the exact
+optimum), peers (other methods with a time limit), everywhere (all positions at once). End-to-end times are of a fresh
+process each, so they include start-up and JIT compilation (from its cache after the first).
 """
 
 from __future__ import annotations
@@ -82,6 +82,19 @@ def depth(quick: bool) -> tuple[list[Row], list[str]]:
     four = [1 - r["fixed"] / r["n"] for r in rows if "layers=4" in r["model"]]
     enough = sum(share >= 0.999 for share in four)
     return rows, [f"four layers: at least 99.9 % free on {enough} of {len(four)}, least {100 * min(four):.3f} %"]
+
+
+def deep(quick: bool) -> tuple[list[Row], list[str]]:
+    """Five layers of four states and six of two, ten seeds each."""
+    n, seeds = (10_000, range(1)) if quick else (100_000, range(10))
+    kinds = ("layers=5,heads=2,states=4", "layers=6,heads=2,states=2")
+    rows = {kind: [end_to_end(f"random:{kind},seed={s}", n) for s in seeds] for kind in kinds}
+    notes = [
+        f"{kind}: mean fixed {mean(r['fixed'] for r in some):.1f}; "
+        f"at least 99.9 % free on {sum(1000 * r['fixed'] <= n for r in some)} of {len(some)}"
+        for kind, some in rows.items()
+    ]
+    return [row for some in rows.values() for row in some], notes
 
 
 KNOWN: tuple[tuple[str, int], ...] = (
@@ -393,6 +406,7 @@ def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:
 SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
     "growth": growth,
     "depth": depth,
+    "deep": deep,
     "known": known,
     "everywhere": everywhere,
     "scan": scan,

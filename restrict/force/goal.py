@@ -88,6 +88,7 @@ class Manner:
         joint: how goals that recur at many positions are met together (:mod:`restrict.force.joint`), if they are; not
             under a guard, which sees one token at a time.
         wide: the model has wide domains: alternatives are priced before they are tried.
+        plan: the goals that meet a goal as planned (:mod:`restrict.force.plan`), which are tried first.
     """
 
     widths: tuple[int, ...]
@@ -96,6 +97,7 @@ class Manner:
     scores: int | None = None
     joint: Joint | None = None
     wide: bool = False
+    plan: Callable[[Goal], Sequence[Goal] | None] | None = None
 
 
 def _no_tick() -> None:
@@ -125,6 +127,7 @@ class Solver:
         self.state, self.rng, self.tick = state, rng, tick
         self.widths, self.noise, self.wide = manner.widths, manner.noise, manner.wide
         self.symbols, self.guard, self.joint = symbols, guard, manner.joint if guard is None else None
+        self.plan = manner.plan
         self.guarded = 0 if guard is None else guarded
         self.last_work = state.work + manner.work
         self.last_score = None if manner.scores is None else state.scores + manner.scores
@@ -243,10 +246,14 @@ class Solver:
 
     def alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:
         """The ways to reach a goal, best first: each a list of goals that together suffice."""
+        planned = self.plan(goal) if self.plan is not None else None
+        if planned is not None:
+            yield list(planned)
         variable = self.variables[goal.name]
         if isinstance(variable, Map):
-            return self._map_boxes(variable, goal)
-        return self._head_rows(variable, goal) if goal.u is None else self._anchors(variable, goal, limit)
+            yield from self._map_boxes(variable, goal)
+        else:
+            yield from self._head_rows(variable, goal) if goal.u is None else self._anchors(variable, goal, limit)
 
     # ------------------------------------------------------------ maps
 

@@ -45,6 +45,15 @@ class SearchOptions:
     )  # fmt: skip
     deep: int = _option(3, 1, HUGE, "from this depth on dives with priced boxes alternate with the others", HUGE)
     priced_answer: int = _option(12, 0, HUGE, "they do while more positions than this are fixed", HUGE)
+    plans: tuple[tuple[int, float], ...] = (
+        (2, 1.0), (3, 1.0), (4, 0.9), (5, 0.8), (6, 0.7), (7, 0.6), (8, 0.5), (9, 0.4), (10, 0.33), (11, 0.27),
+    )  # fmt: skip
+    """Of the planner: plans opened for each goal, and the share of the mean that an unopened goal counts."""
+    planned: int = _option(5, 1, HUGE, "from this depth on dives follow plans", HUGE)
+    plan_rows: int = _option(20_000, 0, HUGE, "most rows that the planner lists", 0)
+    plan_work: int = _option(1_000_000, 1, HUGE, "work of a dive along a plan")
+    planned_scores: int = _option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
+    hopeless: float = _option(1.6, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
     first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")
     more_work: int = _option(200_000, 1, HUGE, "work of all later attempts together", 1)
     work_per_token: int = _option(20_000, 0, HUGE, "and that much more for each token of the first answer", 0)

@@ -21,6 +21,7 @@ from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
 from restrict.force.options import OPTIONS, SearchOptions
+from restrict.force.plan import OutOfRows, Planner, plannable
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head, Map
 from restrict.model.task import Task
@@ -98,6 +99,8 @@ class Search:
         self.state.wide = self.wide
         self.deep = not self.wide and self.state.depth.get(output, 0) >= self.opt.deep
         self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
+        depth = self.state.depth.get(output, 0)
+        self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
         self._most_scores = self.opt.deep_scores if self.deep else self.opt.scores
         if self.wide:
             self._most_scores = min(self.opt.wide_scores, 2 * A_POSITION * instance.n)
@@ -131,6 +134,9 @@ class Search:
         turn = 0
         if self._nodes <= self.opt.few_nodes:
             self._deletion(rng)
+        if self.planned:
+            self._follow_plans(rng)
+            turn = len(self.passes) if self.best.fixed is not None else 0
         while True:
             kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
@@ -157,6 +163,28 @@ class Search:
                     return
             elif turn >= (self.patience if self.best.fixed is None else len(self.passes)) and not self.timed:
                 return
+
+    def _follow_plans(self, rng: np.random.Generator) -> None:
+        """Plan every label with more and more effort, and dive along each plan that is better than the best answer."""
+        state = self.state
+        planner = Planner(state, rng, self.opt.plan_rows, lambda: self.task.deadline.passed)
+        before, spent = state.scores, False
+        for effort, planner.share in self.opt.plans:
+            for goal in self.goals:
+                least = self.instance.n if self.best.count is None else self.best.count
+                if planner.cost(goal) > self.opt.hopeless * least or spent:
+                    continue
+                self._restart(dict(state.pinned))
+                try:
+                    planner.solve(goal, effort)
+                except OutOfRows:
+                    spent = True
+                if planner.cost(goal) < least:
+                    self._most_scores, before = self._most_scores + state.scores - before, state.scores
+                    self._restart(dict(state.pinned))
+                    manner = Manner((1,), 0.0, self.opt.plan_work, plan=planner.plan)
+                    self._dive(Solver(state, rng, manner, tick=self._tick), goal, least, rng)
+        self._most_scores = state.scores + self.opt.planned_scores
 
     def _improve(self, rng: np.random.Generator) -> None:
         """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what
@@ -290,7 +318,10 @@ class Search:
             )
         joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
         first = self.wide and turn == 0 and self.best.fixed is None and limit < self.instance.n
-        solver = self._solver(rng, kind, work, joint, self._dive_scores if first else None)
+        self._dive(self._solver(rng, kind, work, joint, self._dive_scores if first else None), goal, limit, rng)
+
+    def _dive(self, solver: Solver, goal: Goal, limit: int, rng: np.random.Generator) -> None:
+        """Meet the output's goal from what is fixed; what succeeds is made minimal and offered."""
         try:
             solved = solver.solve(goal, limit)
         except OutOfBudget:

@@ -1,0 +1,163 @@
+"""Plans for deep programs: their costs against a search over all boxes and anchors, and dives along them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import restrict
+from restrict.force.goal import Goal, Manner, Solver
+from restrict.force.options import OPTIONS
+from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, mask_of, plannable, values_of
+from restrict.force.search import Search
+from restrict.force.state import ForcingState
+from restrict.model.examples.random import random_model
+from restrict.model.task import Task
+from tests import naive
+
+Values = frozenset[int]
+
+
+def planner(state: ForcingState, rows: int = 10**6) -> Planner:
+    return Planner(state, np.random.default_rng(0), rows, lambda: False)
+
+
+def subsets(values: range) -> Iterator[Values]:
+    """All that are not empty."""
+    return (frozenset(s) for size in range(1, len(values) + 1) for s in itertools.combinations(values, size))
+
+
+class Trees:
+    """The fewest tokens of a tree of goals, by trying everything; nothing is shared with the package."""
+
+    def __init__(self, document: naive.Model, n: int) -> None:
+        self.document, self.n = document, n
+        self.of = {v["name"]: v for v in document["variables"]}
+        self.sizes = {"token": len(document["alphabet"])} | {
+            v["name"]: v["domain"] for v in document["variables"] if v["kind"] == "map"
+        }
+        self.cost = cache(self._cost)
+
+    def _cost(self, name: str, i: int, wanted: Values) -> float:
+        if len(wanted) == self.sizes[name]:
+            return 0.0
+        if name == "token" or not wanted:
+            return 1.0 if wanted else IMPOSSIBLE
+        variable = self.of[name]
+        rule, (root, *heads) = naive.map_function(variable, self.n), variable["args"]
+        best = IMPOSSIBLE
+        sides = [list(subsets(range(self.sizes[root])))] * (1 + len(heads))
+        for box in itertools.product(*sides):
+            if {self.value(rule, i, point) for point in itertools.product(*box)} <= wanted:
+                rows = [
+                    self.row(head, i, u, side)
+                    for head, side in zip(heads, box[1:], strict=True)
+                    for u in box[0]
+                    if len(side) < self.sizes[root]
+                ]
+                best = min(best, self.cost(root, i, box[0]) + sum(rows))
+        return best
+
+    @staticmethod
+    def value(rule: naive.Callable[..., int], i: int, point: tuple[int, ...]) -> int:
+        return rule(i, *point)
+
+    def row(self, name: str, i: int, u: int, wanted: Values) -> float:
+        head = self.of[name]
+        score, domain = naive.score_function(head["score"], self.n), range(self.sizes[head["key"]])
+        pairs = [(j, w) for j in range(self.n) for w in domain if j != i or w == u]
+        pairs.sort(key=lambda pair: (-score(i, u, *pair), pair))
+        best, bad = IMPOSSIBLE, dict[int, set[int]]()
+        passed: dict[int, int] = {}
+        for j, w in pairs[:PAIRS]:
+            if w in wanted:
+                excluded = [self.cost(head["key"], p, frozenset(domain) - out) for p, out in bad.items() if p != j]
+                best = min(best, sum(excluded) + (0.0 if j == i else self.cost(head["key"], j, frozenset({w}))))
+            elif j == i:
+                break
+            else:
+                bad.setdefault(j, set()).add(w)
+            passed[j] = passed.get(j, 0) + 1
+            if j == i or passed[j] == len(domain):
+                break
+        return best
+
+
+@pytest.mark.parametrize(("layers", "heads", "states", "n"), [(2, 2, 3, 7), (3, 2, 2, 9), (4, 1, 3, 6), (3, 1, 4, 8)])
+def test_a_plan_that_counts_nothing_for_what_is_not_opened_is_the_best_tree(
+    layers: int, heads: int, states: int, n: int
+) -> None:
+    for seed in range(3):
+        document = random_model(layers, heads, states, seed)
+        trees = Trees(document, n)
+        instance = restrict.load(f"random:layers={layers},heads={heads},states={states},seed={seed}").at(n)
+        plans = planner(ForcingState(instance))
+        plans.share = 0.0
+        for value in (0, 1):
+            found = plans.solve(Goal(f"y{layers}", n - 1, frozenset({value})), 10**6)
+            assert min(found, IMPOSSIBLE) == min(trees.cost(f"y{layers}", n - 1, frozenset({value})), IMPOSSIBLE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dive_along_a_plan_takes_no_more_tokens_than_planned(seed: int) -> None:
+    instance = restrict.load(f"random:layers=4,heads=2,states=3,seed={seed}").at(20_000)
+    state = ForcingState(instance)
+    plans = planner(state)
+    costs = {v: plans.solve(Goal("y4", 19_999, frozenset({v})), 3) for v in (0, 1)}
+    value = min(costs, key=costs.__getitem__)
+    solver = Solver(state, np.random.default_rng(0), Manner((1,), 0.0, 10**7, plan=plans.plan))
+    assert solver.solve(Goal("y4", 19_999, frozenset({value})), 20_000)
+    assert tuple(state.values("y4", 19_999)) == (value,)
+    assert 0 < state.fixed <= costs[value] < IMPOSSIBLE
+
+
+def test_more_effort_never_makes_a_plan_dearer() -> None:
+    instance = restrict.load("random:layers=4,heads=2,states=2,seed=5").at(5_000)
+    plans, goal, costs = planner(ForcingState(instance)), Goal("y4", 4_999, frozenset({1})), []
+    for effort, plans.share in OPTIONS.plans[:6]:
+        plans.solve(goal, effort)
+        costs.append(plans.cost(goal))
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
+
+
+def test_a_planner_ends_with_its_rows_and_the_search_goes_on_without_it() -> None:
+    model = restrict.load("random:layers=4,heads=2,states=2,seed=1")
+    with pytest.raises(OutOfRows):
+        planner(ForcingState(model.at(500)), 20).solve(Goal("y4", 499, frozenset({1})), 2)
+    assert found_by(500, plan_rows=20)[0] is not None
+
+
+def test_deep_programs_fix_fewer_positions_with_plans() -> None:
+    planned, rows = found_by(3_000, plan_rows=2_000)
+    searched, _ = found_by(3_000, planned=100)
+    assert (planned or 3_000) < (searched or 0)
+    assert rows > 100
+
+
+def found_by(n: int, **options: int) -> tuple[int | None, int]:
+    """What the first dives find, and the rows of the planner's last level."""
+    few = replace(OPTIONS, deep_scores=1, planned_scores=1, more_work=1, work_per_token=0, **options)
+    search = Search(Task.of(restrict.load("random:layers=5,heads=2,states=2,seed=3"), n), options=few)
+    search.run()
+    return search.best.count, len(search.state.rows._lists)
+
+
+def test_which_programs_are_planned() -> None:
+    def told(source: str, n: int = 9) -> bool:
+        return plannable(restrict.load(source).at(n))
+
+    assert told("random:layers=5,heads=2,states=4")
+    assert told("random:layers=4,heads=2,states=2,brackets=1")
+    assert not told("random:layers=4,heads=8,states=16")  # too many boxes
+    assert not told("tagger")  # maps of several variables
+    assert not told("parity8")
+
+
+def test_masks() -> None:
+    assert [values_of(mask_of(frozenset(s))) for s in ((), (0,), (1, 3))] == [set(), {0}, {1, 3}]
