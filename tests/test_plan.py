@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,7 +132,41 @@ def test_a_planner_ends_with_its_rows_and_the_search_goes_on_without_it() -> Non
     model = restrict.load("random:layers=4,heads=2,states=2,seed=1")
     with pytest.raises(OutOfRows):
         planner(ForcingState(model.at(500)), 20).solve(Goal("y4", 499, frozenset({1})), 2)
-    assert found_by(500, plan_rows=20)[0] is not None
+    for few in ({"plan_rows": 20}, {"plan_rows": 0}, {"plan_scores": 10**6}):
+        fixed, rows = found_by(500, **few)
+        assert fixed is not None
+        assert rows < 4_000
+
+
+def test_planning_one_label_says_nothing_about_the_other() -> None:
+    plans = planner(ForcingState(restrict.load("random:layers=5,heads=2,states=2,seed=1").at(1_000)))
+    one, other = (Goal("y5", 999, frozenset({v})) for v in (0, 1))
+    assert plans.cost(one) == plans.cost(other) == 0
+    plans.solve(one, 2)
+    assert plans.cost(one) > 0 == plans.cost(other)
+
+
+def test_all_labels_are_planned() -> None:
+    """Label 0 takes 50 positions and more here."""
+    assert (found_by(1_000, seed=1)[0] or 1_000) < 40
+
+
+@pytest.mark.parametrize("mask", ["strict_past", "past", "strict_future"])
+def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, tmp_path: Path) -> None:
+    for seed, n in itertools.product(range(2), (1, 2, 3, 50)):
+        document = random_model(5, 2, 2, seed)
+        for variable in document["variables"]:
+            if variable["kind"] == "head":
+                variable |= {"mask": mask, "default": 1}
+        (tmp_path / "model.json").write_text(json.dumps(document))
+        state = ForcingState(restrict.load(str(tmp_path / "model.json")).at(n))
+        plans = planner(state)
+        costs = {g: plans.solve(g, 4) for g in (Goal("y5", n - 1, frozenset({v})) for v in (0, 1))}
+        goal = min(costs, key=costs.__getitem__)
+        assert mask != "strict_future" or costs[goal] <= 1  # the own token
+        assert Solver(state, np.random.default_rng(0), Manner((1,), 0.0, 10**6, plan=plans.plan)).solve(goal, n)
+        assert tuple(state.values("y5", n - 1)) == tuple(goal.allowed)
+        assert state.fixed <= costs[goal] < IMPOSSIBLE
 
 
 def test_deep_programs_fix_fewer_positions_with_plans() -> None:
@@ -140,10 +176,10 @@ def test_deep_programs_fix_fewer_positions_with_plans() -> None:
     assert rows > 100
 
 
-def found_by(n: int, **options: int) -> tuple[int | None, int]:
+def found_by(n: int, seed: int = 3, **options: int) -> tuple[int | None, int]:
     """What the first dives find, and the rows of the planner's last level."""
     few = replace(OPTIONS, deep_scores=1, planned_scores=1, more_work=1, work_per_token=0, **options)
-    search = Search(Task.of(restrict.load("random:layers=5,heads=2,states=2,seed=3"), n), options=few)
+    search = Search(Task.of(restrict.load(f"random:layers=5,heads=2,states=2,seed={seed}"), n), options=few)
     search.run()
     return search.best.count, len(search.state.rows._lists)
 
@@ -155,6 +191,8 @@ def test_which_programs_are_planned() -> None:
     assert told("random:layers=5,heads=2,states=4")
     assert told("random:layers=4,heads=2,states=2,brackets=1")
     assert not told("random:layers=4,heads=8,states=16")  # too many boxes
+    assert told("random:layers=5,heads=2,states=2,classes=13")
+    assert not told("random:layers=5,heads=2,states=2,classes=14")  # too many sets of labels
     assert not told("tagger")  # maps of several variables
     assert not told("parity8")
 

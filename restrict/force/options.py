@@ -50,10 +50,11 @@ class SearchOptions:
     )  # fmt: skip
     """Of the planner: plans opened for each goal, and the share of the mean that an unopened goal counts."""
     planned: int = _option(5, 1, HUGE, "from this depth on dives follow plans", HUGE)
-    plan_rows: int = _option(20_000, 0, HUGE, "most rows that the planner lists", 0)
-    plan_work: int = _option(1_000_000, 1, HUGE, "work of a dive along a plan")
+    plan_rows: int = _option(10_000, 0, HUGE, "most rows that the planner lists", 0)
+    plan_scores: int = _option(12_000_000_000, 0, HUGE, "most scores of planning and of the dives along plans", 0)
+    plan_work: int = _option(300_000, 1, HUGE, "work of a dive along a plan")
     planned_scores: int = _option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
-    hopeless: float = _option(1.6, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
+    hopeless: float = _option(1.2, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
     first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")
     more_work: int = _option(200_000, 1, HUGE, "work of all later attempts together", 1)
     work_per_token: int = _option(20_000, 0, HUGE, "and that much more for each token of the first answer", 0)

@@ -25,7 +25,7 @@ from itertools import islice
 
 import numpy as np
 
-from restrict.base.arrays import F64, I64
+from restrict.base.arrays import F64, I32, I64
 from restrict.force.goal import Goal
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance, Map
@@ -62,7 +62,8 @@ def plannable(instance: Instance) -> bool:
             return False
         heads = [v for a in variable.args if isinstance(v := variables.get(a), Head)]
         roots = [a for a in variable.args if not isinstance(variables.get(a), Head)]
-        if len(roots) != 1 or sum(instance.domains[a] for a in variable.args) > np.log2(BOXES):
+        sizes = sum(instance.domains[a] for a in variable.args), instance.domains[name]
+        if len(roots) != 1 or max(sizes) > np.log2(BOXES):
             return False
         if any(instance.query(h) != roots[0] or instance.key(h) != h.value for h in heads):
             return False
@@ -71,10 +72,10 @@ def plannable(instance: Instance) -> bool:
 
 
 class _Row:
-    """The first pairs of a row, and the cheapest way to keep its value in each set."""
+    """The first pairs of a row, and the cheapest way to keep its value in each set; without pairs it is the default."""
 
-    def __init__(self, key: str, domain: int, pairs: list[tuple[int, int]], own: int) -> None:
-        self.key, self.domain, self.own = key, domain, own
+    def __init__(self, head: Head, domain: int, pairs: list[tuple[int, int]], own: int) -> None:
+        self.key, self.domain, self.own, self.default = head.value, domain, own, head.default
         self.j, self.w = [j for j, _ in pairs], np.array([w for _, w in pairs], dtype=np.int64)
         self.above, passed = np.zeros(len(pairs), dtype=np.int64), dict[int, int]()
         for t, (j, w) in enumerate(pairs):
@@ -86,7 +87,7 @@ class _Row:
         """The cost for each set, and the pair that is the anchor; those of tokens do not change."""
         if self.kept is not None:
             return self.kept
-        found = self.given(plans.matrix(self.key, self.j))
+        found = self.given(plans.matrix(self.key, self.j) if self.j else np.empty((0, 2**self.domain)))
         if self.key == "token":
             self.kept = found
         return found
@@ -94,6 +95,8 @@ class _Row:
     def given(self, below: F64) -> tuple[F64, I64]:
         """The same for given costs of the nodes that the pairs name, shape (pairs, 2^domain)."""
         masks, steps, bit = np.arange(2**self.domain), np.arange(len(self.j)), 1 << self.w
+        if not self.j:  # nothing is seen
+            return np.where(masks >> self.default & 1, 0.0, IMPOSSIBLE), np.zeros(len(masks), dtype=np.int64)
         # The harmful values among those that a pair's position has in the pairs above it, and with the pair's own.
         above, now = self.above[:, None] & ~masks, (self.above | bit)[:, None] & ~masks
         paid, due = below[steps[:, None], masks[-1] & ~above], below[steps[:, None], masks[-1] & ~now]
@@ -104,13 +107,14 @@ class _Row:
         inside = (masks & bit[:, None]) != 0
         threats = np.cumsum(np.where(inside, 0.0, due - paid), axis=0)
         found = np.where(inside, threats - paid + anchor[:, None], IMPOSSIBLE)
-        best = found.argmin(axis=0) if len(found) else np.zeros(len(masks), dtype=np.int64)
         cost = found.min(axis=0, initial=IMPOSSIBLE)
         cost[-1] = 0.0
-        return cost, best
+        return cost, found.argmin(axis=0)
 
     def goals(self, plans: Planner, mask: int) -> list[Goal]:
         """What has to be met so that the value stays in a set."""
+        if not self.j:
+            return []
         last = int(self.costs(plans)[1][mask])
         bad: dict[int, int] = {}
         for j, w in zip(self.j[:last], self.w.tolist(), strict=False):
@@ -134,14 +138,15 @@ class _Node:
         self.effort: dict[int, int] = {}
 
     @cached_property
-    def images(self) -> I64:
+    def images(self) -> I32:
         """The values that the map takes on each box, as masks; an axis of sets for the root and for every head."""
         names = [self.root, *(h.name for h in self.heads)]
         table = self.plans.instance.map_table(self.variable, self.i)
-        bits = 1 << np.asarray(table, dtype=np.int64).transpose([self.variable.args.index(a) for a in names])
+        values = np.asarray(table).transpose([self.variable.args.index(a) for a in names])
+        bits = np.left_shift(1, values, dtype=np.int32)  # a domain has fewer values than a box has bits
         for axis, size in enumerate(bits.shape):
             parts = np.moveaxis(bits, axis, 0)
-            sets = np.zeros((2**size, *parts.shape[1:]), dtype=np.int64)
+            sets = np.zeros((2**size, *parts.shape[1:]), dtype=np.int32)
             for mask in range(1, 2**size):
                 sets[mask] = sets[mask & (mask - 1)] | parts[(mask & -mask).bit_length() - 1]
             bits = np.moveaxis(sets, 0, axis)
@@ -197,17 +202,17 @@ class _Node:
                 self.row(h, u)
 
     def plan(self, sides: list[int]) -> Plan:
-        """The goals of a box: those on the arguments under ``None``, and for each head and row those that meet it."""
+        """The goals of a box: under ``None`` those on the root, on rows and on the heads, which the rows meet; and
+        those that meet each row."""
         (first, *others), i = sides, self.i
         left_out = 2 ** self.plans.instance.domains[self.root] - 1
         plan: Plan = {None: [Goal(self.root, i, values_of(first))] if first < left_out else []}
         for h, (head, side) in enumerate(zip(self.heads, others, strict=True)):
             allowed = values_of(side)
             if len(allowed) < self.plans.instance.domains[head.name]:
-                plan[None].append(Goal(head.name, i, allowed))
-                plan[plan[None][-1]] = [Goal(head.name, i, allowed, u) for u in sorted(values_of(first))]
-                for u in values_of(first):
-                    plan[Goal(head.name, i, allowed, u)] = self.row(h, u).goals(self.plans, side)
+                rows = {Goal(head.name, i, allowed, u): self.row(h, u) for u in sorted(values_of(first))}
+                plan[None] += [*rows, Goal(head.name, i, allowed)]
+                plan |= {goal: row.goals(self.plans, side) for goal, row in rows.items()}
         return plan
 
 
@@ -224,7 +229,7 @@ class Planner:
         self.known: dict[tuple[str, int], F64] = {}
         self.means: dict[str, F64] = {}
         self.some: dict[str, F64] = {"token": self._token(self.state.alphabet)[None, :]}
-        self.share = 1.0
+        self.share, self.spent = 1.0, False
         self.plans: Plan = {}
 
     # ------------------------------------------------------------ costs
@@ -293,10 +298,11 @@ class Planner:
     def list_row(self, head: Head, i: int, u: int) -> _Row:
         """The first pairs of a row."""
         self.left -= 1
-        if self.left < 0 or self.over():
+        self.spent = self.left < 0 or self.over()
+        if self.spent:
             raise OutOfRows
         domain = self.instance.domains[head.name]
-        return _Row(head.value, domain, list(islice(self.state.walk(head, i, u), PAIRS)), i)
+        return _Row(head, domain, list(islice(self.state.walk(head, i, u), PAIRS)), i)
 
     # ------------------------------------------------------------ plans
 
@@ -319,8 +325,7 @@ class Planner:
         opened: list[Plan] = []
         while len(opened) < effort:
             price, sides = node.cheapest(mask)
-            plan = node.plan(sides)
-            if price >= IMPOSSIBLE or plan in opened:
+            if price >= IMPOSSIBLE or (plan := node.plan(sides)) in opened:
                 break
             opened.append(plan)
             self._open(node, mask, plan, effort)
@@ -339,15 +344,15 @@ class Planner:
 
     def cost(self, goal: Goal) -> float:
         """The cost of the best plan so far for a goal of a map; 0 where it has not been looked at."""
-        node = self.nodes.get((goal.name, goal.i))
-        return node.best.get(mask_of(goal.allowed), IMPOSSIBLE) if node is not None else 0.0
+        node, mask = self.nodes.get((goal.name, goal.i)), mask_of(goal.allowed)
+        return node.best.get(mask, IMPOSSIBLE) if node is not None and mask in node.effort else 0.0
 
     def plan(self, goal: Goal) -> Sequence[Goal] | None:
         """The goals that together meet a goal as planned."""
         return self.plans.get(goal)
 
 
-def _by_image(images: I64, prices: F64, domain: int) -> F64:
+def _by_image(images: I32, prices: F64, domain: int) -> F64:
     """The cheapest box within each set of values."""
     found = np.full(domain, IMPOSSIBLE)
     flat = images.reshape(-1)

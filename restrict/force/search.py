@@ -8,6 +8,7 @@ limit the search goes on until it is spent. Nothing here is trusted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 
@@ -20,7 +21,7 @@ from restrict.force.joint import met_together
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
-from restrict.force.options import OPTIONS, SearchOptions
+from restrict.force.options import HUGE, OPTIONS, SearchOptions
 from restrict.force.plan import OutOfRows, Planner, plannable
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head, Map
@@ -134,9 +135,9 @@ class Search:
         turn = 0
         if self._nodes <= self.opt.few_nodes:
             self._deletion(rng)
-        if self.planned:
+        if self.planned and self.best.count != 0:
             self._follow_plans(rng)
-            turn = len(self.passes) if self.best.fixed is not None else 0
+            turn = int(self.best.fixed is not None)
         while True:
             kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
@@ -166,25 +167,25 @@ class Search:
 
     def _follow_plans(self, rng: np.random.Generator) -> None:
         """Plan every label with more and more effort, and dive along each plan that is better than the best answer."""
-        state = self.state
-        planner = Planner(state, rng, self.opt.plan_rows, lambda: self.task.deadline.passed)
-        before, spent = state.scores, False
+        state, last = self.state, self.state.scores + self.opt.plan_scores
+        self._most_scores = HUGE
+        planner = Planner(state, rng, self.opt.plan_rows, lambda: state.scores > last or self.task.deadline.passed)
+        followed = dict.fromkeys(self.goals, np.inf)
         for effort, planner.share in self.opt.plans:
             for goal in self.goals:
                 least = self.instance.n if self.best.count is None else self.best.count
-                if planner.cost(goal) > self.opt.hopeless * least or spent:
+                if planner.spent or planner.cost(goal) > self.opt.hopeless * least:
                     continue
                 self._restart(dict(state.pinned))
-                try:
+                with suppress(OutOfRows):
                     planner.solve(goal, effort)
-                except OutOfRows:
-                    spent = True
-                if planner.cost(goal) < least:
-                    self._most_scores, before = self._most_scores + state.scores - before, state.scores
+                if 0 < planner.cost(goal) < min(least, followed[goal]):
+                    followed[goal] = planner.cost(goal)
                     self._restart(dict(state.pinned))
                     manner = Manner((1,), 0.0, self.opt.plan_work, plan=planner.plan)
                     self._dive(Solver(state, rng, manner, tick=self._tick), goal, least, rng)
         self._most_scores = state.scores + self.opt.planned_scores
+        self._last_work = state.work + self._allowance()
 
     def _improve(self, rng: np.random.Generator) -> None:
         """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what
