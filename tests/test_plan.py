@@ -199,3 +199,32 @@ def test_which_programs_are_planned() -> None:
 
 def test_masks() -> None:
     assert [values_of(mask_of(frozenset(s))) for s in ((), (0,), (1, 3))] == [set(), {0}, {1, 3}]
+
+
+def test_ctrl_c_while_a_plan_is_made_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = Planner.solve
+
+    def interrupted(self: Planner, goal: Goal, effort: int) -> float:
+        if effort == 3:
+            raise KeyboardInterrupt
+        return solve(self, goal, effort)
+
+    monkeypatch.setattr(Planner, "solve", interrupted)
+    model = restrict.load("random:layers=5,heads=2,states=2,seed=3")
+    found = restrict.certify(model, 500)
+    assert found.provenance["stopped"] == "interrupted"
+    assert restrict.check(model, found)
+
+
+def test_the_time_ends_a_plan_and_the_best_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = Planner.solve
+
+    def late(self: Planner, goal: Goal, effort: int) -> float:
+        if effort == 3:
+            monkeypatch.setattr(self, "over", lambda: True)
+        return solve(self, goal, effort)
+
+    monkeypatch.setattr(Planner, "solve", late)
+    fixed, rows = found_by(500)
+    assert fixed is not None
+    assert rows < 2_000
