@@ -46,16 +46,16 @@ from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.trial.certificate import try_forced
 
-ORDERS, SAT_ORDERS = 6, 4
-"""Orders of deletion tried for one explanation, by the abstract run and by SAT."""
+ORDERS, LONG_ORDERS, SAT_ORDERS = 5, 11, 4
+"""Orders of QuickXplain for one explanation, two of them from left to right and back; their number where no lighter one
+is sought by hitting sets; and orders of deletion by SAT."""
 MOST = 1_000_001
 """The number of explanations that are asked for must be below this."""
 CONFIRM_TRIES = 50
 """Minimum explanations tried until the abstract run confirms one."""
-QUICK_ORDERS, QUICK_LENGTH = 5, 1_000
-"""Orders of QuickXplain for one explanation, two of them from left to right and back; and the longest input of which
-all is taken, not only what the output reads."""
-EFFORT, SHORT_EFFORT = 1_700_000, 5_000_000
+QUICK_LENGTH = 1_000
+"""The longest input of which all is taken, not only what the output reads."""
+EFFORT, SHORT_EFFORT = 2_000_000, 5_500_000
 """Nodes of all runs of the search for a lighter explanation, without ``time``; the second one up to ``SHORT``."""
 SAT_LENGTH = 100
 """Up to this length the exact cone says whether a minimal explanation is minimal for the model, too."""
@@ -98,7 +98,7 @@ class _Question:
         self.instance, self.deadline = self.task.instance, self.task.deadline
         self.position = self.task.one_position("an explanation")
         self.runs = Looking(self.instance, self.position)
-        self.quick_rng = np.random.default_rng((self.task.seed, QUICK_ORDERS))
+        self.quick_rng = np.random.default_rng((self.task.seed, ORDERS))
         self.output = self.instance.model.output.variable
         (value,) = self.runs.values(self.word)
         self.label = self.instance.label(value)
@@ -204,11 +204,11 @@ def _one(question: _Question, exact: bool) -> Explanation:
         best = _by_goals(question, best)
     found = Minimum(best, 0)
     if exact or question.instance.n <= LENGTH:
-        blocks = Blocks(question.task, question.word, question.given, question.label, question.rng, question.runs)
+        args = question.task, question.word, question.given, question.label, question.rng, question.runs
+        blocks = Blocks(*args, among=_among(question))
         effort = None if exact or question.deadline.moment is not None else _effort(question)
         found = minimum(blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), effort)
-        found = _by_proposal(question, found)
-        if found.cube is best and found.lower < question.weight(best):
+        if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
     if question.weight(found.cube) == found.lower:
         return question.result(found.cube, None, found.lower, found.certificate)
@@ -217,9 +217,11 @@ def _one(question: _Question, exact: bool) -> Explanation:
     try:
         oracle = _oracle(question, exact)
     except ResourceLimit:
-        return question.result(found.cube, None, found.lower)
+        return question.result(found.cube, None, found.lower, found.certificate)
     if not exact or question.deadline.passed:
-        return question.result(_smaller_by_sat(question, oracle, found.cube), oracle, found.lower)
+        smaller = _smaller_by_sat(question, oracle, found.cube)
+        certificate = found.certificate if smaller is found.cube else None
+        return question.result(smaller, oracle, found.lower, certificate)
     assert oracle is not None
     if len(oracle.other) == 1:
         return question.result({}, None, 0)
@@ -230,22 +232,6 @@ def _one(question: _Question, exact: bool) -> Explanation:
 def _effort(question: _Question) -> int:
     """What the search for a lighter explanation may cost."""
     return SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
-
-
-def _by_proposal(question: _Question, found: Minimum) -> Minimum:
-    """The same with the lightest explanation that begins with a minimum one that only SAT confirms.
-
-    Often the abstract run confirms it, or a set of the same weight that differs in a few positions.
-    """
-    best = found
-    with suppress(OutOfTime):
-        for cube in found.by_sat if found.lower < question.weight(found.cube) else ():
-            rest = {i: a for i, a in question.read.items() if i not in cube}
-            order = [*question.light(cube), *question.light(rest)]
-            lighter = quickxplain(question.abstractly, cube | rest, order)
-            if question.weight(lighter) < question.weight(best.cube):
-                best = replace(best, cube=lighter, certificate=None)
-    return best
 
 
 def _oracle(question: _Question, exact: bool) -> Oracle | None:
@@ -283,39 +269,33 @@ def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weigh
 
 
 def _minimal(question: _Question) -> Cube:
-    """The lightest of several subset-minimal explanations. Any time: the tokens read on ``x`` always explain.
-
-    Those read on ``x`` are where deletion starts from; on short inputs half of the orders start from all of ``x``. With
-    weights, deletion starts instead from all of ``x`` without the heavy positions that can be left out, so that lighter
-    ones can take their place.
-    """
+    """The lightest of several orders of QuickXplain. Any time: the tokens read on ``x`` always explain."""
     best = question.read
-    everything = {i: a for i, a in question.word.items() if i not in question.given}
-    try:
-        heavy = [i for i in question.order(question.weights) if question.weights[i] > 1 and i in everything]
-        light = _give_up(question, everything, heavy)
-        start = (question.abstractly(light) or {}) if heavy else question.read
-        for turn in range(ORDERS):
-            part = start
-            if turn % 2 and question.instance.n <= SAT_LENGTH:
-                part = _give_up(question, light, question.order(light))
-            best = min(best, shrink(question.abstractly, part, question.order(part)), key=question.weight)
-        for order in _quick_orders(question):
-            cube = {i: question.word[i] for i in order}
-            best = min(best, quickxplain(question.abstractly, cube, order), key=question.weight)
-    except OutOfTime:
-        pass
+    with suppress(OutOfTime):
+        among = _among(question)
+        for order in _orders(question, among):
+            best = min(best, quickxplain(question.abstractly, among, order), key=question.weight)
     return best
 
 
-def _quick_orders(question: _Question) -> Iterator[list[int]]:
-    """Orders for QuickXplain: of the whole input where it is short, else of what the output reads."""
-    among = sorted(set(question.word).difference(question.given))
-    if question.instance.n > QUICK_LENGTH:
-        among = sorted(question.read)
-    yield sorted(among, key=lambda i: question.weights.get(i, 1))
+def _among(question: _Question) -> Cube:
+    """What QuickXplain chooses from: all of a short input, else what the output reads on it.
+
+    With weights, the output reads a long input without the heavy positions that can be left out, so that lighter ones
+    take their place.
+    """
+    everything = {i: a for i, a in question.word.items() if i not in question.given}
+    if question.instance.n <= QUICK_LENGTH:
+        return everything
+    heavy = [i for i in question.order(question.weights) if question.weights[i] > 1 and i in everything]
+    return question.abstractly(_give_up(question, everything, heavy)) or {} if heavy else question.read
+
+
+def _orders(question: _Question, among: Cube) -> Iterator[list[int]]:
+    """Lightest first: left to right, back, and at random."""
+    yield sorted(among, key=lambda i: (question.weights.get(i, 1), i))
     yield sorted(among, key=lambda i: (question.weights.get(i, 1), -i))
-    for _ in range(QUICK_ORDERS - 2):
+    for _ in range((LONG_ORDERS if question.instance.n > LENGTH else ORDERS) - 2):
         yield question.light(among)
 
 
