@@ -4,11 +4,11 @@ An explanation of ``x`` is a restriction that agrees with ``x`` under which the 
 explanation; Ignatiev, Narodytska and Marques-Silva, AAAI 2019). "``S`` explains" is monotone in ``S``, by SAT on the
 exact cone as by the abstract run: value sets and candidate lists only shrink when more is fixed.
 
-- **Minimal** (default): the abstract run on ``x`` itself reads few tokens, at any length; these suffice. Deletion
-  makes them subset-minimal for the abstract run, so every such explanation has a certificate. Several orders are
-  tried, QuickXplain on the whole input, and the goal-directed search restricted to the symbols of ``x``. Then
-  :mod:`restrict.optimum.minimum` looks for a lighter one, and often proves that there is none; it needs a tree of
-  cases where the plain run sees too little.
+- **Minimal** (default): the abstract run on ``x`` itself reads few tokens, at any length; these suffice. QuickXplain
+  makes a part of the input subset-minimal for the abstract run, in several orders, so every such explanation has a
+  certificate. Then :mod:`restrict.optimum.minimum` looks for a lighter one, and often proves that there is none; it
+  needs a tree of cases where the plain run sees too little. Where its effort ends before, and on very long inputs, the
+  goal-directed search restricted to the symbols of ``x`` is tried, too.
 - **Minimum** (``exact``): an explanation must fix a position of every sensitive block of ``x``; a minimum-weight
   hitting set of the blocks found (RC2) is an explanation or misses another block (implicit hitting sets). Blocks come
   from words at first; where that leaves it open, from SAT on the whole cone.
