@@ -4,8 +4,8 @@
 
 Sections: growth (random two-layer models up to a million positions), depth (three and four layers), known (instances
 with a known optimum), scan (scores per second), optimum (n = 13 and 40 against the exact optimum), peers (other methods
-with a time limit), unseen (explanations of random inputs), everywhere (all positions at once). End-to-end times are of a
-fresh process each, so they include start-up and JIT compilation (from its cache after the first).
+with a time limit), unseen (explanations of random inputs), everywhere (all positions at once). End-to-end times are of
+a fresh process each, so they include start-up and JIT compilation (from its cache after the first).
 """
 
 from __future__ import annotations
