@@ -55,7 +55,7 @@ CONFIRM_TRIES = 50
 """Minimum explanations tried until the abstract run confirms one."""
 QUICK_LENGTH = 1_000
 """The longest input of which all is taken, not only what the output reads."""
-EFFORT, SHORT_EFFORT = 2_000_000, 5_500_000
+EFFORT, SHORT_EFFORT = 2_200_000, 5_500_000
 """Nodes of all runs of the search for a lighter explanation, without ``time``; the second one up to ``SHORT``."""
 SAT_LENGTH = 100
 """Up to this length the exact cone says whether a minimal explanation is minimal for the model, too."""

@@ -42,20 +42,20 @@ FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
 """Random words with no other label among them: after so many no further disjoint block is expected; a proof is tried;
 SAT is asked or the proposal is left undecided (the last number is for runs that are not on kernels)."""
 APART = 8
-"""Disjoint blocks that one proposal adds, at most."""
+"""Disjoint blocks that one proposal adds, at most; half as many by dives."""
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
 LOOKS, SHORT = 12_000, 128
 """Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it. Of
 longer inputs no larger tree is asked for where the effort is limited: it takes seconds, and on ten random models (2
 layers, 4 heads, n = 200 to 800) none was found."""
-LIGHTER, NEVER_SPENT = 400_000, 2**62
+LIGHTER, NEVER_SPENT = 200_000, 2**62
 """Nodes that deletion by trees may cost beyond the rest; and no limit."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input for which this is done by default, and its proposals at most."""
 RESERVE, AFTER = 3, 10_000_000
-"""The part of the effort that is kept for what the plain run confirms; and its nodes at most, where there is no limit
-for the bound."""
+"""The last part of the effort is without SAT, and with an explanation from every proposal; and the nodes that may be
+spent once the bound stands, where there is no limit before."""
 ALTERNATIVES = 3
 """Proposals for which a larger tree is sought, at most."""
 SAT_LENGTH, CLAUSES, CLAUSE = 1_000, 60_000, 8
@@ -234,8 +234,8 @@ class _Closing:
     """Proposals until one has a proof, or the bound meets what is known, or the work or the time is spent.
 
     At first the sets to hit are sensitive blocks, so the least weight of a hitting set is a bound. Once a proposal
-    explains, or this is left open, or the effort for it is spent, the bound stands; sets that every explanation of the
-    plain abstract run must hit come in, and the first proposal that it confirms is the lightest of those.
+    explains, or this is left open, the bound stands; sets that every explanation of the plain abstract run must hit
+    come in, and the first proposal that it confirms is the lightest of those.
     """
 
     def __init__(self, blocks: Blocks, hitter: Priced, known: Cube) -> None:
@@ -277,7 +277,8 @@ class _Closing:
         are any."""
         if self.blocks.explains(cube):
             return False
-        found, open_ = _missed(self.blocks, cube, self.bounding)
+        sparing = not self.bounding or self.blocks.left < self.reserve
+        found, open_ = _missed(self.blocks, cube, not sparing)
         if not found:
             last = self.bounding
             if last:
@@ -287,9 +288,7 @@ class _Closing:
             if self.proof is not None:
                 return False
         self.sets += found
-        if self.bounding and self.blocks.left < self.reserve:
-            self.stop_bounding()
-        if not self.bounding:
+        if sparing or not found:
             self.complete_it(cube)
         for block in found or self.blocks.by_runs(cube):
             self.hitter.add(block)
@@ -367,7 +366,7 @@ def _missed(blocks: Blocks, cube: Cube, exactly: bool) -> tuple[list[Cube], bool
     if first is None:
         return [], open_
     agreed, found = {*cube, *first}, [first]
-    while len(found) < APART:
+    while len(found) < (APART if by_words else APART // 2):
         block = blocks.by_words(agreed, FAILS) if by_words else blocks.by_dives(agreed, 1)
         if block is None:
             break
