@@ -49,11 +49,11 @@ LOOKS, SHORT = 12_000, 128
 """Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it. Of
 longer inputs no larger tree is asked for where the effort is limited: it takes seconds, and on ten random models (2
 layers, 4 heads, n = 200 to 800) none was found."""
-LIGHTER, NEVER_SPENT = 200_000, 2**62
+LIGHTER, NEVER_SPENT = 600_000, 2**62
 """Nodes that deletion by trees may cost beyond the rest; and no limit."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input for which this is done by default, and its proposals at most."""
-RESERVE, AFTER = 3, 10_000_000
+RESERVE, AFTER = 6, 10_000_000
 """The last part of the effort is without SAT, and with an explanation from every proposal; and the nodes that may be
 spent once the bound stands, where there is no limit before."""
 ALTERNATIVES = 3
@@ -67,8 +67,8 @@ to write, in nodes of a run."""
 class Minimum:
     """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
 
-    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it. ``complete``: none that the plain abstract run
-    confirms is lighter.
+    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it. ``complete``: no part of ``Blocks.among`` that
+    the plain abstract run confirms is lighter.
     """
 
     cube: Cube
@@ -82,16 +82,17 @@ class Blocks:
     """Sensitive blocks of one input, and proofs that there are none.
 
     ``shared``: runs of the same instance at the target, whose ordered rows are used; ``among``: the part of the word
-    that :meth:`by_runs` chooses from, an explanation for the plain abstract run.
+    that explanations for the plain abstract run are chosen from, which is one itself: at first all that is not given.
     """
 
     def __init__(
-        self, task: Task, word: Cube, given: Cube, label: str, rng: np.random.Generator, shared: Looking, among: Cube
+        self, task: Task, word: Cube, given: Cube, label: str, rng: np.random.Generator, shared: Looking
     ) -> None:
         self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
         self.instance, self.position = task.instance, task.one_position("an explanation")
         self.shared, self.symbols = shared, len(task.instance.model.alphabet)
-        self.last, self.fits, self.among = NEVER_SPENT, True, among
+        self.last, self.fits = NEVER_SPENT, True
+        self.among = {i: a for i, a in word.items() if i not in given}
         self.flips = Flips(shared, word, label)
 
     @property
@@ -145,15 +146,18 @@ class Blocks:
             weight = self.shared.open_tokens()
             if not weight:
                 return None
-            # The largest of these powers of random numbers are a draw in proportion to the weights.
-            draws = self.rng.random(len(weight))
-            order = sorted(zip(weight, draws, strict=True), key=lambda t: -(t[1] ** (1 / (weight[t[0]] + TINY))))
-            step = {i: int(self.rng.integers(self.symbols)) for i, _ in order[: 1 + len(order) // STEP]}
+            # The first of these waiting times are a draw in proportion to the weights.
+            waits = {
+                i: t / (weight[i] + TINY)
+                for i, t in zip(sorted(weight), self.rng.exponential(size=len(weight)), strict=True)
+            }
+            drawn = sorted(waits, key=waits.__getitem__)[: 1 + len(waits) // STEP]
+            step = {i: int(self.rng.integers(self.symbols)) for i in drawn}
             while (labels := self.shared.labels(fixed | step)) == {self.label} and len(step) > 1:
                 step = dict(list(step.items())[: len(step) // 2])
             if labels == {self.label}:
-                ((i, drawn),) = step.items()
-                others = ({i: a} for a in range(self.symbols) if a != drawn)
+                ((i, seen),) = step.items()
+                others = ({i: a} for a in range(self.symbols) if a != seen)
                 step = next((t for t in others if (labels := self.shared.labels(fixed | t)) != {self.label}), {})
             fixed = fixed | step
         return None if self.label in labels else fixed
@@ -171,7 +175,8 @@ class Blocks:
         return {i: a for i, a in cube.items() if i in read}
 
     def by_runs(self, cube: Cube) -> Iterator[list[int]]:
-        """Disjoint sets that a set misses and that every explanation for the plain abstract run hits.
+        """Disjoint sets that a set misses, and that every explanation for the plain abstract run hits that is part of
+        ``among`` and this set.
 
         What is added without making the set explain never matters; the rest is one such set, and is added, too.
         Cost: about ``m log2(n / m)`` runs for a set of ``m`` of ``n`` positions.
@@ -222,11 +227,11 @@ def minimum(
     """A minimum explanation, or the one known with a bound.
 
     Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module. ``prices``: the price
-    of one position, where it is not 1; ``rounds``: proposals, at most; ``effort``: the nodes of all runs, those before
-    it included, about; ``None``: no limit for the bound. Gives the lightest explanation with a proof; it is a minimum
-    one where ``lower`` is its weight.
+    of one position, where it is not 1; ``rounds``: proposals, at most; ``effort``: the nodes of all runs, about;
+    ``None``: no limit for the bound. Gives the lightest explanation with a proof; it is a minimum one where ``lower``
+    is its weight.
     """
-    blocks.last = NEVER_SPENT if effort is None else effort
+    blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, Priced(prices), known).run(read, rounds)
 
 
@@ -235,32 +240,31 @@ class _Closing:
 
     At first the sets to hit are sensitive blocks, so the least weight of a hitting set is a bound. Once a proposal
     explains, or this is left open, the bound stands; sets that every explanation of the plain abstract run must hit
-    come in, and the first proposal that it confirms is the lightest of those.
+    come in, and the first proposal that it confirms is the lightest of those (in ``Blocks.among``). It may have a part
+    that will do, with a position that is not in ``among``.
     """
 
     def __init__(self, blocks: Blocks, hitter: Priced, known: Cube) -> None:
-        self.blocks, self.hitter, self.known, self.goal = blocks, hitter, known, hitter.weight(known)
-        self.lower, self.by_sat, self.bounding = 0, list[Cube](), True
-        self.reserve = blocks.left // RESERVE
-        self.proof: Certificate | None = None
-        self.patient = blocks.last == NEVER_SPENT
-        self.trees, self.sets = ALTERNATIVES, list[Cube]()
+        self.blocks, self.hitter, self.sets, self.by_sat = blocks, hitter, list[Cube](), list[Cube]()
+        self.take(known)
+        self.lower, self.bounding, self.complete = 0, True, False
+        self.reserve, self.patient, self.trees = blocks.left // RESERVE, blocks.last == NEVER_SPENT, ALTERNATIVES
+
+    def take(self, cube: Cube, proof: Certificate | None = None) -> None:
+        """This explains: as long as none is lighter, it is the answer."""
+        self.known, self.goal, self.proof = cube, self.hitter.weight(cube), proof
 
     def run(self, read: Mapping[int, int], rounds: int) -> Minimum:
-        complete = False
         with suppress(OutOfTime):
             for i in self.blocks.singles(read):
                 self.sets.append({i: read[i]})
                 self.hitter.add([i])
-            for cube in unmissed(self.propose, self.learn, rounds if self.known else 0):
-                self.known = cube
-                break
-            complete = self.blocks.left > 0
-            if self.proof is None and self.lower < self.goal:
-                self.others(read)
-            if self.lower < self.hitter.weight(self.known) and self.proof is None:
-                self.known = _lighter(self.blocks, self.known)
-        return Minimum(self.known, self.lower, self.proof, tuple(self.by_sat), complete)
+            next(unmissed(self.propose, self.learn, rounds if self.known else 0), None)
+            if self.lower < self.goal and self.proof is None:
+                self.others()
+            if self.lower < self.goal and self.proof is None:
+                self.take(_lighter(self.blocks, self.known))
+        return Minimum(self.known, self.lower, self.proof, tuple(self.by_sat), self.complete)
 
     def propose(self) -> Cube | None:
         """The lightest set that is left; none that weighs as much as is known, or where the effort is spent."""
@@ -270,31 +274,54 @@ class _Closing:
         weight = self.hitter.weight(hit)
         if self.bounding:
             self.lower = min(weight, self.goal)
-        return {i: self.blocks.word[i] for i in hit} if weight < self.goal else None
+        self.complete = weight >= self.goal
+        return None if self.complete else {i: self.blocks.word[i] for i in hit}
 
     def learn(self, cube: Cube) -> bool:
         """Add sets that a proposal does not hit, but every explanation, or every one of the plain run; whether there
         are any."""
         if self.blocks.explains(cube):
+            self.take(cube)
+            self.complete = True
+            self.complete_it(cube)
             return False
-        sparing = not self.bounding or self.blocks.left < self.reserve
+        least, sparing = self.bounding, not self.bounding or self.blocks.left < self.reserve
         found, open_ = _missed(self.blocks, cube, not sparing)
-        if not found:
-            last = self.bounding
-            if last:
-                self.by_sat += [] if open_ else [cube]
-                self.stop_bounding()
-            self.proof = self.proved(cube, last)
-            if self.proof is not None:
-                return False
         self.sets += found
+        if not found:
+            if least:
+                self.by_sat += [] if open_ else [cube]
+                self.bounding = False
+                self.blocks.last = min(self.blocks.last, self.blocks.shared.spent + AFTER)
+            proof = self.proved(cube, least)
+            if proof is not None:
+                self.take(cube, proof)
+                return False
         if sparing or not found:
             self.complete_it(cube)
         for block in found or self.blocks.by_runs(cube):
             self.hitter.add(block)
         return True
 
-    def others(self, read: Mapping[int, int]) -> None:
+    def complete_it(self, cube: Cube) -> None:
+        """An explanation that begins with a proposal: often only a few positions are missing."""
+        rest = [i for i in self.blocks.among if i not in cube]
+        order = [*cube, *(rest[t] for t in self.blocks.rng.permutation(len(rest)))]
+        lighter = quickxplain(self.blocks.abstractly, self.blocks.among | cube, order)
+        if self.hitter.weight(lighter) < self.goal:
+            self.take(lighter)
+
+    def proved(self, cube: Cube, least: bool) -> Certificate | None:
+        """The certificate of a proposal that no block contradicts, by a tree of cases in reach; ``least``: it weighs
+        as little as any."""
+        blocks, n = self.blocks, self.blocks.instance.n
+        proof = _proved(blocks, cube, LEAVES, 0)
+        if proof is None and least and self.trees and (n <= SHORT or self.patient):
+            self.trees -= 1
+            proof = _proved(blocks, cube, MOST_LEAVES, MOST_LOOKS if n <= SHORT else LOOKS)
+        return proof
+
+    def others(self) -> None:
         """Further minimum sets where SAT shows one that has no proof: for some of them there is a tree of cases."""
         hitter = Priced(self.hitter.prices)
         for block in self.sets if self.by_sat else ():
@@ -314,33 +341,10 @@ class _Closing:
             if not found:
                 self.by_sat.append(cube)
                 hitter.block(cube)
-                self.proof = self.proved(cube, True)
-                if self.proof is not None:
-                    self.known = cube
+                proof = self.proved(cube, True)
+                if proof is not None:
+                    self.take(cube, proof)
                     return
-
-    def complete_it(self, cube: Cube) -> None:
-        """An explanation that begins with a proposal: often only a few positions are missing."""
-        rest = [i for i in self.blocks.among if i not in cube]
-        order = [*cube, *(rest[t] for t in self.blocks.rng.permutation(len(rest)))]
-        lighter = quickxplain(self.blocks.abstractly, self.blocks.among | cube, order)
-        if self.hitter.weight(lighter) < self.goal:
-            self.known, self.goal = lighter, self.hitter.weight(lighter)
-
-    def stop_bounding(self) -> None:
-        """The bound stands; what else is done is limited in any case."""
-        self.bounding = False
-        self.blocks.last = min(self.blocks.last, self.blocks.shared.spent + AFTER)
-
-    def proved(self, cube: Cube, least: bool) -> Certificate | None:
-        """The certificate of a proposal that no block contradicts, by a tree of cases in reach; ``least``: it weighs
-        as little as any."""
-        blocks, n = self.blocks, self.blocks.instance.n
-        proof = _proved(blocks, cube, LEAVES, 0)
-        if proof is None and least and self.trees and (n <= SHORT or self.patient):
-            self.trees -= 1
-            proof = _proved(blocks, cube, MOST_LEAVES, MOST_LOOKS if n <= SHORT else LOOKS)
-        return proof
 
 
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
