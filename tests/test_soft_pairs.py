@@ -18,7 +18,7 @@ from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence.exchanges import Tried
-from restrict.soft.influence.logits import Logit, Space, logit_influence
+from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
 from restrict.soft.influence.pairs import (
     Changes,
     Climb,
@@ -322,7 +322,7 @@ def pairs_left(model: SoftModel, n: int, delta: tuple[tuple[int, ...], ...] | No
     for changes in changes_of(model, n, delta=delta):
         space = Space(changes)
         at = (results - space.centre) @ space.basis.T
-        for which in rng.choice(len(changes.exchanges), 2):
+        for which in rng.choice(space.start().near, 2):
             t, s, o = changes.exchanges[which]
             for word in words[rng.permutation(len(words))[:12]].tolist():
                 other = (*word[:t], o, *word[t + 1 :])
@@ -354,10 +354,27 @@ def pairs_left(model: SoftModel, n: int, delta: tuple[tuple[int, ...], ...] | No
     return count
 
 
-def inside(cell: object, at: Floats) -> bool:
+def inside(cell: Cell, at: Floats) -> bool:
     """Whether a result is in a cell, up to the evaluator's rounding."""
-    low, high = cell.low, cell.high  # type: ignore[attr-defined]
-    return bool((at >= low - 1e-9).all() and (at <= high + 1e-9).all())
+    return bool((at >= cell.low - 1e-9).all() and (at <= cell.high + 1e-9).all())
+
+
+def test_each_exchange_of_two_words_is_in_the_first_pair_once() -> None:
+    for changes in changes_of(load(SHAPES[0].format(0)), 4):
+        near = {changes.exchanges[k] for k in Space(changes).start().near}
+        assert near | {(t, o, s) for t, s, o in near} == set(changes.exchanges)
+        assert 2 * len(near) == len(changes.exchanges)
+
+
+def test_a_range_that_is_no_number_is_none() -> None:
+    """Where a form overflows a pair is not lost: its bound is infinite, and it still has halves."""
+    model = load(SHAPES[0].format(1))
+    for changes in changes_of(model, 5):
+        space = Space(changes)
+        logit, whole = Logit(space, np.full(model.width, np.inf)), space.start()
+        with np.errstate(invalid="ignore"):
+            assert logit.bound(whole, 0.0) == math.inf
+            assert len(logit.halves(whole)) == 2
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -41,7 +41,7 @@ from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
-CELLS = 40
+CELLS = 8
 """Of one symbol and logit, for one layer: so many that the floor is the same on every machine."""
 EXHAUSTIVE = 2**14
 """Prefixes that are all evaluated; beyond, samples."""

@@ -19,20 +19,15 @@ EXCHANGES = 96
 """Exchanges tried of one word."""
 
 
-class Tried:
-    """Words with one symbol at the output, and how far exchanges move the logits from them."""
+class Sample:
+    """Words with one symbol at the output."""
 
-    def __init__(self, model: SoftModel, changes: Changes, rows: Floats, rng: np.random.Generator) -> None:
-        self.model, self.changes, self.rows, self.rng = model, changes, rows, rng
-        self.delta: I64 = np.array(changes.words.delta, dtype=np.int64)
-        words = changes.words
+    def __init__(self, changes: Changes, rng: np.random.Generator) -> None:
+        self.changes, self.rng, words = changes, rng, changes.words
+        self.delta: I64 = np.array(words.delta, dtype=np.int64)
         self.fixed = dict.fromkeys(words.pinned, 0) | ({} if words.own in words.pinned else {words.own: words.symbol})
         self.read = [j for j in range(words.n) if j not in words.pinned]
         self.free: I64 = np.array([j for j in range(words.n) if j not in self.fixed], dtype=np.int64)
-        self.table: I64 = np.array(changes.exchanges, dtype=np.int64)
-        self.kinds: dict[tuple[int, int], I64] = {}
-        for t, s in {(t, s) for t, s, _ in changes.exchanges}:
-            self.kinds[t, s] = self.table[(self.table[:, 0] == t) & (self.table[:, 1] == s)]
 
     def inside(self, words: I64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which words have a run."""
@@ -59,9 +54,52 @@ class Tried:
             state = np.maximum(state, 0)
         return words[self.inside(words)]
 
+    def changed(self, words: I64) -> I64:
+        """Each word with a few places changed, where that is a word."""
+        if not len(words) or not len(self.free):
+            return words[:0]
+        found = np.repeat(words, MUTANTS, axis=0)
+        count = self.rng.integers(1, 4, len(found))
+        for k in range(3):
+            places = self.rng.choice(self.free, len(found))
+            symbols = self.rng.integers(0, self.changes.words.symbols, len(found))
+            rows = np.flatnonzero(count > k)
+            found[rows, places[rows]] = symbols[rows]
+        return found[self.inside(found)]
+
+
+def spread_of(changes: Changes) -> Floats:
+    """How attention's results at the output are spread, over random words: shape ``(d, d)``, not more than a hint.
+
+    Where they are few or alike, the values' own spread decides.
+    """
+    words = Sample(changes, np.random.default_rng(0)).random(WORDS)
+    values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in changes.heads])
+    found: Floats = 1e-9 * values.T @ values
+    if len(words):
+        at, results = np.arange(words.shape[1]), np.zeros((len(words), values.shape[1]))
+        for head in changes.heads:
+            e = head.e[at, words]
+            results += np.einsum("wj,wjd->wd", e, head.v[at, words]) / e.sum(1)[:, None]
+        results -= results.mean(0)
+        found = found + results.T @ results
+    return found
+
+
+class Tried:
+    """How far exchanges move the logits, from many words at once."""
+
+    def __init__(self, model: SoftModel, changes: Changes, rows: Floats, rng: np.random.Generator) -> None:
+        self.model, self.changes, self.rows, self.rng = model, changes, rows, rng
+        self.sample = Sample(changes, rng)
+        self.table: I64 = np.array(changes.exchanges, dtype=np.int64)
+        self.kinds: dict[tuple[int, int], I64] = {}
+        for t, s in {(t, s) for t, s, _ in changes.exchanges}:
+            self.kinds[t, s] = self.table[(self.table[:, 0] == t) & (self.table[:, 1] == s)]
+
     def options(self, word: list[int]) -> I64:
         """The exchanges of a word's symbols: place, symbol, other symbol."""
-        found = [self.kinds[t, word[t]] for t in self.free.tolist() if (t, word[t]) in self.kinds]
+        found = [self.kinds[t, word[t]] for t in self.sample.free.tolist() if (t, word[t]) in self.kinds]
         return np.concatenate([self.table[:0], *found])
 
     def moved(self, words: I64) -> tuple[Floats, I64]:
@@ -73,7 +111,7 @@ class Tried:
         if not self.changes.words.every:
             other = words[which]
             other[np.arange(len(which)), t] = o
-            kept = self.inside(other)
+            kept = self.sample.inside(other)
             which, t, s, o = which[kept], t[kept], s[kept], o[kept]
         at = np.arange(words.shape[1])
         base = np.broadcast_to(self.changes.start.centre, (len(words), self.model.width)).copy()
@@ -99,7 +137,7 @@ class Tried:
 
     def pairs(self) -> list[Pair]:
         """For each row the best pair that was found."""
-        words = self.random(WORDS)
+        words = self.sample.random(WORDS)
         top: list[list[tuple[float, list[int], tuple[int, int]]]] = [[] for _ in self.rows]
         for _ in range(ROUNDS):
             if len(words):
@@ -110,19 +148,6 @@ class Tried:
                             (float(best[k, r]), words[k].tolist(), (int(chosen[k, r, 0]), int(chosen[k, r, 1])))
                         )
                     top[r] = sorted({tuple(x[1]): x for x in sorted(kept)}.values(), reverse=True)[:KEPT]
-            words = self.changed(np.array([x[1] for kept in top for x in kept], dtype=np.int64))
+            words = self.sample.changed(np.array([x[1] for kept in top for x in kept], dtype=np.int64))
         return [(x[0][1], [*x[0][1][: x[0][2][0]], x[0][2][1], *x[0][1][x[0][2][0] + 1 :]])
                 for x in top if x and x[0][0] > 0]  # fmt: skip
-
-    def changed(self, words: I64) -> I64:
-        """Each word with a few places changed, where that is a word."""
-        if not len(words) or not len(self.free):
-            return words[:0]
-        found = np.repeat(words, MUTANTS, axis=0)
-        count = self.rng.integers(1, 4, len(found))
-        for k in range(3):
-            places = self.rng.choice(self.free, len(found))
-            symbols = self.rng.integers(0, self.changes.words.symbols, len(found))
-            rows = np.flatnonzero(count > k)
-            found[rows, places[rows]] = symbols[rows]
-        return found[self.inside(found)]

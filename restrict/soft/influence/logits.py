@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.influence.exchanges import Tried
+from restrict.soft.influence.exchanges import Tried, spread_of
 from restrict.soft.influence.pairs import Changes, PairBound, Plane, evaluated, readout_rows
 from restrict.soft.influence.polygons import Corners, Exchange, greatest_change
 from restrict.soft.influence.slopes import ROUND, Form, gradient, value
@@ -32,6 +32,8 @@ NEAR = 1.02
 """Pairs are halved until the bound is at most this times what is attained."""
 ACTIVE, WIDE, FAN = 6, 5, 6
 """Axes along which a pair's exchanges are tried, how many of them are paired, and directions in a plane of two."""
+THIN = 1e-6
+"""Coordinates of a cell less wide than this share of the widest one have no generator of their own."""
 TRIED = 3
 """Coordinates of each cell, the widest ones, that are tried before one is halved."""
 
@@ -76,11 +78,11 @@ class Space:
     """The results of one symbol at the output: coordinates, their polygons, and which exchange undoes which."""
 
     def __init__(self, changes: Changes) -> None:
-        self.changes, axes = changes, changes.axes
+        self.changes, axes = changes, changes.along_axes(spread_of(changes))
         self.basis, self.entries = axes.rows, axes.changes
         self.centre = sum((h.v[h.e > 0].mean(0) for h in changes.heads), np.zeros(len(axes.rows)))
         at = axes.rows @ self.centre
-        slack = 1e-12 * (1 + np.abs(at))
+        slack = 1e-12 * (1 + np.abs(axes.rows) @ np.abs(self.centre))
         self.whole = Cell(axes.low - at - slack, axes.high - at + slack)
         number = {x: k for k, x in enumerate(changes.exchanges)}
         self.undone = np.array([number[t, o, s] for t, s, o in changes.exchanges], dtype=np.int64)
@@ -99,13 +101,15 @@ class Space:
                 row[i], row[j] = math.cos(turn) / width[i], math.sin(turn) / width[j]
                 _, ranges = self.changes.along(row @ self.basis)
                 low, high = (sum(r[side] for r in ranges) for side in (0, 1))
-                at, slack = float(row @ self.basis @ self.centre), 1e-12 * (1 + float(np.abs(row).sum()))
+                at = float(row @ self.basis @ self.centre)
+                slack = 1e-12 * (1 + float(np.abs(row).sum()) + float(np.abs(row @ self.basis) @ np.abs(self.centre)))
                 found.append(Line(row, [], low - at - slack, high - at + slack))
         return found
 
     def start(self) -> Both:
-        """All results, and all exchanges."""
-        return Both(self.whole, self.whole, np.arange(len(self.undone)), self.entries.max(0))
+        """All results, and each exchange once: the first word is that with the smaller symbol."""
+        once = np.array([k for k, (_, s, o) in enumerate(self.changes.exchanges) if s < o], dtype=np.int64)
+        return Both(self.whole, self.whole, once, self.entries[once].max(0))
 
     def moved(self, line: Line, near: I64, within: tuple[float, float] | None) -> Floats:
         """How far exchanges move the result along a line, from words whose result is within limits (one head)."""
@@ -116,7 +120,10 @@ class Space:
             limits = None
             if within is not None and len(line.planes) == 1:
                 v = (head.v @ at)[head.e > 0]
-                middle, off = (v.max() + v.min()) / 2, plane.slack + 1e-12 * (1 + abs(shift))
+                middle, off = (
+                    (v.max() + v.min()) / 2,
+                    plane.slack + 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre))),
+                )
                 limits = (within[0] + shift - middle - off, within[1] + shift - middle + off)
             corners = Corners(plane.at.x[near], plane.at.y[near])
             found = greatest_change(corners, Exchange(*(c[near] for c in plane.terms)), limits)
@@ -166,12 +173,15 @@ class Logit:
         middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
         centre = self.start.centre + space.centre + middle @ space.basis
         size = np.abs(centre) + np.abs(space.centre) + np.abs(middle) @ np.abs(space.basis) + float(radius.sum())
-        return Form(centre, space.basis.T * radius, self.start.box).rounded(size)
+        wide = radius > THIN * radius.max()
+        thin = np.abs(radius[~wide]) @ np.abs(space.basis[~wide])
+        return Form(centre, space.basis[wide].T * radius[wide], self.start.box + thin).rounded(size)
 
     def range(self, cell: Cell) -> tuple[float, float]:
         """The least and the greatest value on a cell."""
         form = value(self.layer, self.final, self.row, self.streams(cell))
-        return float(form.c[0] - form.reach[0]), float(form.c[0] + form.reach[0])
+        low, high = float(form.c[0] - form.reach[0]), float(form.c[0] + form.reach[0])
+        return (low, high) if math.isfinite(low) and math.isfinite(high) else (-math.inf, math.inf)
 
     def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
         """The gradient on a cell, and how far it is off in every coordinate."""
@@ -206,20 +216,18 @@ class Logit:
         spans = [high - low for low, high in (self.range(pair.first), self.range(pair.second))]
         side = int(spans[1] > spans[0])
         cell = (pair.first, pair.second)[side]
-        best: tuple[float, list[Both]] = (np.inf, [])
-        for m in np.argsort(cell.low - cell.high, kind="stable")[:TRIED].tolist():
-            halves = cell.halves(m)
-            loss = sum(high - low for low, high in map(self.range, halves))
-            if loss < best[0] * (1 - 1e-9):
-                best = loss, [pair._replace(second=half) if side else pair._replace(first=half) for half in halves]
-        return best[1]
+        tried = [cell.halves(m) for m in np.argsort(cell.low - cell.high, kind="stable")[:TRIED].tolist()]
+        loss = [sum(high - low for low, high in map(self.range, halves)) for halves in tried]
+        best = tried[loss.index(min(loss))]
+        return [pair._replace(second=half) if side else pair._replace(first=half) for half in best]
 
 
 def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
     """How far one exchanged symbol moves any logit of a one-layer model (any difference of two, for softmax).
 
     ``found``: of :func:`.pairs.changes_of`. ``cells``: how many pairs are halved, for each symbol and logit.
-    ``seconds``: none is halved after them. Result: the certified bound, what was attained, and how many pairs there were.
+    ``seconds``: none is halved after them. Result: the certified bound, what was attained, and how many pairs there
+    were.
     """
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
     attained, pair = 0.0, None

@@ -179,7 +179,11 @@ class Changes:
     def axes(self) -> Axes:
         """Orthonormal directions, those of the largest values first, and attention's result along each."""
         values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in self.heads])
-        _, _, rows = np.linalg.svd(values.T @ values)
+        return self.along_axes(values.T @ values)
+
+    def along_axes(self, spread: Floats) -> Axes:
+        """The axes of a matrix ``(d, d)``, those of its greatest values first."""
+        _, _, rows = np.linalg.svd(spread)
         found = [self.along(row) for row in rows]
         low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
