@@ -203,8 +203,8 @@ OVERWRITING = [
 def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One file of each kind. Those who use them hold that they stay as they are."""
     folder = tmp_path_factory.mktemp("read")
-    files = dict(C="c.json", T="t.toml", L="t.jsonl", S="s.safetensors", G="g.txt", M="m.json", V="m.svg")
-    names = {letter: folder / name for letter, name in files.items()}
+    listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg"
+    names = {letter: folder / name for letter, name in (word.split("=") for word in listed.split())}
     for line in ("new induction-head -o M", "certify M -n 4 -o C", "soft write parity -o S"):
         assert CliRunner().invoke(cli, [str(names.get(word, word)) for word in line.split()]).exit_code == 0
     names["T"].write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
