@@ -111,7 +111,8 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(60))
-def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int) -> None:
+def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the floor of the restricted positions computed beforehand, as in long rows, and without."""
     rng = np.random.default_rng(seed)
     n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
     more = {"ties": ("left", "right")[seed % 2], "mask": str(rng.choice(["none", "past", "strict_past", "future"]))}
@@ -124,7 +125,10 @@ def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int) -> None:
             if rng.random() < 0.4
         }
         i, u = int(rng.integers(n)), int(rng.integers(min(domain, 2) if more["query"] == "token" else domain))
-        check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+        for wide in (rows.WIDE_KEY, 1):
+            with monkeypatch.context() as patch:
+                patch.setattr(rows, "WIDE_KEY", wide)
+                check_row(at, i, u, exceptions, (1, 2, 7, 1000))
 
 
 @pytest.mark.nojit
@@ -271,7 +275,7 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
     assert len(found[0][0]) > 100
 
 
-@pytest.mark.parametrize("symbols", heavy_after([2, 5, 23, 24, 40, 300], 4))
+@pytest.mark.parametrize("symbols", heavy_after([2, 7, 8, 26, 5, 23, 24, 40, 300], 6))
 @pytest.mark.parametrize("ties", ["left", "right"])
 def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
     document = json.loads(restrict.load(f"random:layers=1,heads=1,symbols={symbols}").content or b"")
@@ -328,31 +332,38 @@ def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest
     assert len(answers) == 1
 
 
-@pytest.mark.parametrize("domain", [1, 24, 63, 64, 100, 1000, 4097])
+@pytest.mark.nojit
+@pytest.mark.parametrize("domain", [1, 2, 8, 13, 24, 26, 63, 64, 100, 1000, 4097])
 def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_half(domain: int) -> None:
     """Blocks of consecutive hash states go through every key value of the domain, and no other."""
-    from restrict.kernels.scan_hash import pair_score, top_of_position
+    from restrict.kernels.scan_hash import after_position, bound_of, pair_score, tops_of_chunk
 
-    rng = np.random.default_rng(domain)
-    for _ in range(20):
-        state = np.int64(rng.integers(-(2**63), 2**63 - 1))
-        best = max(int(pair_score(state, w)) for w in range(domain))
-        bound = int(top_of_position(state, domain))
-        assert bound >= best
-        assert bound >> 31 == best >> 31
+    rng, size = np.random.default_rng(domain), 5
+    with np.errstate(over="ignore"):
+        for _ in range(4):
+            seed, first = int(rng.integers(-(2**63), 2**63 - 1)), int(rng.integers(10**8))
+            room = np.empty((2, size + 1), dtype=np.int64)
+            top = tops_of_chunk(seed, first, size, domain, np.empty(size, dtype=np.int64), room)
+            bests = [
+                max(int(pair_score(after_position(seed, first + t), w)) for w in range(domain)) for t in range(size)
+            ]
+            bounds = [int(bound_of(state)) for state in room[1, :size]]
+            assert top == max(bounds)
+            assert all(bound >= best and bound >> 31 == best >> 31 for bound, best in zip(bounds, bests, strict=True))
 
 
 def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wide rows with a few restricted positions: the same pairs with and without the floor computed beforehand."""
+    """Rows with a few restricted positions: the same pairs with and without the floor computed beforehand."""
+    monkeypatch.setattr(rows, "LONG_ROW", 1)
     rng, compared = np.random.default_rng(7), 0
-    for seed in range(40):
-        symbols, n = int(rng.choice([64, 65, 300])), int(rng.integers(4, 100))
+    for seed in range(80):
+        symbols, n = int(rng.choice([2, 5, 26, 64, 65, 300])), int(rng.integers(4, 100))
         at = restrict.load(f"random:layers=1,heads=2,states=4,symbols={symbols},seed={seed % 4}").at(n)
         head = next(v for v in at.model.variables if isinstance(v, Head))
         few = rng.choice(n, size=int(rng.integers(1, min(n, 9))), replace=False)
         sizes = rng.choice([1, 1, 2, 5, symbols], size=len(few))
         chosen = {
-            int(j): tuple(sorted(rng.choice(symbols, size=m, replace=False).tolist()))
+            int(j): tuple(sorted(rng.choice(symbols, size=min(m, symbols), replace=False).tolist()))
             for j, m in zip(few, sizes, strict=True)
         }
         keys, row = Values.make(symbols, chosen), Row(at, head, n - 1, int(rng.integers(symbols)))
@@ -363,7 +374,7 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
             slow = row.candidates(keys)
         assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
         compared += known is not None
-    assert compared > 20
+    assert compared > 40
 
 
 def kept_or_none(seed: int) -> list[bool]:

@@ -54,6 +54,11 @@ def _hashed(x: I64) -> I64:
     return np.asarray(h ^ ((h >> 32) & LOW32))
 
 
+def hashed_scores(seed: int, j: I64, w: I64) -> I64:
+    """The scores ``hash(..., j, k)`` of some pairs, from the hash state before ``j``."""
+    return np.asarray((_hashed(_hashed(_hashed(j ^ seed) ^ w)) >> 1) & HALF)
+
+
 WITH_NUMPY: dict[int, Callable[[I64, I64, I64], Any]] = {
     0: lambda a, b, c: a + b,
     1: lambda a, b, c: a - b,

@@ -23,11 +23,18 @@ rows a chunk is smaller: most of them hold a pair that is wanted, and such a chu
 
 
 @kernel
+def after_position(seed: int, j: int) -> np.int64:
+    """The hash state after a position."""
+    h = np.int64((seed ^ j) * MULTIPLIER)
+    state: np.int64 = h ^ ((h >> 32) & LOW32)
+    return state
+
+
+@kernel
 def score_chunk(seed: int, first: int, size: int, domain: int, base: I64, scores: I64) -> int:
     """``scores[w, t]`` = the hashed score of position ``first + t`` and key value ``w``; returns the greatest."""
     for t in range(size):
-        h = (seed ^ (first + t)) * MULTIPLIER
-        base[t] = h ^ ((h >> 32) & LOW32)
+        base[t] = after_position(seed, first + t)
     top = 0
     for w in range(domain):
         for t in range(size):
@@ -39,8 +46,8 @@ def score_chunk(seed: int, first: int, size: int, domain: int, base: I64, scores
     return top
 
 
-MANY = 24
-"""With at least so many key values a position is scored by itself, its key values in blocks, and no score is stored."""
+MANY = 8
+"""With at least so many key values only the greatest score of each position is computed, and no score is stored."""
 
 
 LOW31 = np.int64((1 << 31) - 1)
@@ -48,41 +55,43 @@ LOW31 = np.int64((1 << 31) - 1)
 
 
 @kernel
-def top_of_block(start: np.int64, size: int) -> np.int64:
-    """The greatest score, right in its upper half, over the hash states ``start .. start + size - 1`` before the last
-    two products. The products with consecutive numbers differ by one addition, and so does a vector of them."""
-    top, h = np.uint64(0), np.int64(start * MULTIPLIER)
-    for t in range(size):
-        x = h + t * MULTIPLIER
-        top = max(top, np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER))
-    return (np.int64(top) >> 1) & HALF
+def tops_of_chunk(seed: int, first: int, size: int, domain: int, base: I64, room: I64) -> int:
+    """Write to ``room[1, t]`` the greatest state, as an unsigned number, that position ``first + t`` has before the
+    last step of its hashes over all key values (:func:`bound_of`); returns the bound over the chunk.
 
-
-@kernel
-def top_of_position(at_j: np.int64, domain: int) -> int:
-    """A bound on the hashed scores of a position over all key values, from the hash state after the position: equal to
-    the greatest of them in its upper half.
-
-    The domain is cut into blocks ``w .. w + size - 1`` with size a power of two that divides ``w``: over a block,
-    ``at_j ^ w`` goes through consecutive numbers, in another order.
+    The domain is cut into blocks ``w .. w + block - 1`` with a power of two that divides ``w``: over a block, ``state ^
+    w`` goes through consecutive numbers, in another order, whose products differ by one addition. ``base`` and
+    ``room[0]`` are room to work in; the loops over positions become vector instructions.
     """
-    top, w, size = np.int64(0), 0, 1
-    while 2 * size <= domain:
-        size *= 2
+    for t in range(size):
+        base[t], room[1, t] = after_position(seed, first + t), 0
+    w, block = 0, 1
+    while 2 * block <= domain:
+        block *= 2
     while w < domain:
-        while size > domain - w:
-            size >>= 1
-        top = max(top, top_of_block((at_j ^ w) & -size, size))
-        w += size
-    return int(top | LOW31)
+        while block > domain - w:
+            block >>= 1
+        for t in range(size):
+            room[0, t] = ((base[t] ^ w) & -block) * MULTIPLIER
+        for step in range(0, block, 2):
+            more, odd = step * MULTIPLIER, MULTIPLIER if block > 1 else MULTIPLIER & 0
+            for t in range(size):
+                x = room[0, t] + more
+                y = x + odd
+                high = np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER)
+                next_to = np.uint64((y ^ ((y >> 32) & LOW32)) * MULTIPLIER)
+                room[1, t] = np.int64(max(np.uint64(room[1, t]), high, next_to))
+        w += block
+    top = np.uint64(0)
+    for t in range(size):
+        top = max(top, np.uint64(room[1, t]))
+    return bound_of(np.int64(top))
 
 
 @kernel
-def after_position(seed: int, j: int) -> np.int64:
-    """The hash state after a position."""
-    h = np.int64((seed ^ j) * MULTIPLIER)
-    state: np.int64 = h ^ ((h >> 32) & LOW32)
-    return state
+def bound_of(state: np.int64) -> int:
+    """A bound on the score of a state before the hash's last step, equal to it in the upper half."""
+    return int(((state >> 1) & HALF) | LOW31)
 
 
 class KeyValues(NamedTuple):
@@ -133,16 +142,19 @@ def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, sc
             exc += 1
         special = exc < keys.exc_j.shape[0] and keys.exc_j[exc] == j
         own = self_w >= 0 and j == self_j
-        if not special and not own and keys.domain >= MANY:
-            if have == 1 and top_of_position(after_position(seed, j), keys.domain) < floor_s:
+        if not special and not own:
+            if j >= scored:
+                first, scored = j, plain_until(j, exc, bounds, keys, base.shape[0])
+                if keys.domain < MANY:
+                    top = score_chunk(seed, j, scored - j, keys.domain, base, scores)
+                else:
+                    top = tops_of_chunk(seed, j, scored - j, keys.domain, base, scores)
+                if top < floor_s and have == 1:
+                    j = scored
+                    continue
+            if keys.domain >= MANY and have == 1 and bound_of(scores[1, j - first]) < floor_s:
                 j += 1
                 continue
-        elif not special and not own and j >= scored:
-            stop = plain_until(j, exc, bounds, keys, base.shape[0])
-            if score_chunk(seed, j, stop - j, keys.domain, base, scores) < floor_s and have == 1:
-                j = stop
-                continue
-            first, scored = j, stop
         size = keys.exc_ptr[exc + 1] - keys.exc_ptr[exc] if special else keys.domain
         if own:
             size = 1

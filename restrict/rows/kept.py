@@ -21,8 +21,8 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.model.program import Instance
 
-LONG_SCAN = 2**25
-"""The scan of a row of at least this many scores is kept: it takes some hundredths of a second."""
+LONG_SCAN = 2**22
+"""The scan of a row of at least this many scores is kept: it takes about a millisecond or more."""
 MOST_BYTES = 2**28
 """The most bytes that are kept for one instance; beyond, rows are scanned again."""
 

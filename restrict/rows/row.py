@@ -10,15 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from restrict.base.arrays import I64, MIN64
+from restrict.base.arrays import I64, MIN64, offsets, take_rows
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import scan
-from restrict.kernels.machine import BLOCK
+from restrict.kernels.machine import BLOCK, hashed_scores
 from restrict.kernels.scan_hash import CHUNK, MANY, SHORT, scan_hash
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
-from restrict.model.rules import registers, run_code
+from restrict.model.rules import evaluate, registers, run_code
 from restrict.rows.kept import LONG_SCAN, KeptScan, kept_scans
 from restrict.rows.values import Values
 
@@ -30,8 +30,8 @@ SHORT_ROW, LONG_ROW = 2**12, 2**18
 
 PROCESSORS = os.cpu_count() or 1
 WIDE_KEY, MOST_KNOWN = 64, 256
-"""With at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed beforehand, from at most
-``MOST_KNOWN`` of them."""
+"""In a long row, or with at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed first,
+from at most ``MOST_KNOWN`` of them."""
 
 
 class Row:
@@ -159,7 +159,7 @@ class Row:
         parts = threads() if total >= LONG_ROW else 1
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         ranges = list(pairwise(cuts))
-        known = self._known_floor(keys) if count is None and keys.domain >= WIDE_KEY else None
+        known = self._known_floor(keys) if count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW) else None
         if parts == 1:
             results = [self._part(keys, count, ranges[0], least, known)]
         else:
@@ -183,13 +183,13 @@ class Row:
         apart = self._apart(keys)
         if kept is None or len(apart) > MOST_KNOWN or not kept.covers(self.first, self.stop, apart):
             return None
-        parts = [self._part(keys, None, (j, j + 1), 0) for j in apart.tolist()]
-        floor = self._best_floor([state for _, state, _ in parts])
+        inside = (keys.positions >= self.first) & (keys.positions < self.stop)
+        own, floor = self._pairs_of(keys, np.flatnonzero(inside))
         others = kept.of_others(self.first, self.stop, apart)
         counts = np.unique(others[0], return_counts=True)[1]
-        if floor is None or floor[scan.FLOOR_S] < kept.bar or counts.max(initial=0) >= keys.domain:
+        if floor is None or floor[0] < kept.bar or counts.max(initial=0) >= keys.domain:
             return None
-        pairs = self._compact(np.concatenate([others, *(found for found, _, _ in parts)], axis=1), None, floor)
+        pairs = self._compact(np.concatenate([others, own], axis=1), None, self._state_of(floor))
         return pairs[:, np.lexsort((pairs[1], pairs[0]))]
 
     def _apart(self, keys: Values) -> I64:
@@ -208,15 +208,47 @@ class Row:
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
         """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor.
 
-        A free position with thousands of key values has a low worst score: without this bound, nearly every pair would
-        be kept until the scan reaches a position with few key values.
+        A free position with many key values has a low worst score: without this bound, most pairs would be kept until
+        the scan reaches a position with few key values.
         """
-        few = keys.positions[np.diff(keys.ptr) < keys.domain]
-        places = {int(j) for j in few[(few >= self.first) & (few < self.stop)][:MOST_KNOWN]}
-        if self.first <= self.own[0] < self.stop:
-            places.add(self.own[0])
-        floor = self._best_floor([self._part(keys, None, (j, j + 1), 0)[1] for j in sorted(places)])
-        return None if floor is None else (int(floor[scan.FLOOR_S]), int(floor[scan.FLOOR_J]))
+        inside = (keys.positions >= self.first) & (keys.positions < self.stop)
+        few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:MOST_KNOWN]
+        return self._pairs_of(keys, few)[1]
+
+    def _pairs_of(self, keys: Values, which: I64) -> tuple[I64, tuple[int, int] | None]:
+        """The pairs of some restricted positions and of the row's own, by position, and their floor.
+
+        ``which``: indices of ``keys.positions``, ascending. Gives int64, shape (3, m), rows j, w, score; and the score
+        and the position of the best of the positions' worst pairs.
+        """
+        which, own = which[keys.positions[which] != self.own[0]], self.own[0]
+        places, sizes = keys.positions[which], np.diff(keys.ptr)[which]
+        w = keys.flat[take_rows(keys.ptr, which)]
+        if self.first <= own < self.stop:
+            at = int(np.searchsorted(places, own))
+            w = np.insert(w, int(sizes[:at].sum()), self.own[1])
+            places, sizes = np.insert(places, at, own), np.insert(sizes, at, 1)
+        if not len(places):
+            return np.empty((3, 0), dtype=np.int64), None
+        j = np.repeat(places, sizes)
+        scores = self._scores(j, w)
+        worst = np.minimum.reduceat(scores, offsets(sizes)[:-1])
+        best = places[worst == worst.max()]
+        return np.stack((j, w, scores)), (int(worst.max()), int(best.max() if self.right else best.min()))
+
+    def _scores(self, j: I64, w: I64) -> I64:
+        """The scores of some pairs."""
+        if self.seed is None:
+            return evaluate(self.expr, {"j": j, "k": w}, len(j))
+        return hashed_scores(self.seed, j, w)
+
+    @staticmethod
+    def _state_of(floor: tuple[int, int] | None) -> I64:
+        """The state of a scan that knows the score and the position of a floor."""
+        state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
+        if floor is not None:
+            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, *floor
+        return state
 
     def _part(
         self, keys: Values, count: int | None, part: tuple[int, int], least: int, known: tuple[int, int] | None = None
@@ -226,12 +258,10 @@ class Row:
         ``known``: score and position of a floor that the row is known to have.
         """
         first, stop = part
-        state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
-        state[scan.NEXT_J] = first
-        if known is not None:
-            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, *known
         if least:  # a floor below all positions: a score of ``least`` itself passes
-            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, least - 1, -1 if self.right else stop
+            known = least - 1, -1 if self.right else stop
+        state = self._state_of(known)
+        state[scan.NEXT_J] = first
         blocks = self._hash_blocks if self._is_hash(keys, stop - first) else self._blocks
         kept, held, dropped = [np.empty((3, 0), dtype=np.int64)], 0, False
         limit = 4 * BLOCK if count is None else 4 * count  # low, so that the floor rises early and little survives it
@@ -275,8 +305,8 @@ class Row:
         assert seed is not None
         bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
         most = max(keys.domain, int(np.diff(keys.ptr).max(initial=1)))
-        out = np.empty((3, max(most, min(wanted, BLOCK // 4))), dtype=np.int64)
-        chunk = 1 if keys.domain >= MANY else CHUNK if (stop - state[scan.NEXT_J]) * keys.domain >= LONG_ROW else SHORT
+        out = np.empty((3, most + min(wanted, BLOCK // 4)), dtype=np.int64)
+        chunk = CHUNK if keys.domain >= MANY or (stop - state[scan.NEXT_J]) * keys.domain >= LONG_ROW else SHORT
         base, scores = np.empty(chunk, dtype=np.int64), np.empty((min(keys.domain, MANY), chunk), dtype=np.int64)
         while state[scan.NEXT_J] < stop:
             with np.errstate(over="ignore"):
