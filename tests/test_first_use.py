@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba.core import config
-from numba.core.registry import CPUDispatcher
 
 from restrict.cli.entry import MATRIX_THREADS
 from restrict.kernels import cache, home, machine, plain
@@ -35,15 +34,24 @@ def _again(into, times):  # type: ignore[no-untyped-def]
     return into[0]
 
 
+def _by(into, amount):  # type: ignore[no-untyped-def]
+    into[0] += amount
+    return into[0]
+
+
+def _by_several(into):  # type: ignore[no-untyped-def]
+    return by(into, 1) + by(into, 2) + by(into, into.shape[0])
+
+
 def _step(into):  # type: ignore[no-untyped-def]
     into[0] += 1
 
 
-step = kernel(_step)
+step, by = kernel(_step), kernel(_by)
 
 
 def is_compiled(made: object) -> bool:
-    return type(made) is CPUDispatcher
+    return type(made) is plain.Kernel
 
 
 def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
@@ -54,6 +62,18 @@ def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
     assert answer == (5, True)
     assert [type(part) for part in answer] == [int, bool]
     assert array.tolist() == [5] * 4
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_integers_in_a_call_have_no_forms_of_their_own(before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kernel(_by)
+    monkeypatch.setitem(globals(), "by", made)
+    if before:
+        with plain.always_compiled():
+            made(np.zeros(1, dtype=np.int64), 1)
+    with plain.always_compiled():
+        assert kernel(_by_several)(np.zeros(3, dtype=np.int64)) == 1 + 3 + 6
+    assert len(made.signatures) == 1
 
 
 def test_a_large_call_is_compiled_at_once_unless_it_reads_little() -> None:
@@ -218,7 +238,7 @@ print(toy.total(np.arange(3)), type(toy.total).__name__)
         [sys.executable, "-c", script], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "RESTRICT_CACHE": str(tmp_path / "c")},
     )  # fmt: skip
-    assert done.stdout == "3 CPUDispatcher\n"
+    assert done.stdout == "3 Kernel\n"
 
 
 def test_the_folder_is_named_by_the_kernels() -> None:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from numba import njit
-from numba.core import event, types
-from numba.core.registry import CPUDispatcher
+from numba.core import event
 
 from restrict.kernels import plain
 from restrict.kernels.cache import Kept
@@ -39,7 +38,7 @@ class _Announcing(event.Listener):
 event.register("numba:compile", _Announcing())  # type: ignore[no-untyped-call]
 
 
-class Rented(CPUDispatcher):
+class Rented(plain.Kernel):
     """A kernel that this process has not compiled yet: its calls go through the policy.
 
     Attributes:
@@ -56,14 +55,6 @@ class Rented(CPUDispatcher):
 
     def __call__(self, *given: Any) -> Any:
         return plain.call(self, given)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What a kernel that calls this one is linked with: one form for all integers that stand in the call.
-
-        numba would compile a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on.
-        """
-        plain_kws = {name: types.unliteral(given) for name, given in kws.items()}
-        return super().get_call_template(tuple(map(types.unliteral, args)), plain_kws)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
