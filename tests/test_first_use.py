@@ -54,6 +54,14 @@ def is_compiled(made: object) -> bool:
     return type(made) is plain.Kernel
 
 
+@pytest.fixture
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache on disk that has nothing and keeps nothing: a second run of these tests finds what the first found."""
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    monkeypatch.setattr(cache, "_names", frozenset)
+
+
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
     made = kernel(_add)
     array = np.zeros(4, dtype=np.int64)
@@ -64,6 +72,7 @@ def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
     assert array.tolist() == [5] * 4
 
 
+@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("before", [False, True])
 def test_integers_in_a_call_have_no_forms_of_their_own(before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     made = kernel(_by)
@@ -76,6 +85,7 @@ def test_integers_in_a_call_have_no_forms_of_their_own(before: bool, monkeypatch
     assert len(made.signatures) == 1
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_large_call_is_compiled_at_once_unless_it_reads_little() -> None:
     large = np.zeros(plain.LARGE + 1, dtype=np.int64)
     made, sized = kernel(_add), sized_kernel(lambda into, amount: 1)(_step_and_amount)
@@ -90,6 +100,7 @@ def _step_and_amount(into, amount):  # type: ignore[no-untyped-def]
     return into[0]
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_what_lasts_too_long_is_done_anew_by_the_compiled_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "RENT", 1e-6)
     made = kernel(_again)
@@ -99,6 +110,7 @@ def test_what_lasts_too_long_is_done_anew_by_the_compiled_form(monkeypatch: pyte
     assert array[0] == 50_000
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_threads_compile_since_others_may_write_the_same_arrays() -> None:
     made = kernel(_add)
     thread = threading.Thread(target=made, args=(np.zeros(1, dtype=np.int64), 1))
@@ -107,6 +119,7 @@ def test_threads_compile_since_others_may_write_the_same_arrays() -> None:
     assert is_compiled(made)
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_an_error_within_a_plain_run_leaves_no_run_under_way() -> None:
     def _wrong(into):  # type: ignore[no-untyped-def]
         return into[7]
