@@ -98,7 +98,9 @@ class Search:
         self.state.wide = self.wide
         self.deep = not self.wide and self.state.depth.get(output, 0) >= self.opt.deep
         self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
-        self._most_scores = self.opt.deep_scores if self.deep else self.opt.scores
+        self._most_scores = max(
+            self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
+        )
         if self.wide:
             self._most_scores = min(self.opt.wide_scores, 2 * A_POSITION * instance.n)
         self._first_limits: tuple[int, ...] = (opt.first_limit, opt.last_limit)
