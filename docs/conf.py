@@ -15,11 +15,12 @@ release = __version__
 version = release
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline_math", "notebook"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline_math"]
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "_extensions"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # a test holds that its outputs are those of a fresh run
 
 # Short names in sections such as "Raises" may be those of several classes; the page still names the right one.
 suppress_warnings = ["ref.python"]

@@ -65,15 +65,18 @@ def room_of(module: str) -> str:
 
 
 def running_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a syntax tree that can run: all but those under ``if TYPE_CHECKING:``."""
-    for node in ast.iter_child_nodes(tree):
+    """The statements in a syntax tree that can run, in order: all but those under ``if TYPE_CHECKING:``.
+
+    What is inside expressions is left out, since no import is.
+    """
+    left = [node for node in ast.iter_child_nodes(tree) if not isinstance(node, ast.expr)][::-1]
+    while left:
+        node = left.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for other in node.orelse:
-                yield other
-                yield from running_nodes(other)
+            left += node.orelse[::-1]
             continue
         yield node
-        yield from running_nodes(node)
+        left += [inner for inner in ast.iter_child_nodes(node) if not isinstance(inner, ast.expr)][::-1]
 
 
 @cache

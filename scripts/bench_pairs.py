@@ -1,9 +1,10 @@
-"""Influence by pairs of words: certified bound over attained change, the table of docs/soft-verdicts.md.
+"""Influence by pairs of words: certified bound over attained change, the tables of docs/soft-verdicts.md.
 
     python scripts/bench_pairs.py FOLDER -n 16,64,149
+    python scripts/bench_pairs.py FOLDER -n 16,64 --logits 10
 
 For every one-layer checkpoint of a folder: how far one exchanged symbol moves what attention adds at the output, over
-all words, against the older bound by sets; processor seconds.
+all words, or with --logits any logit (halving stops after so many seconds); processor seconds.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from statistics import median
 
 from restrict.soft.importers.opened import opened
+from restrict.soft.influence.logits import logit_influence
 from restrict.soft.influence.pairs import attention_influence, changes_of
 
 
@@ -22,11 +25,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-n", default="16,64,149")
     parser.add_argument("--only", default="")
+    parser.add_argument("--logits", type=float, metavar="SECONDS")
     options = parser.parse_args()
     lengths = [int(n) for n in options.n.split(",")]
     print("| model | " + " | ".join(f"n = {n}: bound / attained | s" for n in lengths) + " |")
     print("| --- |" + " --- | --- |" * len(lengths))
-    worst = 0.0
+    quotients = []
     for path in sorted(options.folder.glob("*.safetensors")):
         model = opened(str(path))
         if options.only not in model.name or len(model.layers) != 1:
@@ -34,14 +38,20 @@ def main() -> None:
         cells = []
         for n in lengths:
             begin = time.process_time()
-            found = attention_influence(changes_of(model, n))
+            changes = changes_of(model, n)
+            if options.logits is None:
+                found = attention_influence(changes)
+            else:
+                found = logit_influence(model, changes, seconds=options.logits)
             quotient = found.bound / found.attained if found.attained else 1.0
-            worst = max(worst, quotient)
+            quotients.append(quotient)
             cells.append(
                 f"{found.bound:.4g} / {found.attained:.4g} = {quotient:.4f} | {time.process_time() - begin:.1f}"
             )
         print(f"| {model.name} | {' | '.join(cells)} |", flush=True)
-    print(f"\nlargest quotient: {worst:.4f}")
+    near = sum(quotient <= 1.5 for quotient in quotients)
+    told = f"median {median(quotients):.4f}, largest {max(quotients):.4f}"
+    print(f"\nquotients: {told}; {near} of {len(quotients)} at most 1.5")
 
 
 if __name__ == "__main__":

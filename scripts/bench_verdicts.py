@@ -102,11 +102,12 @@ def main() -> int:
     parser.add_argument("--time", type=float, default=60.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--layers", type=int, default=1)
-    parser.add_argument("--only", default="", help="a part of the names")
+    parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--float32", action="store_true", help="what is right as run, without the check")
     parser.add_argument("--jobs", type=int, default=1)
     chosen, work, rows = parser.parse_args(), [], []
-    for path in sorted(p for p in chosen.folder.glob("*.safetensors") if chosen.only in p.name):
+    parts = chosen.only.split(",")
+    for path in sorted(p for p in chosen.folder.glob("*.safetensors") if any(part in p.name for part in parts)):
         config = read_config(path.with_name(path.stem + ".config.json"))
         if config.get("n_layer") == chosen.layers:
             sampled = None if chosen.float32 else config.get("sampled", {}).get("prefixes_right", "-")

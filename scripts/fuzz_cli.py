@@ -198,7 +198,8 @@ COMMANDS: dict[str, list[Option]] = {
     ],
     "soft influence": [
         Option(None, SOFT, 0.98), N, Option("--samples", NUMBERS, 0.8), Option("--logit", None, 0.2),
-        Option("--matrix", None, 0.2), Option("--pairs", None, 0.2), Option("--inputs", LANGUAGES, 0.1), SEED, JSON,
+        Option("--matrix", None, 0.2), Option("--pairs", None, 0.2), Option("--inputs", LANGUAGES, 0.1),
+        Option("--time", ["0.5", "0.2", "1", "0.1", *SECONDS], 1), SEED, JSON,
     ],
     "soft run": [Option(None, SOFT, 0.98), Option(None, WORDS, 0.97), Option("--float32", None, 0.2), JSON],
     "soft verify": [

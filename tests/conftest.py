@@ -1,8 +1,11 @@
 """Hypothesis profiles: every run draws the same examples, so that a failure here is a failure everywhere."""
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from restrict.cli.entry import MATRIX_THREADS
@@ -17,3 +20,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # `restrict-verified` is built from source (docs/proof.md). Where it is not there, there is nothing to test.
 VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "rocq" / "restrict-verified"
 collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected lives as long as the run: the garbage collector never walks over it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -158,11 +158,34 @@ def test_no_function_is_longer_than_sixty_lines_and_no_module_than_five_hundred(
     assert {path: count for path, count in modules.items() if count > 500} == {}
 
 
+def kernels() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions that numba compiles."""
+    marks = {name: [getattr(mark, "func", mark) for mark in node.decorator_list] for name, node in functions()}
+    named = {name for name, used in marks.items() if any(getattr(mark, "id", "").endswith("kernel") for mark in used)}
+    return {name: node for name, node in functions() if name in named}
+
+
+def test_no_kernel_assigns_an_array_to_a_slice() -> None:
+    """numba compiles the text of an error for two different lengths along, which takes seconds: they use ``copy``."""
+    found = []
+    for name, kernel in kernels().items():
+        for node in (node for node in statements(kernel) if isinstance(node, ast.Assign)):
+            sliced = any(isinstance(part, ast.Slice) for target in node.targets for part in ast.walk(target))
+            numbers = all(isinstance(part, ast.Constant | ast.Tuple | ast.UnaryOp) for part in parts(node.value))
+            found += [f"{name}: {ast.unparse(node)}"] if sliced and not numbers else []
+        names = {part.attr for part in ast.walk(kernel) if isinstance(part, ast.Attribute)}
+        found += [f"{name}: {numpy}" for numpy in names & {"diff", "roll"}]  # they do so within
+    assert found == []
+
+
+def parts(value: ast.expr) -> list[ast.expr]:
+    """The expressions within an expression, itself included."""
+    return [part for part in ast.walk(value) if isinstance(part, ast.expr)]
+
+
 def test_no_kernel_has_more_than_twelve_arguments() -> None:
     arguments = {
-        name: len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
-        for name, node in functions()
-        if any(isinstance(mark, ast.Name) and mark.id.endswith("kernel") for mark in node.decorator_list)
+        name: len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs) for name, node in kernels().items()
     }
     assert len(arguments) > 100
     assert {name: count for name, count in arguments.items() if count > 12} == {}

@@ -158,10 +158,15 @@ HARM = {
 }
 
 
+@pytest.fixture(scope="module")
+def unharmed() -> TheoremBounds:
+    return theorem_bounds(2, 2, "0.9", alphabet=2)
+
+
 @pytest.mark.parametrize("name", HARM)
 @pytest.mark.parametrize("layer", [0, 1])
-def test_the_verifier_sees_every_parameter(name: str, layer: int) -> None:
-    bounds = theorem_bounds(2, 2, "0.9", alphabet=2)
+def test_the_verifier_sees_every_parameter(unharmed: TheoremBounds, name: str, layer: int) -> None:
+    bounds = unharmed
     step = bounds.steps[layer]
     if (name, layer) == ("g", 0):
         pytest.skip("g = 1 in the first layer")

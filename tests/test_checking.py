@@ -9,6 +9,9 @@ from click.testing import CliRunner, Result
 from restrict.base.errors import UsageError
 from restrict.cli.main import cli
 from tests.conftest import VERIFIED
+from tests.marks import LONG_TO_COMPILE
+
+EVERY = "random:layers=1,heads=2,states=2,every=1"
 
 
 def typed(*words: str) -> Result:
@@ -20,7 +23,8 @@ def typed(*words: str) -> Result:
     "words",
     [
         ("certify", "and-of-ors", "-n", "25"),
-        ("certify", "random:layers=1,heads=2,states=2,every=1", "-n", "20", "--target", "all", "--free", "0.8"),
+        ("certify", EVERY, "-n", "20", "--target", "all", "--restriction", "01" * 8 + "****"),
+        pytest.param(("certify", EVERY, "-n", "20", "--target", "all", "--free", "0.8"), marks=LONG_TO_COMPILE),
         ("lower-bound", "and-of-ors", "-n", "25"),
         ("refute", "parity-attempt", "-L", "parity", "-n", "30"),
     ],

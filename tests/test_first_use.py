@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba.core import config
-from numba.core.registry import CPUDispatcher
 
 from restrict.cli.entry import MATRIX_THREADS
 from restrict.kernels import cache, home, machine, plain
@@ -35,17 +34,34 @@ def _again(into, times):  # type: ignore[no-untyped-def]
     return into[0]
 
 
+def _by(into, amount):  # type: ignore[no-untyped-def]
+    into[0] += amount
+    return into[0]
+
+
+def _by_several(into):  # type: ignore[no-untyped-def]
+    return by(into, 1) + by(into, 2) + by(into, into.shape[0])
+
+
 def _step(into):  # type: ignore[no-untyped-def]
     into[0] += 1
 
 
-step = kernel(_step)
+step, by = kernel(_step), kernel(_by)
 
 
 def is_compiled(made: object) -> bool:
-    return type(made) is CPUDispatcher
+    return type(made) is plain.Kernel
 
 
+@pytest.fixture
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache on disk that has nothing and keeps nothing: a second run of these tests finds what the first found."""
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    monkeypatch.setattr(cache, "_names", frozenset)
+
+
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
     made = kernel(_add)
     array = np.zeros(4, dtype=np.int64)
@@ -56,6 +72,20 @@ def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
     assert array.tolist() == [5] * 4
 
 
+@pytest.mark.usefixtures("nothing_kept")
+@pytest.mark.parametrize("before", [False, True])
+def test_integers_in_a_call_have_no_forms_of_their_own(before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kernel(_by)
+    monkeypatch.setitem(globals(), "by", made)
+    if before:
+        with plain.always_compiled():
+            made(np.zeros(1, dtype=np.int64), 1)
+    with plain.always_compiled():
+        assert kernel(_by_several)(np.zeros(3, dtype=np.int64)) == 1 + 3 + 6
+    assert len(made.signatures) == 1
+
+
+@pytest.mark.usefixtures("nothing_kept")
 def test_a_large_call_is_compiled_at_once_unless_it_reads_little() -> None:
     large = np.zeros(plain.LARGE + 1, dtype=np.int64)
     made, sized = kernel(_add), sized_kernel(lambda into, amount: 1)(_step_and_amount)
@@ -70,6 +100,7 @@ def _step_and_amount(into, amount):  # type: ignore[no-untyped-def]
     return into[0]
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_what_lasts_too_long_is_done_anew_by_the_compiled_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "RENT", 1e-6)
     made = kernel(_again)
@@ -79,6 +110,7 @@ def test_what_lasts_too_long_is_done_anew_by_the_compiled_form(monkeypatch: pyte
     assert array[0] == 50_000
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_threads_compile_since_others_may_write_the_same_arrays() -> None:
     made = kernel(_add)
     thread = threading.Thread(target=made, args=(np.zeros(1, dtype=np.int64), 1))
@@ -87,6 +119,7 @@ def test_threads_compile_since_others_may_write_the_same_arrays() -> None:
     assert is_compiled(made)
 
 
+@pytest.mark.usefixtures("nothing_kept")
 def test_an_error_within_a_plain_run_leaves_no_run_under_way() -> None:
     def _wrong(into):  # type: ignore[no-untyped-def]
         return into[7]
@@ -218,7 +251,7 @@ print(toy.total(np.arange(3)), type(toy.total).__name__)
         [sys.executable, "-c", script], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "RESTRICT_CACHE": str(tmp_path / "c")},
     )  # fmt: skip
-    assert done.stdout == "3 CPUDispatcher\n"
+    assert done.stdout == "3 Kernel\n"
 
 
 def test_the_folder_is_named_by_the_kernels() -> None:

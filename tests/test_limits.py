@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 import restrict
 from restrict.all_lengths import proof
@@ -198,21 +199,25 @@ OVERWRITING = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One file of each kind. Those who use them hold that they stay as they are."""
+    folder = tmp_path_factory.mktemp("read")
+    listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg"
+    names = {letter: folder / name for letter, name in (word.split("=") for word in listed.split())}
+    for line in ("new induction-head -o M", "certify M -n 4 -o C", "soft write parity -o S"):
+        assert CliRunner().invoke(cli, [str(names.get(word, word)) for word in line.split()]).exit_code == 0
+    names["T"].write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
+    names["G"].write_text("S -> a S | b")
+    names["L"].hardlink_to(names["T"])
+    names["V"].write_bytes(names["M"].read_bytes())  # a model whose name is that of a figure
+    return names
+
+
 @pytest.mark.parametrize("line", OVERWRITING)
-def test_no_command_replaces_what_it_reads(line: str, small: Path) -> None:
-    certificate = small.with_name("c.json")
-    assert CliRunner().invoke(cli, ["certify", str(small), "-n", "4", "-o", str(certificate)]).exit_code == 0
-    table, link, soft = (small.with_name(name) for name in ("t.toml", "t.jsonl", "s.safetensors"))
-    table.write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
-    grammar = small.with_name("g.txt")
-    grammar.write_text("S -> a S | b")
-    link.hardlink_to(table)
-    assert CliRunner().invoke(cli, ["soft", "write", "parity", "-o", str(soft)]).exit_code == 0
-    drawing = small.with_name("m.svg")  # a model whose name is that of a figure
-    drawing.write_bytes(small.read_bytes())
-    names = {"M": small, "V": drawing, "C": certificate, "T": table, "L": link, "S": soft, "G": grammar}
-    before = {path: path.read_bytes() for path in names.values()}
-    names["cfg:G"] = Path(f"cfg:{grammar}")
+def test_no_command_replaces_what_it_reads(line: str, read: dict[str, Path]) -> None:
+    before = {path: path.read_bytes() for path in read.values()}
+    names = {**read, "cfg:G": Path(f"cfg:{read['G']}")}
     words = [str(names.get(word, word)) for word in line.split()]
     done = CliRunner().invoke(cli, words)
     assert isinstance(done.exception, UsageError)
@@ -227,18 +232,33 @@ def test_the_refusal_is_one_line(small: Path) -> None:
     assert err.count("\n") == 1
 
 
+def piped(given: bytes, *words: str) -> Result:
+    """The command line in this process, with a pipe of these few bytes as standard input."""
+    reader, writer = os.pipe()
+    os.write(writer, given)
+    os.close(writer)
+    before = os.dup(0)
+    os.dup2(reader, 0)
+    try:
+        return CliRunner().invoke(cli, words)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(reader)
+
+
 def test_a_model_and_a_certificate_are_read_from_standard_input(small: Path, tmp_path: Path) -> None:
     model, certificate = small.read_bytes(), tmp_path / "c.json"
-    assert run("certify", "-", "-n", "6", "-o", str(certificate), standard_input=model)[0] == 0
+    assert piped(model, "certify", "-", "-n", "6", "-o", str(certificate)).exit_code == 0
     for words, given in (
         (("-", str(certificate)), model),
         ((str(small), "-"), certificate.read_bytes()),
         (("-", str(certificate), "--json"), model),
         (("-", str(certificate), "--fast"), model),
     ):
-        code, out, err = run("check", *words, standard_input=given)
-        assert (code, err) == (0, "")
-        assert "s VERIFIED n=6" in out
+        done = piped(given, "check", *words)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert "s VERIFIED n=6" in done.stdout
     code, _, err = run("check", "-", "-", standard_input=model)
     assert (code, err) == (2, "restrict: standard input can be read only once, so only one argument can be `-`\n")
 

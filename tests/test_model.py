@@ -461,8 +461,8 @@ def test_a_model_without_a_file_is_tabulated(score: Callable[..., int]) -> None:
 
 def test_a_model_without_a_file_may_have_too_many_values_to_tabulate() -> None:
     model = program(head(plain_score, key="token"))
-    certificate = restrict.certify(model, 2000)
-    with pytest.raises(ResourceLimit, match="'h': a Python callable with 8000000 values at n = 2000"):
+    certificate = restrict.certify(model, 1449)  # 2 n^2 values, just above 2^22
+    with pytest.raises(ResourceLimit, match="'h': a Python callable with 4199202 values at n = 1449"):
         restrict.check(model, certificate)
 
 

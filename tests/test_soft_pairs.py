@@ -17,18 +17,19 @@ from restrict.base.errors import UsageError
 from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.importers.opened import opened
+from restrict.soft.influence.exchanges import Tried
+from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
 from restrict.soft.influence.pairs import (
     Changes,
     Climb,
-    Logit,
     attention_influence,
     changes_of,
     evaluated,
-    logit_influence,
     readout_rows,
     runs_of,
 )
 from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, gradient, point
+from restrict.soft.influence.slopes import value as ranged
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 from restrict.soft.models.source import load
@@ -283,17 +284,130 @@ def test_cells_cover_what_attention_can_return() -> None:
     model, n = load(SHAPES[0].format(1)), 5
     words = all_words(model, n)
     for changes in changes_of(model, n):
-        logit = Logit(changes, readout_rows(model)[0])
+        space = Space(changes)
         chosen = words[words[:, -1] == changes.words.symbol]
-        at = (added(model, chosen) - logit.centre) @ logit.basis.T
-        assert (at >= logit.whole.low - 1e-9).all()
-        assert (at <= logit.whole.high + 1e-9).all()
+        at = (added(model, chosen) - space.centre) @ space.basis.T
+        assert (at >= space.whole.low - 1e-9).all()
+        assert (at <= space.whole.high + 1e-9).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_logit_lies_in_its_range_on_a_cell(shape: str) -> None:
+    """At random streams of random cells, by the evaluator's rules."""
+    rng = np.random.default_rng(6)
+    for seed in range(2):
+        model = load(shape.format(seed))
+        parts = prepare(model, 5)
+        layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
+        row = rng.normal(size=d)
+        for size in (0.01, 0.1, 1.0, 10.0):
+            cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
+            form = ranged(layer, final, row, cell)
+            assert np.isfinite(form.reach[0])
+            for _ in range(20):
+                y = cell.c + cell.g @ rng.uniform(-1, 1, size=3) + cell.r * rng.uniform(-1, 1, size=d)
+                assert abs(value(model, row, y) - form.c[0]) <= form.reach[0]
+
+
+def pairs_left(model: SoftModel, n: int, delta: tuple[tuple[int, ...], ...] | None, rng: np.random.Generator) -> int:
+    """Halve random pairs of cells: every exchange of every word stays in a pair that is left, within its bound.
+
+    How many exchanges were followed, each down to the pair that holds it after some halvings.
+    """
+    words, count = all_words(model, n), 0
+    results, rows = added(model, words), readout_rows(model)
+    out = model.output_position(n)
+    logits = evaluate.activations(model, words, at=np.array([out]))[:, 0] @ rows.T
+    number = {tuple(word): k for k, word in enumerate(words.tolist())}
+    for changes in changes_of(model, n, delta=delta):
+        space = Space(changes)
+        at = (results - space.centre) @ space.basis.T
+        for which in rng.choice(space.start().near, 2):
+            t, s, o = changes.exchanges[which]
+            for word in words[rng.permutation(len(words))[:12]].tolist():
+                other = (*word[:t], o, *word[t + 1 :])
+                mine = out in model.pinned(n) or word[out] == changes.words.symbol
+                if (
+                    word[t] != s
+                    or not mine
+                    or not (delta is None or (runs(delta, word[1:]) and runs(delta, [*other][1:])))
+                ):
+                    continue
+                first, second = number[tuple(word)], number[other]
+                r = int(rng.integers(len(rows)))
+                logit, pair = Logit(space, rows[r]), space.start()
+                for _ in range(8):
+                    held = [
+                        half
+                        for half in logit.halves(pair)
+                        if inside(half.first, at[first]) and inside(half.second, at[second])
+                    ]
+                    narrow = space.narrowed(held[0])
+                    assert narrow is not None
+                    pair = narrow
+                    assert inside(pair.first, at[first])
+                    assert inside(pair.second, at[second])
+                    assert which in pair.near
+                    assert (np.abs(at[first] - at[second]) <= pair.moves + 1e-9).all()
+                    assert abs(logits[first, r] - logits[second, r]) <= logit.bound(pair, 0.0) + 1e-9
+                count += 1
+    return count
+
+
+def inside(cell: Cell, at: Floats) -> bool:
+    """Whether a result is in a cell, up to the evaluator's rounding."""
+    return bool((at >= cell.low - 1e-9).all() and (at <= cell.high + 1e-9).all())
+
+
+def test_each_exchange_of_two_words_is_in_the_first_pair_once() -> None:
+    for changes in changes_of(load(SHAPES[0].format(0)), 4):
+        near = {changes.exchanges[k] for k in Space(changes).start().near}
+        assert near | {(t, o, s) for t, s, o in near} == set(changes.exchanges)
+        assert 2 * len(near) == len(changes.exchanges)
+
+
+def test_a_range_that_is_no_number_is_none() -> None:
+    """Where a form overflows a pair is not lost: its bound is infinite, and it still has halves."""
+    model = load(SHAPES[0].format(1))
+    for changes in changes_of(model, 5):
+        space = Space(changes)
+        logit, whole = Logit(space, np.full(model.width, np.inf)), space.start()
+        with np.errstate(invalid="ignore"):
+            assert logit.bound(whole, 0.0) == math.inf
+            assert len(logit.halves(whole)) == 2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_pair_of_cells_loses_an_exchange(shape: str) -> None:
+    assert pairs_left(load(shape.format(0)), 5, None, np.random.default_rng(7)) > 4
+
+
+def test_no_pair_of_cells_loses_an_exchange_of_a_trained_model() -> None:
+    rng = np.random.default_rng(8)
+    model = opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
+    assert pairs_left(model, 9, None, rng) > 6
+    delta = runs_of(model, parse_language("regex:(11|0|10)*"))
+    assert pairs_left(model, 9, delta, rng) > 2
+
+
+@pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
+def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
+    """Against all words of a small length, each logit and each last symbol."""
+    model, n = opened(str(TRAINED / f"{name}.safetensors")), 9
+    words, rows = all_words(model, n), readout_rows(model)
+    values = evaluate.activations(model, words, at=np.array([n - 1]))[:, 0] @ rows.T
+    for changes in changes_of(model, n):
+        chosen = words[:, -1] == changes.words.symbol
+        most = np.max([np.abs(brute(values, words, x, chosen)).max(0) for x in changes.exchanges], axis=0)
+        found = evaluated(model, rows, Tried(model, changes, rows, np.random.default_rng(0)).pairs()).max(0)
+        assert (found <= most * (1 + 1e-9)).all()
+        assert found.max() >= 0.99 * most.max()
 
 
 def test_a_climb_returns_pairs_that_differ_in_one_place() -> None:
     model = load(SHAPES[0].format(0))
     for changes in changes_of(model, 6):
-        for first, second in Climb(changes).pairs(None, changes.norms()):
+        for first, second in Climb(changes).pairs(changes.norms()):
             assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
             assert first[5] == second[5] == changes.words.symbol
 
@@ -315,7 +429,9 @@ def test_the_command_line() -> None:
     done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "9", "--pairs"])
     assert "quotient" in done.output
     assert "attained by: " in done.output
-    for more in (["--pairs", "--logit"], ["--inputs", "regex:(10)*"]):
+    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1"])
+    assert "largest change of a logit, one symbol exchanged" in done.output
+    for more in (["--pairs", "--matrix"], ["--inputs", "regex:(10)*"]):
         assert isinstance(CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", *more]).exception, UsageError)
     run = CliRunner().invoke(cli, ["soft", "run", file, "1010"])
     assert "{1,<eos>} {0}" in run.output

@@ -19,7 +19,7 @@ from restrict.all_lengths.bimachine import Bimachine
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.patterns import Pattern
-from restrict.base.errors import Disagreement, InternalError
+from restrict.base.errors import Disagreement, InternalError, ResourceLimit
 from restrict.certificate.certificate import Certificate
 from restrict.cli.main import _run
 from restrict.languages.quasilinear import NEVER
@@ -414,6 +414,29 @@ def test_a_million_positions_are_run_as_far_as_the_output_reads() -> None:
     assert try_certificate(model.at(1_000_000), found).count == 2
     with pytest.raises(Disagreement):
         try_certificate(model.at(1_000_000), other_values(found))
+
+
+def test_words_that_are_too_long_to_run_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is known beforehand that no word is run, none is; and then no run ends within the limit."""
+    from restrict.model.on_demand import OnDemandRun
+    from restrict.trial import certificate, run
+
+    rng, refused = np.random.default_rng(3), 0
+    for seed in range(30):
+        layers, heads, n = int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.integers(65, 120))
+        at = restrict.load(f"random:layers={layers},heads={heads},states=3,symbols=3,seed={seed}").at(n)
+        monkeypatch.setattr(run, "SCORES", int(n * rng.choice([0.5, 1, 2, 3, 6, 9])))
+        if run.too_long(at, (n - 1,)):
+            refused += 1
+            for word in rng.integers(3, size=(3, n - len(at.model.markers))):
+                with pytest.raises(ResourceLimit):
+                    OnDemandRun(at, word, run.most_scores(at)).value(at.model.output.variable, n - 1)
+    assert 5 < refused < 30
+    model = restrict.load("random:layers=1,heads=2,seed=0")
+    found = restrict.certify(model, 100)
+    monkeypatch.setattr(run, "SCORES", 199)
+    monkeypatch.setattr(certificate, "completions", lambda *_: pytest.fail("words were made"))
+    assert try_certificate(model.at(100), found).count == 0
 
 
 def test_an_explanation_a_box_and_a_dependency_that_are_wrong_are_noticed() -> None:

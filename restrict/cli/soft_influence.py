@@ -31,16 +31,21 @@ if TYPE_CHECKING:
     "--inputs", default=None, type=Text(), shell_complete=complete_language,
     help="With --pairs: both words are prefixes of this language's words.",
 )  # fmt: skip
+@click.option(
+    "--time", "seconds", type=click.FloatRange(0, 10**7), default=60.0, show_default=True,
+    help="With --pairs --logit: seconds for each length after which no cell is halved.",
+)  # fmt: skip
 @SEED
 @FIGURE
 @JSON
 def influence_command(
-    model: str, lengths: str, samples: int, logit: bool, matrix: bool, by_pairs: bool, inputs: str | None, seed: int,
-    figure: Path | None, as_json: bool,
+    model: str, lengths: str, samples: int, logit: bool, matrix: bool, by_pairs: bool, inputs: str | None,
+    seconds: float, seed: int, figure: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c).
 
-    With --pairs, for one layer: how far it can move what attention adds at the output, certified and attained.
+    With --pairs, for one layer: how far it can move what attention adds at the output, or any logit (--logit),
+    certified and attained.
     """
     from restrict.base.errors import UsageError
     from restrict.soft.importers.opened import opened
@@ -48,9 +53,9 @@ def influence_command(
 
     loaded = opened(model)
     if by_pairs:
-        if logit or matrix or figure is not None:
-            raise UsageError("--pairs goes with neither --logit nor --matrix nor --figure")
-        _by_pairs(loaded, lengths_of(lengths), inputs, as_json)
+        if matrix or figure is not None:
+            raise UsageError("--pairs goes with neither --matrix nor --figure")
+        _by_pairs(loaded, lengths_of(lengths), inputs, as_json, seconds if logit else None)
         return
     if inputs is not None:
         raise UsageError("--inputs goes with --pairs")
@@ -87,8 +92,11 @@ def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]
     return "\n".join([*told, *(f"fit (estimate): {shown[k]} ~ {fit}" for k, fit in fits.items() if fit is not None)])
 
 
-def _by_pairs(loaded: SoftModel, lengths: Sequence[int], inputs: str | None, as_json: bool) -> None:
-    """The table of bounds by pairs of words."""
+def _by_pairs(
+    loaded: SoftModel, lengths: Sequence[int], inputs: str | None, as_json: bool, seconds: float | None
+) -> None:
+    """The table of bounds by pairs of words: of logits where there are seconds for it."""
+    from restrict.soft.influence.logits import logit_influence
     from restrict.soft.influence.pairs import attention_influence, changes_of, runs_of
 
     delta = None
@@ -100,9 +108,16 @@ def _by_pairs(loaded: SoftModel, lengths: Sequence[int], inputs: str | None, as_
         rows = []
         for n in lengths:
             progress(f"n = {n}", None)
-            rows.append((n, attention_influence(changes_of(loaded, n, delta=delta))))
+            found = changes_of(loaded, n, delta=delta)
+            bound = attention_influence(found) if seconds is None else logit_influence(loaded, found, seconds=seconds)
+            rows.append((n, bound))
     told = [{"n": n, **vars(r), "words": _spelled(loaded, r.words)} for n, r in rows]
-    put(Told(lambda: _pair_text(loaded.name, inputs, told), lambda: {"model": loaded.name, "rows": told}), as_json)
+    what = "norm of the change of what attention adds at the output"
+    if seconds is not None:
+        what = "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "")
+    put(
+        Told(lambda: _pair_text(loaded.name, what, inputs, told), lambda: {"model": loaded.name, "rows": told}), as_json
+    )
 
 
 def _spelled(loaded: SoftModel, words: tuple[list[int], list[int]] | None) -> list[list[str]] | None:
@@ -113,14 +128,14 @@ def _spelled(loaded: SoftModel, words: tuple[list[int], list[int]] | None) -> li
     return [[loaded.alphabet[s] for j, s in enumerate(word) if j not in pinned] for word in words]
 
 
-def _pair_text(name: str, inputs: str | None, rows: Sequence[dict[str, Any]]) -> str:
+def _pair_text(name: str, what: str, inputs: str | None, rows: Sequence[dict[str, Any]]) -> str:
     """The table, then the words that attain the last row."""
     cells = [("n", "certified bound", "attained", "quotient")]
     for row in rows:
         quotient = row["bound"] / row["attained"] if row["attained"] > 0 else math.inf
         cells.append((str(row["n"]), number(row["bound"]), number(row["attained"]), f"{quotient:.4f}"))
     which = f"both words prefixes of {inputs}" if inputs else "all words"
-    told = [f"{name}: norm of the change of what attention adds at the output, one symbol exchanged; {which}"]
+    told = [f"{name}: {what}, one symbol exchanged; {which}"]
     told.append(columns(cells, right=True))
     for label, word in zip(("attained by", "and"), rows[-1]["words"] or (), strict=False):
         told.append(f"{label}: {' '.join(word)}")

@@ -64,6 +64,7 @@ class SearchOptions:
     wide_slack: int = _option(16, 0, HUGE, "wide: tokens of the first dive beyond twice those of the anchors", 0)
     dives: int = _option(3, 0, HUGE, "wide: longest rows that a first dive may score for each anchor", 0)
     scores: int = _option(2_400_000_000, 1, HUGE, "most scores of a search that has an answer")
+    scores_a_position: int = _option(200, 0, HUGE, "so many for each position, where that is more: 100 rows of 2", 0)
     wide_scores: int = _option(24_000_000_000, 1, HUGE, "the same for a wide model")
     deep_scores: int = _option(12_000_000_000, 1, HUGE, "the same for a deep one")
     row_charge: int = _option(500_000, 0, HUGE, "wide, deep: scores that ordering a row counts beside its own", 0)

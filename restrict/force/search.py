@@ -102,7 +102,9 @@ class Search:
         self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
         depth = self.state.depth.get(output, 0)
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
-        self._most_scores = self.opt.deep_scores if self.deep else self.opt.scores
+        self._most_scores = max(
+            self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
+        )
         if self.wide:
             self._most_scores = min(self.opt.wide_scores, 2 * A_POSITION * instance.n)
         self._first_limits: tuple[int, ...] = (opt.first_limit, opt.last_limit)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import F64
+from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 
 CURVED = 0.83
@@ -111,7 +112,7 @@ def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
     off = chord * np.abs(line).sum() + tau_r
     rest, spans = (r * abs(tau) + reach * off) * np.abs(t.scale), np.zeros((d, m + 1))
     for i in range(d):
-        spans[i, :m] = (g[i] * tau - c[i] * chord * line) * t.scale[i]
+        copy(spans[i, :m], (g[i] * tau - c[i] * chord * line) * t.scale[i])
         spans[i, m] = c[i] * tau_r * t.scale[i]
     return c * tau * t.scale + t.shift, spans, rest
 
@@ -182,5 +183,5 @@ def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
         back = product(row.reshape(1, d), t.outer)
         least[k] -= abs(line[m]) + (np.abs(back[0]) * off).sum()
         least[k] -= (np.abs(product(back * slopes, t.inner)[0]) * normal).sum()
-        lines[k] = line[:m]
+        copy(lines[k], line[:m])
     return least, lines

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 
 
@@ -119,7 +120,7 @@ def head_values(
         counts[i] = size
         used += size
         if fill == 1:
-            out[first:used] = np.sort(out[first:used])
+            out[first:used].sort()
 
 
 @kernel
@@ -149,7 +150,7 @@ def head_depends(
         if sizes[i] == 1:
             continue
         if query.shape[0] > 0:
-            out[i, :] = query[i, :]
+            copy(out[i], query[i])
         for r in range(a.row_ptr[i], a.row_ptr[i + 1]):
             if several[r] == 0:
                 continue
@@ -200,7 +201,7 @@ def map_values(
         counts[i] = size
         used += size
         if fill == 1:
-            out[first:used] = np.sort(out[first:used])
+            out[first:used].sort()
 
 
 @kernel
@@ -228,7 +229,7 @@ def truth_values(
         counts[i] = size
         used += size
         if fill == 1:
-            out[first:used] = np.sort(out[first:used])
+            out[first:used].sort()
             if size > 1:
                 for t in range(ptr[i], ptr[i + 1]):
                     if fixed[inputs[t]] < 0:

@@ -13,6 +13,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.kernels.collapse import SetArrays
+from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 from restrict.kernels.scan import FLOOR_J, STATE_SIZE
 from restrict.kernels.scan_hash import KeyValues, room_for, scan_row
@@ -138,7 +139,7 @@ def stream_positions(
         out.captured[i] = 1
         if rows.ptr[i] == rows.ptr[i + 1]:
             values[rules.default >> 6] |= np.int64(1) << (rules.default & 63)
-        depends[: query.shape[0]] = query
+        copy(depends[: query.shape[0]], query)
         for r in range(rows.ptr[i], rows.ptr[i + 1]):
             own_w = rows.query[r] if rules.own == 1 else -1
             span = (rows.low[i], rows.high[i], i, own_w, rules.right)

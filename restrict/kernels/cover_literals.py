@@ -43,7 +43,7 @@ def greedy_literals(a: Literals, order: I64, limit: int, chosen: I64) -> int:
     problem) in all. Writes the literals to ``chosen``; returns how many.
     """
     count = a.lit_ptr.shape[0] - 1
-    gain = np.diff(a.lit_ptr)
+    gain = a.lit_ptr[1:] - a.lit_ptr[:-1]
     captured = np.zeros(a.pair_ptr.shape[0] - 1, np.int64)
     used = np.zeros(count // a.symbols, np.int64)
     head = np.full(np.max(gain) + 1 if count else 1, -1, np.int64)

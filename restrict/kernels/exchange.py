@@ -146,8 +146,8 @@ def count_inside(r: int, now: int, sign: int, a: RowArrays, s: ExchangeState, ph
 def begin(a: RowArrays, s: ExchangeState, phi: I64) -> None:
     """All of the state from ``lits``."""
     s.total[:], s.cuts[:], s.kills[:], s.loss[:], s.seen[:], s.rows[:, TOUCHED] = 0, 0, 0, 0, 0, 0
-    s.rows[:, GROUP], s.rows[:, GUARD] = a.group, a.guard
     for r in range(a.group.shape[0]):
+        s.rows[r, GROUP], s.rows[r, GUARD] = a.group[r], a.guard[r]
         walk(r, a, s)
         if s.rows[r, SILENT] == 0:
             s.total[s.rows[r, GROUP]] += s.rows[r, LENGTH]

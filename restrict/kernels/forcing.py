@@ -13,6 +13,7 @@ import numpy as np
 
 from restrict.base.arrays import I32, I64
 from restrict.kernels.collapse import ListArrays, SetArrays, holds
+from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 
 
@@ -130,7 +131,7 @@ def wide_map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
             size = merge_at(found, i, every, at, m)
             if size >= 0 and (least[value] < 0 or size < least[value]):
                 least[value] = size
-                point[value, :] = at
+                copy(point[value], at)
             if not advance(at, every, m, i):
                 break
         for value in range(domain):
@@ -183,7 +184,7 @@ def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I
     for p in range(h.keys.ptr[j], h.keys.ptr[j + 1]):
         other = h.keys.flat[p]
         if other != w and h.key.length[j, other] >= 0:
-            trial[:size] = here[:size]
+            copy(trial[:size], here[:size])
             more = merge(trial, size, h.key.literal[j, other], h.key.length[j, other], h.symbols)
             if more >= 0 and (least < 0 or more < least):
                 least, chosen = more, other
@@ -205,7 +206,7 @@ def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, foun
         gives = h.by_key == 1 or (h.by_query == 1 and j == i)
         result = w if h.by_key == 1 else u
         if not gives or result == v:
-            trial[:size] = here[:size]
+            copy(trial[:size], here[:size])
             more = size
             if h.key.length.shape[0] > 0:
                 length = h.key.length[j, w]
@@ -215,7 +216,7 @@ def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, foun
                 more = -1 if length < 0 else merge(trial, more, h.value.literal[j, v], length, h.symbols)
             if more >= 0 and (best < 0 or more < best):
                 best = more
-                found[:more] = trial[:more]
+                copy(found[:more], trial[:more])
         if gives and result == v:
             continue
         if h.key.length.shape[0] == 0:
@@ -252,7 +253,7 @@ def head_cubes(h: HeadArrays, values: SetArrays, cubes: CubeArrays) -> None:
                 if every >= 0:
                     every = row_cube(v, i, r, h, whole, every, found)
                     if every >= 0:
-                        whole[:every] = found[:every]
+                        copy(whole[:every], found[:every])
             if every >= 0:
                 record(cubes, i, v, whole, every)
 

@@ -8,7 +8,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from numba import njit
 from numba.core import event
-from numba.core.registry import CPUDispatcher
 
 from restrict.kernels import plain
 from restrict.kernels.cache import Kept
@@ -39,7 +38,7 @@ class _Announcing(event.Listener):
 event.register("numba:compile", _Announcing())  # type: ignore[no-untyped-call]
 
 
-class Rented(CPUDispatcher):
+class Rented(plain.Kernel):
     """A kernel that this process has not compiled yet: its calls go through the policy.
 
     Attributes:

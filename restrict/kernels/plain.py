@@ -17,7 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.core.registry import CPUDispatcher
+
+unliteral: Any = types.unliteral
 
 RENT = 0.35e-3
 """Processor seconds that a kernel may run plainly before it is compiled, for each byte of its and its callees'
@@ -27,6 +30,17 @@ LARGE = 100_000
 NUMBERS = (int, float, np.generic, type(None))
 ALWAYS = "RESTRICT_COMPILE"
 """The variable that, as ``always``, has every kernel compiled when it is first called."""
+
+
+class Kernel(CPUDispatcher):
+    """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it.
+
+    numba would make a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on.
+    """
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a kernel is linked with that calls this one, with arguments of these types."""
+        return super().get_call_template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
 
 
 class _Renting:
@@ -99,7 +113,7 @@ def _compiled(kernel: Any, given: tuple[Any, ...]) -> Any:
 
 def own(kernel: Any) -> None:
     """From now on calls go straight to numba, at its speed."""
-    kernel.__class__ = CPUDispatcher
+    kernel.__class__ = Kernel
 
 
 def _collect(given: Any, arrays: list[np.ndarray]) -> bool:

@@ -78,7 +78,8 @@ def add_to_level(level: I64, count: int, runs: I64, first: int, stop: int, room:
                 count += 1
         return count
     end = merge_runs(level, 0, count, runs, first, stop, room, 0)
-    level[:end] = room[:end]
+    for r in range(end):
+        level[r, 0], level[r, 1] = room[r, 0], room[r, 1]
     return end
 
 
@@ -286,7 +287,9 @@ def number_of(found: I64, end: int, state: I64, out_ptr: I64, out_runs: I64) -> 
         same = out_runs[at, 0] == found[r, 0] and out_runs[at, 1] == found[r, 1]
     if same:
         return int(last)
-    out_runs[state[RUNS] : state[RUNS] + end] = found[:end]
+    for r in range(end):
+        at = state[RUNS] + r
+        out_runs[at, 0], out_runs[at, 1] = found[r, 0], found[r, 1]
     state[RUNS] += end
     state[SETS] += 1
     out_ptr[state[SETS]] = state[RUNS]

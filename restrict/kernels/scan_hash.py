@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J, OPEN, better
@@ -239,7 +240,8 @@ def above_floor(pairs: I64, count: int, right: int, state: I64) -> int:
 def sort_pairs(pairs: I64, count: int, right: int) -> None:
     """Sort ``pairs[:, :count]`` (rows j, w, score >= 0): best score first, ties by position (leftmost or rightmost)."""
     order = np.argsort(-pairs[2, :count], kind="mergesort")
-    pairs[:, :count] = pairs[:, order]
+    for r in range(3):
+        copy(pairs[r, :count], pairs[r, order])
     for t in range(1, count):
         v = t
         while v > 0 and pairs[2, v - 1] == pairs[2, v]:
@@ -273,9 +275,11 @@ def scan_row(
             count = above_floor(pairs, count, right, state)
             if 2 * (count + size) > pairs.shape[1]:
                 wider = np.empty((3, 4 * (count + size)), np.int64)
-                wider[:, :count] = pairs[:, :count]
+                for r in range(3):
+                    copy(wider[r, :count], pairs[r, :count])
                 pairs = wider
-        pairs[:, count : count + size] = room.part[:, :size]
+        for r in range(3):
+            copy(pairs[r, count : count + size], room.part[r, :size])
         count += size
         if limit > 0 and 2 * limit < count:
             sort_pairs(pairs, count, right)

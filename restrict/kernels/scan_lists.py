@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 from restrict.kernels.scan import OPEN, STATE_SIZE
 from restrict.kernels.scan_hash import KeyValues, room_for, scan_row, sort_pairs
@@ -35,7 +36,8 @@ def scan_rows(
         count = min(count, limit) if limit > 0 else count
         if used + count > out.shape[1]:
             return r
-        out[:, used : used + count] = pairs[:2, :count]
+        for part in range(2):
+            copy(out[part, used : used + count], pairs[part, :count])
         used += count
         ends[r] = used
     return len(seeds)

@@ -12,7 +12,7 @@ from restrict.certificate.certificate import Certificate
 from restrict.model.program import Instance
 from restrict.model.task import position_of
 from restrict.trial.disagreement import disagree
-from restrict.trial.run import LONG, Sample, Trial, cost
+from restrict.trial.run import LONG, Sample, Trial, cost, too_long
 from restrict.trial.words import completions, spelled
 
 COUNTS = (12, 6, 3, 2)
@@ -36,6 +36,8 @@ def try_certificate(instance: Instance, certificate: Certificate) -> Trial:
     position, fixed = position_of(instance, certificate.target), certificate.restriction.tokens(instance.model)
     if position is None:
         _everywhere(trial, instance, certificate, rng)
+        return trial
+    if too_long(instance, (position,)):
         return trial
     for _ in range(2 if claim.dependencies else 1):
         chosen = {p: int(rng.integers(len(instance.model.alphabet))) for p in claim.dependencies or ()}
@@ -103,6 +105,8 @@ def try_forced(
     ``position``: where the label is; ``label``: the label; ``None``: any one.
     """
     trial, rng = Trial(instance.model), np.random.default_rng(0)
+    if too_long(instance, (position,)):
+        return trial
     words = _words(trial, instance, fixed, (position,), rng)
     if word is not None:
         words = np.concatenate([words, np.array([word], dtype=np.int64).reshape(1, -1)])

@@ -13,7 +13,7 @@ from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import MAX_N, Instance, Model
 from restrict.model.rules import Callback, Formula
 from restrict.model.trace import read_at, run_batch
-from restrict.model.variables import Head, at_length, rule_of
+from restrict.model.variables import Head, Map, at_length, rule_of
 
 LONG = 64
 """Up to this length all words of a length are run together; beyond, one by one, and only what the output reads."""
@@ -118,12 +118,45 @@ def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 
             return None
     rows = []
     for word in words:
-        run = OnDemandRun(instance, word, min(SCORES, ROWS * instance.n))
+        run = OnDemandRun(instance, word, most_scores(instance))
         try:
             rows.append([run.value(output, i) for i in positions])
         except ResourceLimit:
             return None
     return np.array(rows, dtype=np.int64).reshape(len(words), len(positions))
+
+
+def most_scores(instance: Instance) -> int:
+    """The scores that one long word may take."""
+    return min(SCORES, ROWS * instance.n)
+
+
+def too_long(instance: Instance, positions: Sequence[int]) -> bool:
+    """Whether the heads that every word's output reads at its own position alone take more scores than a word may.
+
+    Then no word of this length is run, and none need be made: at 10^8 positions words take gigabytes.
+    """
+    if instance.n <= LONG:
+        return False
+    by_name = instance.model.by_name
+    for position in positions:
+        waiting, seen, scores = [instance.model.output.variable], set[str](), 0
+        while waiting:
+            variable = by_name.get(waiting.pop())
+            if variable is None or variable.name in seen:
+                continue
+            seen.add(variable.name)
+            if isinstance(variable, Map):
+                waiting.extend(variable.args)
+                continue
+            first, stop = instance.visible(variable, position)
+            if stop > first:
+                key = instance.key(variable)
+                scores += (stop - first) * (1 if key in (None, "token", "position") else instance.domains[key])
+                waiting.extend(filter(None, (instance.query(variable),)))
+        if scores > most_scores(instance):
+            return True
+    return False
 
 
 def cost(instance: Instance, count: int, positions: tuple[int, ...]) -> int:

@@ -35,12 +35,13 @@ from restrict.soft.bounds.parts import Parts, logit_gap, prepare
 from restrict.soft.bounds.scores import Rows
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import exchangeable
-from restrict.soft.influence.pairs import changes_of, logit_influence
+from restrict.soft.influence.logits import logit_influence
+from restrict.soft.influence.pairs import changes_of
 from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
-CELLS = 40
+CELLS = 8
 """Of one symbol and logit, for one layer: so many that the floor is the same on every machine."""
 EXHAUSTIVE = 2**14
 """Prefixes that are all evaluated; beyond, samples."""

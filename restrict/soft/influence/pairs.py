@@ -15,10 +15,8 @@ Rounding: ``e`` and ``v`` are taken as the doubles that were computed. That they
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -33,21 +31,15 @@ from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
 from restrict.soft.bounds.scores import EXP
 from restrict.soft.bounds.values import pre_normed
 from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Corners, Exchange, corners, greatest_change
-from restrict.soft.influence.slopes import ROUND, Form, gradient, point
+from restrict.soft.influence.slopes import ROUND
 from restrict.soft.influence.words import Delta, Words, directions
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
-CELLS = 400
-"""Cells of one symbol and logit."""
-NEAR = 1.02
-"""Cells are halved until the bound is at most this times what is attained."""
 STEPS, STARTS = 5, 12
 """Linearisations from one start, and exchanges that are started from."""
 WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
-TRIED = 4
-"""Coordinates, the widest ones, that are tried before one is halved."""
 
 
 Pair = tuple[list[int], list[int]]
@@ -187,7 +179,11 @@ class Changes:
     def axes(self) -> Axes:
         """Orthonormal directions, those of the largest values first, and attention's result along each."""
         values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in self.heads])
-        _, _, rows = np.linalg.svd(values.T @ values)
+        return self.along_axes(values.T @ values)
+
+    def along_axes(self, spread: Floats) -> Axes:
+        """The axes of a matrix ``(d, d)``, those of its greatest values first."""
+        _, _, rows = np.linalg.svd(spread)
         found = [self.along(row) for row in rows]
         low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
@@ -228,89 +224,11 @@ class Axes(NamedTuple):
     high: Floats
 
 
-class Cell(NamedTuple):
-    """Ranges of the coordinates of attention's result."""
-
-    low: Floats
-    high: Floats
-
-
-class Logit:
-    """The bound on one logit (or difference of two) for one symbol at the output."""
-
-    def __init__(self, changes: Changes, row: Floats) -> None:
-        self.changes, self.row = changes, row
-        self.layer, self.final = changes.parts.layers[0], changes.parts.model.final_norm
-        axes = changes.axes
-        self.basis, self.entries = axes.rows, axes.changes
-        self.centre = sum((h.v[h.e > 0].mean(0) for h in changes.heads), np.zeros(len(axes.rows)))
-        self.moves: Floats = axes.changes.max(0)
-        at = axes.rows @ self.centre
-        self.whole = Cell(axes.low - at - 1e-12 * (1 + np.abs(at)), axes.high - at + 1e-12 * (1 + np.abs(at)))
-
-    def streams(self, cell: Cell) -> Form:
-        """The residual streams behind attention on the segments that begin in a cell."""
-        middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2 + self.moves
-        start = self.changes.start
-        centre = start.centre + self.centre + middle @ self.basis
-        size = np.abs(centre) + np.abs(self.centre) + np.abs(middle) @ np.abs(self.basis) + float(radius.sum())
-        return Form(centre, self.basis.T * radius, start.box).rounded(size)
-
-    def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
-        """The gradient on a cell, and how far it is off in every coordinate."""
-        found = gradient(self.layer, self.final, self.row, self.streams(cell))
-        off = np.abs(self.basis @ found.g).sum(1) + np.abs(self.basis) @ found.r
-        return found.c, off + ROUND * (np.abs(self.basis) @ found.size)
-
-    def bound(self, cell: Cell, attained: float) -> float:
-        """The greatest change from words whose result lies in a cell, or at most ``attained``."""
-        g, rho = self.slopes(cell)
-        if not (np.isfinite(g).all() and np.isfinite(rho).all()):
-            return float("inf")
-        quick = self.entries @ (np.abs(self.basis @ g) + rho) * (1 + 1e-9)
-        near = np.flatnonzero(quick > attained)
-        if not len(near):
-            return attained
-        middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
-        at, off = g @ (self.centre + middle @ self.basis), float(np.abs(self.basis @ g) @ radius)
-        off += 1e-12 * (float(np.abs(g).sum()) * float(np.abs(self.centre).max() + np.abs(middle).sum() + 1))
-        change, _ = self.changes.along(g, near, (float(at - off), float(at + off)))
-        found = change[near] + self.entries[near] @ rho * (1 + 1e-9)
-        return max(attained, float(np.minimum(found, quick[near]).max(initial=-np.inf)))
-
-    def halves(self, cell: Cell) -> list[Cell]:
-        """Both halves along the coordinate, of the widest ones, that leaves the gradient least uncertain."""
-        weight = self.entries.max(0)
-        best: tuple[float, list[Cell]] = (np.inf, [])
-        for m in np.argsort(cell.low - cell.high)[:TRIED]:
-            middle = (cell.low[m] + cell.high[m]) / 2
-            below, above_ = Cell(cell.low, cell.high.copy()), Cell(cell.low.copy(), cell.high)
-            below.high[m] = above_.low[m] = middle
-            loss = sum(float(self.slopes(half)[1] @ weight) for half in (below, above_))
-            if loss < best[0]:
-                best = (loss, [below, above_])
-        return best[1]
-
-    def greatest(self, attained: float, cells: int, until: float) -> tuple[float, int]:
-        """The certified bound, at least ``attained``, and how many cells it took."""
-        count = itertools.count()
-        heap = [(-self.bound(self.whole, attained), next(count), self.whole)]
-        while -heap[0][0] > NEAR * attained and next(count) < 2 * cells and time.monotonic() < until:
-            halves = self.halves(heap[0][2])
-            if not halves:
-                break
-            _, _, _ = heapq.heappop(heap)
-            for half in halves:
-                heapq.heappush(heap, (-self.bound(half, attained), next(count), half))
-        return -heap[0][0], len(heap)
-
-
 class Climb:
     """Pairs of words with a large change: both words' results are linearised, and the longest path is taken."""
 
     def __init__(self, changes: Changes) -> None:
         self.changes = changes
-        self.layer, self.final = changes.parts.layers[0], changes.parts.model.final_norm
 
     def results(self, word: list[int]) -> tuple[list[Floats], list[float]]:
         """What each head returns, and its denominator."""
@@ -321,18 +239,16 @@ class Climb:
             outs.append(share @ head.v[at, word] / sums[-1])
         return outs, sums
 
-    def step(self, word: list[int], exchange: tuple[int, int, int], row: Floats | None) -> Floats:
-        """What each symbol adds, to the first order, to the change of a logit, or of the result's norm."""
+    def step(self, word: list[int], exchange: tuple[int, int, int]) -> Floats:
+        """What each symbol adds, to the first order, to the norm of the result's change."""
         t, _, o = exchange
         other = [*word[:t], o, *word[t + 1 :]]
         table: Floats = np.zeros(self.changes.heads[0].e.shape)
         made = [(1.0, *self.results(other)), (-1.0, *self.results(word))]
         gap = np.sum(made[0][1], axis=0) - np.sum(made[1][1], axis=0)
         for sign, outs, sums in made:
-            stream = point(self.changes.start.centre + np.sum(outs, axis=0))
-            g = gap if row is None else gradient(self.layer, self.final, row, stream).c
             for head, result, whole in zip(self.changes.heads, outs, sums, strict=True):
-                table += sign * head.e * ((head.v - result) @ g) / whole
+                table += sign * head.e * ((head.v - result) @ gap) / whole
         return table
 
     def starts(self) -> list[Floats]:
@@ -342,7 +258,7 @@ class Climb:
         size = float(np.abs(v[head.e > 0]).max()) or 1.0
         return [head.e * (x * v / size + y) for x, y in ((0.0, 0.0), (0.0, -1.0), (1.0, -1.0), (-1.0, -1.0))]
 
-    def pairs(self, row: Floats | None, order: Floats) -> list[Pair]:
+    def pairs(self, order: Floats) -> list[Pair]:
         """Pairs of words that differ at one place; exchanges with a large number of ``order`` are tried first."""
         changes, found = self.changes, []
         worst = np.argsort(-order, kind="stable")
@@ -355,7 +271,7 @@ class Climb:
                     break
                 t, _, o = exchange
                 found.append((word, [*word[:t], o, *word[t + 1 :]]))
-                after = changes.words.longest(sign * self.step(word, exchange, row), exchange)
+                after = changes.words.longest(sign * self.step(word, exchange), exchange)
                 if after == word:
                     break
                 word = after
@@ -448,26 +364,7 @@ def attention_influence(found: list[Changes]) -> PairBound:
         norms_of = changes.norms()
         bound = max(bound, float(norms_of.max()))
         climb = Climb(changes)
-        for one in climb.pairs(None, norms_of):
+        for one in climb.pairs(norms_of):
             if (apart := climb.apart(one)) > attained:
                 attained, pair = apart, one
     return PairBound(bound, attained, pair, 0)
-
-
-def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
-    """How far one exchanged symbol moves any logit of a one-layer model (any difference of two, for softmax).
-
-    ``found``: of :func:`changes_of`. ``cells``: of one symbol and logit. ``seconds``: no cell is halved after them.
-    Result: the certified bound, and what was attained.
-    """
-    until, bound, attained, pair, count = time.monotonic() + seconds, 0.0, 0.0, None, 0
-    rows = readout_rows(model)
-    for changes, row in itertools.product(found, rows):
-        pairs = Climb(changes).pairs(row, changes.axes.changes.max(1))
-        moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
-        if moved.max() > attained:
-            attained, pair = float(moved.max()), pairs[int(moved.argmax())]
-    for changes, row in itertools.product(found, rows):
-        top, used = Logit(changes, row).greatest(max(bound, attained), cells, until)
-        bound, count = max(bound, top), count + used
-    return PairBound(bound, attained, pair, count)

@@ -50,8 +50,24 @@ class Form:
         return Form(self.c, self.g, self.r + ROUND * size)
 
 
+def parted(a: Form) -> Form:
+    """The remainders as generators of their own, behind those that are there: linear maps then add no more to them."""
+    return Form(a.c, np.hstack([a.g, np.diag(a.r)]), np.zeros(len(a.r)))
+
+
+def _padded(a: Form, b: Form) -> tuple[Form, Form]:
+    """Two forms of which one has generators behind those of the other."""
+    more = b.g.shape[1] - a.g.shape[1]
+    if more > 0:
+        return Form(a.c, np.hstack([a.g, np.zeros((len(a.c), more))]), a.r), b
+    if more < 0:
+        return a, Form(b.c, np.hstack([b.g, np.zeros((len(b.c), -more))]), b.r)
+    return a, b
+
+
 def added(a: Form, b: Form) -> Form:
-    """The sum of two forms in the same generators."""
+    """The sum of two forms in the same generators, or where one has more."""
+    a, b = _padded(a, b)
     return Form(a.c + b.c, a.g + b.g, a.r + b.r).rounded(a.size + b.size)
 
 
@@ -63,6 +79,7 @@ def mapped(matrix: Floats, a: Form, shift: Floats | float = 0.0) -> Form:
 
 def times(a: Form, b: Form) -> Form:
     """Products, entry by entry; either may have one entry."""
+    a, b = _padded(a, b)
     g = a.c[:, None] * b.g + b.c[:, None] * a.g
     r = np.abs(a.c) * b.r + np.abs(b.c) * a.r + a.reach * b.reach
     return Form(a.c * b.c, g, r).rounded(a.size * b.size)
@@ -80,19 +97,40 @@ def centred(a: Form) -> Form:
     return mapped(np.eye(d) - 1 / d, a)
 
 
-def inverse_root(v: Form) -> Form:
-    """``1 / sqrt(v)`` of a positive form with one entry: to the first order, or as an interval where that is better."""
-    c, reach = float(v.c[0]), float(v.reach[0])
-    low, high = c - reach, c + reach
-    if low <= 0:
-        wide = np.full(1, np.inf)
-        return Form(np.zeros(1), np.zeros_like(v.g), wide)
-    least, most = high**-0.5, low**-0.5
-    loose = (most - least) / 2
-    slope, off = -0.5 * c**-1.5, 0.375 * low**-2.5 * reach * reach
-    if off + abs(slope) * float(v.r[0]) < loose:
-        return Form(np.array([c**-0.5]), slope * v.g, np.array([off]) + abs(slope) * v.r).rounded(np.array([most]))
-    return Form(np.array([(most + least) / 2]), np.zeros_like(v.g), np.array([loose])).rounded(np.array([most]))
+def inverse_root(v: Form, low: float, high: float) -> Form:
+    """``1 / sqrt(v)`` of a form with one entry that lies between two numbers: along the chord, or as an interval.
+
+    ``f(v) + A v`` with ``A = 1 / (sqrt low sqrt high (sqrt low + sqrt high))``, the chord's slope, is convex: at most
+    its value at the ends, at least its minimum ``3/2 (2A)^(1/3)`` over all positive numbers (docs/soft-verdicts.md).
+    """
+    if low <= 0 or not math.isfinite(high):
+        return Form(np.zeros(1), np.zeros_like(v.g), np.full(1, np.inf))
+    roots = math.sqrt(low), math.sqrt(high)
+    slope = 1 / (roots[0] * roots[1] * (roots[0] + roots[1]))
+    most, least = 1 / roots[0] + slope * low, 1.5 * (2 * slope) ** (1 / 3)
+    middle, off, size = (most + least) / 2, (most - least) / 2, np.array([most])
+    along = Form(middle - slope * v.c, -slope * v.g, off + slope * v.r)
+    flat = np.array([(1 / roots[0] - 1 / roots[1]) / 2])
+    if float(along.reach[0]) <= 4 * flat[0]:
+        return along.rounded(size + slope * v.size)
+    return Form(np.array([(1 / roots[0] + 1 / roots[1]) / 2]), np.zeros_like(v.g), flat).rounded(size)
+
+
+def variance(u: Form, low: float, high: float) -> tuple[Form, float, float]:
+    """The mean square of a centred form plus epsilon (between two numbers), and its ends: Lemma 2."""
+    d, reach = len(u.c), u.reach
+    whole = float(u.c @ u.c) / d
+    gram = math.sqrt(float(np.abs(u.g.T @ u.g).sum()) / d) + math.sqrt(float(u.r @ u.r) / d)
+    square = min(float(reach @ reach) / d, gram * gram) * (1 + 1e-9)
+    slope, rest = 2 * (u.c @ u.g) / d, 2 * float(np.abs(u.c) @ u.r) / d
+    far, root = float(np.abs(slope).sum()) + rest, math.sqrt(whole)
+    size = ROUND * (whole + far + square + high)
+    least = max(whole - far, max(root - math.sqrt(square), 0.0) ** 2, 0.0)
+    most = min(whole + far + square, (root + math.sqrt(square)) ** 2)
+    form = Form(
+        np.array([whole + square / 2 + (low + high) / 2]), slope[None], np.array([rest + square / 2 + (high - low)])
+    )
+    return form.rounded(np.array([whole + far + square + high])), max(least - size, 0.0) + low, most + size + high
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +156,15 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     """LayerNorm of a form."""
     u = centred(x)
     d = len(u.c)
-    low, high = eps_range(norm)
-    square = mapped(np.full((1, d), 1 / d), times(u, u), np.array([(low + high) / 2]))
-    scale = inverse_root(_at_least(Form(square.c, square.g, square.r + (high - low)), low))
-    shape = times(u, scale)
+    scale = inverse_root(*variance(u, *eps_range(norm)))
+    shape = _at_most(times(u, scale), math.sqrt(d) * (1 + 1e-9))
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
 
-def _at_least(v: Form, low: float) -> Form:
-    """A form with one entry, which is known to be at least ``low``: as an interval where it goes below."""
-    if float(v.c[0] - v.reach[0]) > low * (1 - 1e-9) or low <= 0:
-        return v
-    high = float(v.c[0] + v.reach[0])
-    return Form(np.array([(high + low) / 2]), np.zeros_like(v.g), np.array([(high - low) / 2 * (1 - 1e-9)]))
+def _at_most(a: Form, most: float) -> Form:
+    """A form whose entries are known not to be larger: as an interval where it goes above."""
+    far = ~(a.size <= most)
+    return Form(np.where(far, 0.0, a.c), np.where(far[:, None], 0.0, a.g), np.where(far, most, a.r))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +182,9 @@ class Network:
 
 def network(ffn: ReadyFeedForward, x: Form) -> Network:
     """A network of a form."""
-    z = mapped(ffn.inner.matrix, x, ffn.inner.bias)
+    z = mapped(ffn.inner.matrix, parted(x), ffn.inner.bias)
     value, slopes = hidden(ffn.kind, z)
-    return Network(ffn, mapped(ffn.outer.matrix, value, ffn.outer.bias), slopes)
+    return Network(ffn, mapped(ffn.outer.matrix, parted(value), ffn.outer.bias), slopes)
 
 
 def hidden(kind: str, z: Form) -> tuple[Form, Form]:
@@ -186,6 +220,23 @@ def derivatives(kind: str, x: Floats) -> tuple[Floats, Floats]:
     return 0.5 * (1 + t) + 0.5 * x * sech * inner, sech * inner + 0.5 * x * (sech * bent - 2 * t * sech * inner * inner)
 
 
+def value(layer: ReadyLayer, final: LayerNorm | None, row: Floats, y: Form) -> Form:
+    """``row . activation`` on all residual streams behind attention of a form."""
+    x = normed(layer.norm1, y).image if layer.norm == "post" and layer.norm1 is not None else y
+    if layer.ffn is not None:
+        before = layer.norm2 if layer.norm == "pre" else None
+        x = added(x, network(layer.ffn, x if before is None else normed(before, x).image).image)
+        if layer.norm != "pre" and layer.norm2 is not None:
+            x = normed(layer.norm2, x).image
+    if final is None:
+        return mapped(row[None], x)
+    weighted = row * final.weight
+    u = centred(x)
+    product = times(mapped((weighted - weighted.mean())[None], u), inverse_root(*variance(u, *eps_range(final))))
+    most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
+    return added(_at_most(product, most), mapped(row[None], point(final.bias)))
+
+
 def gradient(layer: ReadyLayer, final: LayerNorm | None, row: Floats, y: Form) -> Form:
     """The gradient of ``row . activation`` by the residual stream behind attention, on all streams of a form."""
     steps: list[Callable[[Form], Form]] = []
@@ -211,7 +262,8 @@ def gradient(layer: ReadyLayer, final: LayerNorm | None, row: Floats, y: Form) -
     back = Form(row, np.zeros((len(row), y.g.shape[1])), ROUND * np.abs(row))
     for step in reversed(steps):
         back = step(back)
-    return back
+    own = y.g.shape[1]
+    return Form(back.c, back.g[:, :own], back.r + np.abs(back.g[:, own:]).sum(1))
 
 
 def point(x: Floats) -> Form:

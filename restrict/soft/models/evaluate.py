@@ -131,6 +131,11 @@ def run_layer(layer: SoftLayer, x: Real, rows: npt.NDArray[np.int64], n: int) ->
     moved = here + layer.attention_bias.astype(x.dtype)
     for head in layer.heads:
         moved = moved + attended(head, seen, keys, rows, n)
+    return behind_attention(layer, moved)
+
+
+def behind_attention(layer: SoftLayer, moved: Real) -> Real:
+    """The rest of a layer, on residual streams to which its heads have added what they return."""
     if layer.norm == "post" and layer.norm1 is not None:
         moved = normalised(layer.norm1, moved)
     if layer.ffn is None:
