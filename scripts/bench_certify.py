@@ -4,8 +4,8 @@
 
 Sections: growth (random two-layer models up to a million positions), depth (three and four layers), known (instances
 with a known optimum), scan (scores per second), optimum (n = 13 and 40 against the exact optimum), peers (other methods
-with a time limit), everywhere (all positions at once). End-to-end times are of a fresh process each, so they include
-start-up and JIT compilation (from its cache after the first).
+with a time limit), unseen (explanations of random inputs), everywhere (all positions at once). End-to-end times are of
+a fresh process each, so they include start-up and JIT compilation (from its cache after the first).
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from harness import Row, arguments, best_of, command, ended, table, written
+from harness import Row, arguments, best_of, command, ended, table, timed, written
 
 
 def measured(words: Sequence[str], **settings: str) -> tuple[str, float, float]:
@@ -258,7 +259,7 @@ def optimum(quick: bool) -> tuple[list[Row], list[str]]:
     return rows, notes
 
 
-PEERS = ("restrict", "deletion + SAT", "implicit hitting set", "CP-SAT")
+PEERS = ("restrict", "QuickXplain", "deletion + SAT", "implicit hitting set", "CP-SAT")
 
 
 def peers(quick: bool) -> tuple[list[Row], list[str]]:
@@ -307,7 +308,13 @@ def run_peer(name: str, n: int, seed: int) -> tuple[int, float]:
 
     model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
     word = [model.alphabet[a] for a in np.random.default_rng(seed).integers(0, 2, n)]
-    run = {"restrict": ours, "deletion + SAT": deletion, "implicit hitting set": hitting_set, "CP-SAT": cp_sat}[name]
+    run = {
+        "restrict": ours,
+        "QuickXplain": quick_orders,
+        "deletion + SAT": deletion,
+        "implicit hitting set": hitting_set,
+        "CP-SAT": cp_sat,
+    }[name]
     run(model, word[:4])
     started = time.perf_counter()
     return run(model, word), time.perf_counter() - started
@@ -318,6 +325,70 @@ def ours(model: Any, word: list[str]) -> int:
     import restrict
 
     return len(restrict.explain(model, word)[0].positions)
+
+
+def quick_orders(model: Any, word: list[str]) -> int:
+    """The best of five orders of QuickXplain on this package's abstract run, as VeriX+ takes a verifier as the test."""
+    import numpy as np
+
+    from restrict.force.looking import Looking
+    from restrict.optimum.quickxplain import quickxplain
+
+    at, n = model.at(len(word)), len(word)
+    symbols, runs = dict(enumerate(model.symbols(word))), Looking(at, n - 1)
+    label = runs.labels(symbols)
+
+    def test(cube: dict[int, int]) -> dict[int, int] | None:
+        if runs.labels(cube) != label:
+            return None
+        read = runs.tokens_read()
+        return {i: a for i, a in cube.items() if i in read}
+
+    rng = np.random.default_rng(0)
+    orders = [list(range(n)), list(range(n))[::-1], *(rng.permutation(n).tolist() for _ in range(3))]
+    return min(len(quickxplain(test, symbols, order)) for order in orders)
+
+
+def unseen(quick: bool) -> tuple[list[Row], list[str]]:
+    """Explanations of random inputs of random models with four heads: sizes, bounds, processor seconds."""
+    import numpy as np
+
+    import restrict
+
+    rows: list[Row] = []
+    for layers, heads, states, n in [(2, 4, 4, 200)] if quick else WIDE:
+        size = quick_size = proved = larger = 0
+        seconds = []
+        for seed in [0, *range(1000, 1002 if quick else 1010)]:
+            model = restrict.load(f"random:layers={layers},heads={heads},states={states},seed={seed}")
+            word = [model.alphabet[a] for a in np.random.default_rng(seed).integers(0, 2, n)]
+            (found, *_), took = timed(partial(restrict.explain, model, word), time.process_time)
+            if seed == 0:  # it compiles
+                continue
+            least = quick_orders(model, word)
+            size, quick_size, proved = size + found.weight, quick_size + least, proved + found.minimum
+            larger += found.weight > least
+            seconds.append(took)
+        rows.append(
+            {
+                "layers": layers,
+                "heads": heads,
+                "states": states,
+                "n": n,
+                "models": len(seconds),
+                "positions": size,
+                "best of five QuickXplain": quick_size,
+                "larger": larger,
+                "minimum proved": proved,
+                "median s": float(np.median(seconds)),
+                "most s": max(seconds),
+            }
+        )
+    return rows, ["seeds 1000 to 1009; processor seconds of all threads, compiled before"]
+
+
+WIDE = [(2, 4, 4, 200), (2, 4, 4, 400), (2, 4, 4, 800), (2, 4, 16, 800), (2, 2, 4, 800), (3, 2, 4, 400)]
+"""Layers, heads, states and length of what ``unseen`` explains."""
 
 
 def deletion(model: Any, word: list[str]) -> int:
@@ -399,6 +470,7 @@ SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
     "cold": cold,
     "optimum": optimum,
     "peers": peers,
+    "unseen": unseen,
 }
 
 

@@ -5,16 +5,20 @@ minimum hitting set of the blocks known weighs no more than any explanation. If 
 if not, some word agrees with it and has another label, and the changes of that word are a block that it misses
 (Reiter 1987; Ignatiev, Narodytska and Marques-Silva, AAAI 2019). A formula of the whole cone is not needed:
 
-- words are drawn at random as they are read, which costs the nodes that the output reads on them;
+- words are drawn at random as they are read, which costs the nodes that the output reads on them; where many agree with
+  the input, they are made by dives, which set one free token after another as long as another label is possible;
 - that a set explains is shown by the abstract run, by a tree of cases, or by SAT on what is left of the cone under it;
-- where neither a word nor such a proof is found, the search ends with the bound so far.
+- where neither a word nor such a proof is found, the bound is what is known so far.
 
-So the length does not matter much. Everything is bounded by counts of work.
+The plain abstract run is a second, weaker oracle with the same loop: what must be added to a set before the run
+confirms it is a set to hit, too. With these sets the lightest explanation that the run confirms is found in few rounds,
+and QuickXplain from each proposal gives explanations on the way. So the length does not matter much. Everything is
+bounded by counts of work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -27,14 +31,18 @@ from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_
 from restrict.force.looking import Looking
 from restrict.model.task import Task
 from restrict.optimum.oracle import Cube, Oracle
+from restrict.optimum.quickxplain import quickxplain
 from restrict.optimum.sensitivity import Flips
 from restrict.sat.hitting_sets import Priced, unmissed
 
+DIVES, FEW_DIVES, STEP, TINY = 40, 8, 8, 1e-9
+"""Dives without another label, after which SAT is asked or the proposal is left undecided, and where SAT is in reach;
+the part of the open tokens that one step of a dive sets; and what is added to a weight that may be 0."""
 FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
 """Random words with no other label among them: after so many no further disjoint block is expected; a proof is tried;
 SAT is asked or the proposal is left undecided (the last number is for runs that are not on kernels)."""
 APART = 8
-"""Disjoint blocks that one proposal adds, at most."""
+"""Disjoint blocks that one proposal adds, at most; half as many by dives."""
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
 LOOKS, SHORT = 12_000, 128
@@ -45,29 +53,36 @@ LIGHTER, NEVER_SPENT = 600_000, 2**62
 """Nodes that deletion by trees may cost beyond the rest; and no limit."""
 LENGTH, ROUNDS = 20_000, 200
 """Longest input for which this is done by default, and its proposals at most."""
+RESERVE, AFTER = 6, 10_000_000
+"""The last part of the effort is without SAT, and with an explanation from every proposal; and the nodes that may be
+spent once the bound stands, where there is no limit before."""
 ALTERNATIVES = 3
-"""Proposals that explain by SAT only, without a tree found for them; after so many no other is tried."""
-SAT_LENGTH, CLAUSES = 1_000, 60_000
-"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked."""
+"""Proposals for which a larger tree is sought, at most."""
+SAT_LENGTH, CLAUSES, CLAUSE = 1_000, 60_000, 8
+"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked; and what a clause costs
+to write, in nodes of a run."""
 
 
 @dataclass(frozen=True)
 class Minimum:
     """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
 
-    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it.
+    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it. ``complete``: no part of ``Blocks.among`` that
+    the plain abstract run confirms is lighter.
     """
 
     cube: Cube
     lower: int
     certificate: Certificate | None = None
     by_sat: tuple[Cube, ...] = ()
+    complete: bool = False
 
 
 class Blocks:
     """Sensitive blocks of one input, and proofs that there are none.
 
-    ``shared``: runs of the same instance at the target, whose ordered rows are used.
+    ``shared``: runs of the same instance at the target, whose ordered rows are used; ``among``: the part of the word
+    that explanations for the plain abstract run are chosen from, which is one itself: at first all that is not given.
     """
 
     def __init__(
@@ -76,7 +91,8 @@ class Blocks:
         self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
         self.instance, self.position = task.instance, task.one_position("an explanation")
         self.shared, self.symbols = shared, len(task.instance.model.alphabet)
-        self.last = NEVER_SPENT
+        self.last, self.fits = NEVER_SPENT, True
+        self.among = {i: a for i, a in word.items() if i not in given}
         self.flips = Flips(shared, word, label)
 
     @property
@@ -109,13 +125,89 @@ class Blocks:
                 return self.flips.minimal({i: a for i, a in changes.items() if a != self.word[i]})
         return None
 
+    def by_dives(self, cube: Collection[int], dives: int) -> Cube | None:
+        """A block that leaves a set of positions alone, from dives: free tokens that the output reads get symbols at
+        random, as long as the run leaves another label possible, until it excludes that of the input.
+
+        They find blocks that random words do not: on proposals that 80 words left open, of two random models (2 layers,
+        4 heads, n = 200 and 400), 24 to 40 of 40 dives had another label, and at most 38 of 1000 words.
+        """
+        for _ in range(dives):
+            found = self._dive({**self.given, **{i: self.word[i] for i in cube}})
+            if found is not None:
+                return self.flips.minimal({i: a for i, a in found.items() if self.word.get(i, a) != a})
+        return None
+
+    def _dive(self, fixed: Cube) -> Cube | None:
+        """A partial input under which the label is another one, or ``None`` where the dive ends at the label."""
+        labels = self.shared.labels(fixed)
+        while self.label in labels and len(labels) > 1:
+            self.task.deadline.check()
+            weight = self.shared.open_tokens()
+            if not weight:
+                return None
+            # The first of these waiting times are a draw in proportion to the weights.
+            waits = {
+                i: t / (weight[i] + TINY)
+                for i, t in zip(sorted(weight), self.rng.exponential(size=len(weight)), strict=True)
+            }
+            drawn = sorted(waits, key=waits.__getitem__)[: 1 + len(waits) // STEP]
+            step = {i: int(self.rng.integers(self.symbols)) for i in drawn}
+            while (labels := self.shared.labels(fixed | step)) == {self.label} and len(step) > 1:
+                step = dict(list(step.items())[: len(step) // 2])
+            if labels == {self.label}:
+                ((i, seen),) = step.items()
+                others = ({i: a} for a in range(self.symbols) if a != seen)
+                step = next((t for t in others if (labels := self.shared.labels(fixed | t)) != {self.label}), {})
+            fixed = fixed | step
+        return None if self.label in labels else fixed
+
+    def explains(self, cube: Cube) -> bool:
+        """Whether the plain abstract run shows that a set explains."""
+        return self.shared.labels({**self.given, **cube}) == {self.label}
+
+    def abstractly(self, cube: Cube) -> Cube | None:
+        """What the plain abstract run reads of a set, if it shows that the set explains."""
+        self.task.deadline.check()
+        if not self.explains(cube):
+            return None
+        read = self.shared.tokens_read()
+        return {i: a for i, a in cube.items() if i in read}
+
+    def by_runs(self, cube: Cube) -> Iterator[list[int]]:
+        """Disjoint sets that a set misses, and that every explanation for the plain abstract run hits that is part of
+        ``among`` and this set.
+
+        What is added without making the set explain never matters; the rest is one such set, and is added, too.
+        Cost: about ``m log2(n / m)`` runs for a set of ``m`` of ``n`` positions.
+        """
+        kept = dict(cube)
+        while not self.explains(kept):
+            missed = list[int]()
+            rest = [i for i in self.among if i not in kept]
+            parts = [[rest[t] for t in self.rng.permutation(len(rest))]]
+            while parts:
+                self.task.deadline.check()
+                part = parts.pop()
+                wider = kept | {i: self.word[i] for i in part}
+                if not self.explains(wider):
+                    kept = wider
+                elif len(part) == 1:
+                    missed += part
+                else:
+                    parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+            yield missed
+            kept |= {i: self.word[i] for i in missed}
+
     def by_sat(self, cube: Cube) -> Cube | None:
         """A block that leaves a set of positions alone, exactly.
 
         Gives the new symbols by position, subset-minimal, or ``None``: there is no block, so the cube explains.
         """
         fixed, deadline = {**self.given, **cube}, self.task.deadline
+        self.shared.spent += CLAUSE * CLAUSES
         oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=CLAUSES)
+        self.shared.spent -= CLAUSE * (CLAUSES - len(oracle.code.clauses))
         if self.label not in oracle.other or len(oracle.other) == 1:
             return None
         found = oracle.find({}, oracle.other[self.label])
@@ -136,51 +228,123 @@ def minimum(
 
     Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module. ``prices``: the price
     of one position, where it is not 1; ``rounds``: proposals, at most; ``effort``: the nodes of all runs, about;
-    ``None``: no limit. Gives the lightest explanation with a proof; it is a minimum one where ``lower`` is its weight.
+    ``None``: no limit for the bound. Gives the lightest explanation with a proof; it is a minimum one where ``lower``
+    is its weight.
     """
     blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, Priced(prices), known).run(read, rounds)
 
 
 class _Closing:
-    """Proposals until one explains, or the bound meets what is known, or the work or the time is spent."""
+    """Proposals until one has a proof, or the bound meets what is known, or the work or the time is spent.
+
+    At first the sets to hit are sensitive blocks, so the least weight of a hitting set is a bound. Once a proposal
+    explains, or this is left open, the bound stands; sets that every explanation of the plain abstract run must hit
+    come in, and the first proposal that it confirms is the lightest of those (in ``Blocks.among``). It may have a part
+    that will do, with a position that is not in ``among``.
+    """
 
     def __init__(self, blocks: Blocks, hitter: Priced, known: Cube) -> None:
-        self.blocks, self.hitter, self.known, self.goal = blocks, hitter, known, hitter.weight(known)
-        self.lower, self.unproved = 0, list[Cube]()
-        self.proof: Certificate | None = None
-        self.open = False
+        self.blocks, self.hitter, self.sets, self.by_sat = blocks, hitter, list[Cube](), list[Cube]()
+        self.take(known)
+        self.lower, self.bounding, self.complete = 0, True, False
+        self.reserve, self.patient, self.trees = blocks.left // RESERVE, blocks.last == NEVER_SPENT, ALTERNATIVES
+
+    def take(self, cube: Cube, proof: Certificate | None = None) -> None:
+        """This explains: as long as none is lighter, it is the answer."""
+        self.known, self.goal, self.proof = cube, self.hitter.weight(cube), proof
 
     def run(self, read: Mapping[int, int], rounds: int) -> Minimum:
         with suppress(OutOfTime):
             for i in self.blocks.singles(read):
+                self.sets.append({i: read[i]})
                 self.hitter.add([i])
-            for cube in unmissed(self.propose, self.learn, rounds if self.known else 0):
-                if self.proof is not None:
-                    return Minimum(cube, self.lower, self.proof)
-                if self.open or len(self.unproved) == ALTERNATIVES:
-                    break
-                self.unproved.append(cube)
-                self.hitter.block(cube)
-            if self.lower < self.goal:
-                self.known = _lighter(self.blocks, self.known)
-        return Minimum(self.known, self.lower, by_sat=tuple(self.unproved))
+            next(unmissed(self.propose, self.learn, rounds if self.known else 0), None)
+            if self.lower < self.goal and self.proof is None:
+                self.others()
+            if self.lower < self.goal and self.proof is None:
+                self.take(_lighter(self.blocks, self.known))
+        return Minimum(self.known, self.lower, self.proof, tuple(self.by_sat), self.complete)
 
     def propose(self) -> Cube | None:
-        """The lightest set that is left; none beyond those that explain by SAT, or that weigh as much as is known, or
-        where the effort is spent."""
+        """The lightest set that is left; none that weighs as much as is known, or where the effort is spent."""
         hit = self.hitter.get() if self.blocks.left > 0 else None
-        if hit is None or (self.unproved and self.hitter.weight(hit) > self.lower):
+        if hit is None:
             return None
-        self.lower = min(self.hitter.weight(hit), self.goal)
-        return {i: self.blocks.word[i] for i in hit} if self.lower < self.goal else None
+        weight = self.hitter.weight(hit)
+        if self.bounding:
+            self.lower = min(weight, self.goal)
+        self.complete = weight >= self.goal
+        return None if self.complete else {i: self.blocks.word[i] for i in hit}
 
     def learn(self, cube: Cube) -> bool:
-        """Add the blocks that a proposal does not hit; whether there are any."""
-        found, self.proof, self.open = _judged(self.blocks, cube)
-        for block in found:
+        """Add sets that a proposal does not hit, but every explanation, or every one of the plain run; whether there
+        are any."""
+        if self.blocks.explains(cube):
+            self.take(cube)
+            self.complete = True
+            self.complete_it(cube)
+            return False
+        least, sparing = self.bounding, not self.bounding or self.blocks.left < self.reserve
+        found, open_ = _missed(self.blocks, cube, not sparing)
+        self.sets += found
+        if not found:
+            if least:
+                self.by_sat += [] if open_ else [cube]
+                self.bounding = False
+                self.blocks.last = min(self.blocks.last, self.blocks.shared.spent + AFTER)
+            proof = self.proved(cube, least)
+            if proof is not None:
+                self.take(cube, proof)
+                return False
+        if sparing or not found:
+            self.complete_it(cube)
+        for block in found or self.blocks.by_runs(cube):
             self.hitter.add(block)
-        return bool(found)
+        return True
+
+    def complete_it(self, cube: Cube) -> None:
+        """An explanation that begins with a proposal: often only a few positions are missing."""
+        rest = [i for i in self.blocks.among if i not in cube]
+        order = [*cube, *(rest[t] for t in self.blocks.rng.permutation(len(rest)))]
+        lighter = quickxplain(self.blocks.abstractly, self.blocks.among | cube, order)
+        if self.hitter.weight(lighter) < self.goal:
+            self.take(lighter)
+
+    def proved(self, cube: Cube, least: bool) -> Certificate | None:
+        """The certificate of a proposal that no block contradicts, by a tree of cases in reach; ``least``: it weighs
+        as little as any."""
+        blocks, n = self.blocks, self.blocks.instance.n
+        proof = _proved(blocks, cube, LEAVES, 0)
+        if proof is None and least and self.trees and (n <= SHORT or self.patient):
+            self.trees -= 1
+            proof = _proved(blocks, cube, MOST_LEAVES, MOST_LOOKS if n <= SHORT else LOOKS)
+        return proof
+
+    def others(self) -> None:
+        """Further minimum sets where SAT shows one that has no proof: for some of them there is a tree of cases."""
+        hitter = Priced(self.hitter.prices)
+        for block in self.sets if self.by_sat else ():
+            hitter.add(block)
+        for cube in self.by_sat:
+            hitter.block(cube)
+        while self.by_sat and self.blocks.left > 0:
+            hit = hitter.get()
+            if hit is None or hitter.weight(hit) > self.lower:
+                return
+            cube = {i: self.blocks.word[i] for i in hit}
+            found, open_ = _missed(self.blocks, cube, True)
+            if open_:
+                return
+            for block in found:
+                hitter.add(block)
+            if not found:
+                self.by_sat.append(cube)
+                hitter.block(cube)
+                proof = self.proved(cube, True)
+                if proof is not None:
+                    self.take(cube, proof)
+                    return
 
 
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
@@ -197,35 +361,38 @@ def _lighter(blocks: Blocks, known: Cube) -> Cube:
     return known
 
 
-def _judged(blocks: Blocks, cube: Cube) -> tuple[list[Cube], Certificate | None, bool]:
-    """Disjoint blocks that a proposal does not hit; where there are none, its certificate, and whether it is left
-    open."""
-    first = blocks.by_words(set(cube), FIRST_FAILS)
+def _missed(blocks: Blocks, cube: Cube, exactly: bool) -> tuple[list[Cube], bool]:
+    """Disjoint blocks that a proposal does not hit, and whether "none" is left open; by SAT, too, if ``exactly``."""
+    first, open_, by_words = blocks.by_words(set(cube), FIRST_FAILS), False, True
     if first is None:
-        proof = _proved(blocks, cube, LEAVES, 0)
-        if proof is not None:
-            return [], proof, False
-        first, open_ = _settled(blocks, cube)
-        if first is None:
-            looks = MOST_LOOKS if blocks.instance.n <= SHORT else LOOKS
-            worth = blocks.instance.n <= SHORT or blocks.last == NEVER_SPENT
-            proof = _proved(blocks, cube, MOST_LEAVES, looks) if worth else None
-            return [], proof, open_ and proof is None
+        by_words = False
+        first, open_ = _settled(blocks, cube) if exactly else (blocks.by_dives(cube, FEW_DIVES), True)
+    if first is None:
+        return [], open_
     agreed, found = {*cube, *first}, [first]
-    while len(found) < APART and (block := blocks.by_words(agreed, FAILS)) is not None:
+    while len(found) < (APART if by_words else APART // 2):
+        block = blocks.by_words(agreed, FAILS) if by_words else blocks.by_dives(agreed, 1)
+        if block is None:
+            break
         agreed.update(block)
         found.append(block)
-    return found, None, False
+    return found, False
 
 
 def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
-    """A block where words found none at first, by more words, then by SAT; whether "none" is left open."""
+    """A block where words found none at first, by SAT, or by more words; whether "none" is left open."""
+    asks = blocks.instance.n <= SAT_LENGTH and blocks.fits
+    block = blocks.by_dives(cube, FEW_DIVES if asks else DIVES)
+    if block is not None:
+        return block, False
+    if asks:
+        try:
+            return blocks.by_sat(cube), False
+        except ResourceLimit:
+            blocks.fits = False
     free = len(blocks.word) - len(blocks.given) - len(cube)
     most = SLOW_WORDS if blocks.shared.compiled is None else MORE_WORDS
     block = blocks.by_words(set(cube), min(most, 2 * blocks.symbols ** min(free, 12)))
-    if block is None and blocks.instance.n <= SAT_LENGTH:
-        with suppress(ResourceLimit):
-            return blocks.by_sat(cube), False
     return block, block is None
 
 

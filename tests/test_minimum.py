@@ -1,0 +1,183 @@
+"""The parts of the search for a minimum explanation against enumeration, and its promises on random small models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from restrict import load
+from restrict.force.looking import Looking
+from restrict.model.program import Model
+from restrict.model.task import Task
+from restrict.optimum import explain as explaining
+from restrict.optimum import minimum as searching
+from restrict.optimum.explain import explain
+from restrict.optimum.minimum import Blocks, minimum
+from restrict.optimum.quickxplain import quickxplain
+from tests.test_explain import Case, check, random_case, sufficient, two_layers, word
+
+Cube = dict[int, int]
+SMALL: list[Case] = [*map(random_case, range(100, 112)), *map(two_layers, range(100, 124))]
+
+
+def asked(model: Model, x: Cube, n: int, seed: int = 0) -> Blocks:
+    """What is asked about one input: its blocks."""
+    at = model.at(n)
+    runs = Looking(at, n - 1)
+    (label,) = runs.labels(x)
+    return Blocks(Task(at, "last"), x, {}, label, np.random.default_rng(seed), runs)
+
+
+def symbols(case: Case) -> Cube:
+    """The input by position."""
+    model, x = case[1], case[2]
+    free = model.at(len(x) + len(model.markers)).unpinned
+    return dict(zip(free, x, strict=True))
+
+
+def confirmed(blocks: Blocks) -> set[frozenset[int]]:
+    """All sets of positions under which the plain abstract run shows the label, by enumeration."""
+    x = blocks.word
+    parts = (frozenset(part) for k in range(len(x) + 1) for part in combinations(x, k))
+    return {part for part in parts if blocks.shared.labels({i: x[i] for i in part}) == {blocks.label}}
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_an_explanation_is_no_larger_than_five_orders_of_quickxplain(case: Case) -> None:
+    """It holds by enumeration, no part of it is one for the abstract run, and none is lighter than it says."""
+    x, truth = symbols(case), sufficient(case)
+    (found,) = explain(case[1], word(case))
+    check(case, found, truth)
+    assert found.certificate is not None
+    assert found.lower <= min(map(len, truth))
+    blocks = asked(case[1], x, found.restriction.n)
+    rng = np.random.default_rng(7)
+    orders = [list(x), list(x)[::-1], *([int(i) for i in rng.permutation(list(x))] for _ in range(3))]
+    assert found.weight <= min(len(quickxplain(blocks.abstractly, x, order)) for order in orders)
+    shows = confirmed(blocks)
+    assert not any(frozenset(found.positions) - {i} in shows for i in found.positions)
+    assert found.weight <= min(map(len, shows))
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_blocks_by_dives_change_the_label_and_leave_the_set_alone(case: Case) -> None:
+    truth, x = sufficient(case), symbols(case)
+    blocks = asked(case[1], x, len(x) + len(case[1].markers), 1)
+    for k in range(len(x) + 1):
+        for part in list(combinations(x, k))[:6]:
+            block = blocks.by_dives(part, 6)
+            if block is None:
+                continue
+            assert frozenset(part) not in truth
+            assert not set(block) & set(part)
+            assert blocks.flips.of(block)
+            assert all(block[i] != x[i] for i in block)
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_every_set_that_the_run_confirms_hits_those_by_runs(case: Case) -> None:
+    x = symbols(case)
+    blocks = asked(case[1], x, len(x) + len(case[1].markers), 2)
+    shows = confirmed(blocks)
+    for k in range(len(x) + 1):
+        for part in list(combinations(x, k))[:6]:
+            sets = list(blocks.by_runs({i: x[i] for i in part}))
+            assert bool(sets) == (frozenset(part) not in shows)
+            assert all(not set(one) & set(part) for one in sets)
+            assert sum(map(len, sets)) == len(set().union(*sets))
+            assert all(show & set(one) for one in sets for show in shows)
+
+
+def test_dives_find_blocks_that_random_words_do_not() -> None:
+    """An and of thirty bits changes only where all are one."""
+    blocks = asked(load("all-ones"), dict.fromkeys(range(30), 0), 30)
+    assert blocks.by_words({0}, 200) is None
+    assert blocks.by_dives({0}, 1) is None  # 0 explains
+    assert set(blocks.by_dives(set(), 4) or ()) == set(range(30))
+
+
+@pytest.mark.parametrize("case", SMALL[::3])
+@pytest.mark.parametrize("effort", [1, 2_000, 20_000, 200_000])
+def test_what_little_effort_gives_is_true(case: Case, effort: int) -> None:
+    """At whatever moment the effort ends, the bound holds and the set explains."""
+    truth, x = sufficient(case), symbols(case)
+    blocks = asked(case[1], x, len(x) + len(case[1].markers))
+    blocks.shared.labels(x)
+    found = minimum(blocks, x, x, {}, 200, effort)
+    assert frozenset(found.cube) in truth
+    assert found.lower <= min(map(len, truth))
+
+
+@pytest.mark.parametrize("case", SMALL[::2])
+@pytest.mark.parametrize("time", [None, 0.0, 0.01])
+def test_an_explanation_chosen_from_a_part_of_the_input_is_minimal(
+    case: Case, time: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on long inputs: only what the output reads is chosen from; with weights and a time limit, too."""
+    monkeypatch.setattr(explaining, "QUICK_LENGTH", 1)
+    truth, x = sufficient(case), symbols(case)
+    shows = confirmed(asked(case[1], x, len(x) + len(case[1].markers)))
+    for weights in ({}, {i: 1 + i % 3 for i in x}):
+        (found,) = explain(case[1], word(case), weights=weights, time=time)
+        check(case, found, truth)
+        assert found.lower <= min(sum(weights.get(i, 1) for i in one) for one in truth)
+        if time is None:
+            assert not any(frozenset(found.positions) - {i} in shows for i in found.positions)
+            assert explain(case[1], word(case), weights=weights)[0].positions == found.positions
+
+
+class Stated(Blocks):
+    """A run that shows the label under the sets that include one of a few; and one block, all else is left open."""
+
+    def __init__(self, showing: list[set[int]], block: list[int]) -> None:
+        size = len(set().union(*showing))
+        at = load("all-ones").at(size)
+        super().__init__(
+            Task(at, "last"), dict.fromkeys(range(size), 0), {}, "", np.random.default_rng(0), Looking(at, size - 1)
+        )
+        self.showing, self.block, self.fits = showing, block, False
+
+    def explains(self, cube: Cube) -> bool:
+        return any(one <= cube.keys() for one in self.showing)
+
+    def abstractly(self, cube: Cube) -> Cube | None:
+        return cube if self.explains(cube) else None
+
+    def singles(self, read: Mapping[int, int]) -> Iterator[int]:
+        yield from ()
+
+    def by_words(self, agreed: set[int], fails: int) -> Cube | None:
+        return None if agreed.intersection(self.block) else dict.fromkeys(self.block, 1)
+
+    def by_dives(self, cube: Collection[int], dives: int) -> Cube | None:
+        return None
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_lightest_set_that_a_run_shows_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all else is left open: the lightest of all, or of a part; no part of it will do; the bound is that of
+    blocks, not of what the run shows."""
+    for name in ("_proved", "find_tree"):
+        monkeypatch.setattr(searching, name, lambda *_: None)
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(5, 11))
+    showing = [set(rng.choice(size, int(rng.integers(2, 5)), replace=False).tolist()) for _ in range(9)]
+    showing.append(set(range(size)))
+    block = sorted({min(one) for one in showing} | {max(one) for one in showing})
+    prices = {i: int(rng.integers(1, 4)) for i in range(size)}
+    blocks = Stated(showing, block)
+    known = quickxplain(blocks.abstractly, blocks.word, rng.permutation(size).tolist())
+    if seed % 2:
+        blocks.among = {i: 0 for i in range(size) if i in known or rng.random() < 0.6}
+    found = minimum(blocks, known, {}, prices, 200)
+    weight = sum(prices[i] for i in found.cube)
+    assert found.complete
+    assert found.lower == min(prices[i] for i in block)
+    assert blocks.explains(found.cube)
+    assert not any(blocks.explains({j: 0 for j in found.cube if j != i}) for i in found.cube)
+    assert weight <= sum(prices[i] for i in known)
+    if not seed % 2:
+        assert weight == min(sum(prices[i] for i in one) for one in showing)
