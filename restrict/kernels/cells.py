@@ -91,7 +91,8 @@ def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64
     v0, loose = (c * c).mean() + epsilon, 2 * (np.abs(c) * r).mean()
     line = np.zeros(m)
     for i in range(d):
-        line += 2 * c[i] / d * g[i]
+        for k in range(m):
+            line[k] += 2 * c[i] / d * g[i, k]
     dev, root = np.abs(line).sum() + loose, np.sqrt(v0)
     low = max(epsilon, v0 - dev, max(0.0, root - np.sqrt(square)) ** 2)
     return line, loose, low, min(v0 + dev + square, (root + np.sqrt(square)) ** 2)
@@ -152,7 +153,8 @@ def activated(relu: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
         reach = np.abs(g[i]).sum() + r[i]
         a, least, most = neuron(relu, c[i] - reach, c[i] + reach)
         c[i] = a * c[i] + (least + most) / 2
-        g[i] *= a
+        for k in range(g.shape[1]):
+            g[i, k] *= a
         slopes[i], off[i] = a, (most - least) / 2
     return slopes, off
 
@@ -170,7 +172,9 @@ def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     slopes, off = activated(t.relu, x, y, z)
     x, y, z = moved(t.outer, t.outer_bias, x, y, np.abs(slopes) * z + off)
     x, z = x + c, z + r
-    y[:, :m] += g
+    for i in range(d):
+        for k in range(m):
+            y[i, k] += g[i, k]
     middle, _, _, _, square = centred(x, y, z)
     s = np.sqrt((middle * middle).mean() + t.epsilon)
     least, lines = np.zeros(len(t.beta)), np.zeros((len(t.beta), m))
