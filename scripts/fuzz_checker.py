@@ -366,6 +366,22 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+class Stop:
+    """An interruption that is not lost: a search keeps its best result at Ctrl-C, and goes on as if nothing was."""
+
+    asked = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """The handler of a signal."""
+        self.asked = True
+        raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Be interrupted, if that was asked for."""
+        if self.asked:
+            raise KeyboardInterrupt
+
+
 def main() -> int:
     """Run the fuzzer."""
     options = arguments()
@@ -375,12 +391,13 @@ def main() -> int:
     if options.replay:
         return 1 if replay(options.replay) else 0
     start, totals = time.monotonic(), {name: Tally() for name in options.kinds}
-    if options.jobs > 1:
-        for name in options.kinds:
-            kinds()[name].original(np.random.default_rng(0))  # compiles the kernels that all workers use
     # A kill by a time limit is an interruption, too: what was found until then is reported.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stop = Stop()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        for name in options.kinds if options.jobs > 1 else ():
+            kinds()[name].original(np.random.default_rng(0))  # compiles the kernels that all workers use
+            stop.check()
         for name, found in run(places(options.kinds, options.seed, options.mutants), options.jobs):
             for number, (wrong, trial) in enumerate(found.failures, 1 + len(totals[name].failures)):
                 keep(options.folder, kinds()[name], number, wrong, trial)
@@ -388,8 +405,12 @@ def main() -> int:
             if sys.stderr.isatty():
                 every = joined(totals)
                 print(f"\r{every.mutants()} mutants, {len(every.failures)} failures", end="", file=sys.stderr)
+            stop.check()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     seconds = time.monotonic() - start
     print(table(totals, seconds))
     if options.output:

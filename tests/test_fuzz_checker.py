@@ -142,6 +142,30 @@ def test_an_interruption_leaves_the_counts(
     assert [counts[name]["mutants"] for name in ("certificate", "forces")] == [10, 10]
 
 
+def test_an_interruption_that_a_search_has_taken_for_its_own_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Searches keep their best result at Ctrl-C and return; the fuzzer ends after that chunk."""
+    real, calls = fuzz_checker.chunk, []
+
+    def chunk(place: fuzz_checker.Place) -> tuple[str, fuzz_checker.Tally]:
+        calls.append(place)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return real(place)
+
+    monkeypatch.setattr(fuzz_checker, "chunk", chunk)
+    monkeypatch.setattr(fuzz_checker, "CHUNK", 10)
+    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", "--kind", "certificate", "--mutants", "100"])
+    before = signal.getsignal(signal.SIGINT)
+    assert fuzz_checker.main() == 0
+    assert signal.getsignal(signal.SIGINT) is before
+    out, err = capsys.readouterr()
+    assert err.endswith("interrupted\n")
+    assert "0 failures in 10 mutants" in out
+    assert len(calls) == 1
+
+
 @pytest.mark.heavy
 def test_an_interruption_of_two_workers_leaves_the_counts(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), "--kind", "certificate", "--mutants", "1000000", "--jobs", "2"]
