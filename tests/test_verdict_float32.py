@@ -102,19 +102,11 @@ def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, wo
 
 
 @pytest.mark.parametrize("name", verdict_cases.NAMES)
-def test_no_execution_leaves_the_bound_of_a_case(name: str) -> None:
+@pytest.mark.parametrize(("n", "words", "seed"), [(12, 4, 3), pytest.param(40, 400, 4, marks=pytest.mark.heavy)])
+def test_no_execution_leaves_the_bound_of_a_case(name: str, n: int, words: int, seed: int) -> None:
     model, _ = verdict_cases.kept(name)
     graph = graph_of(model, task_language(model))
-    found = quotients(model, graph, 12, np.random.default_rng(3), 4, 2)
-    assert 1e-4 < max(found) < 1
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", verdict_cases.NAMES)
-def test_no_execution_leaves_the_bound_of_a_case_anywhere(name: str) -> None:
-    model, _ = verdict_cases.kept(name)
-    graph = graph_of(model, task_language(model))
-    found = quotients(model, graph, 40, np.random.default_rng(4), 400, 2)
+    found = quotients(model, graph, n, np.random.default_rng(seed), words, 2)
     assert 1e-4 < max(found) < 1
 
 
