@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,28 +23,28 @@ ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
 
-def _add(into, amount):  # type: ignore[no-untyped-def]
+def _add(into: Any, amount: Any) -> Any:
     for t in range(into.shape[0]):
         into[t] += amount
     return into[0], into[0] > 3
 
 
-def _again(into, times):  # type: ignore[no-untyped-def]
+def _again(into: Any, times: Any) -> Any:
     for _ in range(times):
         step(into)
     return into[0]
 
 
-def _by(into, amount):  # type: ignore[no-untyped-def]
+def _by(into: Any, amount: Any) -> Any:
     into[0] += amount
     return into[0]
 
 
-def _by_several(into):  # type: ignore[no-untyped-def]
+def _by_several(into: Any) -> Any:
     return by(into, 1) + by(into, 2) + by(into, into.shape[0])
 
 
-def _step(into):  # type: ignore[no-untyped-def]
+def _step(into: Any) -> Any:
     into[0] += 1
 
 
@@ -95,7 +96,7 @@ def test_a_large_call_is_compiled_at_once_unless_it_reads_little() -> None:
     assert not is_compiled(sized)
 
 
-def _step_and_amount(into, amount):  # type: ignore[no-untyped-def]
+def _step_and_amount(into: Any, amount: Any) -> Any:
     into[0] += amount
     return into[0]
 
@@ -121,7 +122,7 @@ def test_threads_compile_since_others_may_write_the_same_arrays() -> None:
 
 @pytest.mark.usefixtures("nothing_kept")
 def test_an_error_within_a_plain_run_leaves_no_run_under_way() -> None:
-    def _wrong(into):  # type: ignore[no-untyped-def]
+    def _wrong(into: Any) -> Any:
         return into[7]
 
     with pytest.raises(IndexError):

@@ -120,10 +120,8 @@ class Space:
             limits = None
             if within is not None and len(line.planes) == 1:
                 v = (head.v @ at)[head.e > 0]
-                middle, off = (
-                    (v.max() + v.min()) / 2,
-                    plane.slack + 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre))),
-                )
+                middle = (v.max() + v.min()) / 2
+                off = plane.slack + 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre)))
                 limits = (within[0] + shift - middle - off, within[1] + shift - middle + off)
             corners = Corners(plane.at.x[near], plane.at.y[near])
             found = greatest_change(corners, Exchange(*(c[near] for c in plane.terms)), limits)
