@@ -1,8 +1,8 @@
 """Collapsed heads without lists: V and D straight from the scores, row by row, in bounded memory.
 
 The candidate lists of a head hold one pair per position and key value in the worst case, for every position and query
-value. With an alphabet of a hundred symbols they exceed the memory at lengths at which the n^2 bits of the dependencies
-still fit. Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on
+value. With an alphabet of a hundred symbols they exceed the memory at lengths at which n^2 bits of dependencies still
+fit. Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on
 everything, a position is done after a few of its rows: V and D only grow, and they are soon full.
 
 Hashed scores run in one kernel (:mod:`restrict.kernels.collapse_stream`), all others row by row. The result is that of
