@@ -12,6 +12,8 @@ from restrict.soft.trained.every_length import EveryLength
 
 DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
 """How the checker says that a case of a certificate does not hold."""
+UNSHOWN = r": wrong: label [0-9]+ is not shown|the weights of the word vanish"
+"""How it says that it does not see that a word is wrong."""
 Found = TypeVar("Found", Verdict, EveryLength)
 
 
@@ -19,12 +21,16 @@ def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
     """What the trusted checker takes of a verdict, and its line; a case that it does not take is open.
 
     Where a margin is too small for the checker's integers, what comes before stays; of a verdict on every length
-    nothing does. ``name`` is what messages call the certificate.
+    nothing does. A word whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the
+    certificate.
     """
     while found.proves:
         try:
             return found, trusted_check(found.model.content, found.to_bytes(), None, name, None)
         except NotEstablished as error:
+            if found.wrong is not None and re.search(UNSHOWN, str(error)):
+                found = found.unshown()
+                continue
             doubted = re.search(DOUBTED, str(error))
             if doubted is None or isinstance(found, EveryLength):
                 raise

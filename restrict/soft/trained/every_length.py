@@ -16,7 +16,7 @@ from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document
+from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document, open_at
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.potentials import Proof, elaborated
@@ -57,6 +57,12 @@ class EveryLength(Certified):
     def proves(self) -> bool:
         """Whether there is anything to certify."""
         return self.proof is not None
+
+    def unshown(self) -> EveryLength:
+        """The same where the checker does not see that the wrong word is wrong: its case is open after all."""
+        assert self.wrong is not None
+        proof, case = self.proof if self.wrong.word else None, open_at(self.graph, self.wrong)
+        return replace(self, status="open", wrong=None, proof=proof, open=[case, *self.open])
 
     @property
     def shortest(self) -> bool:
@@ -191,8 +197,11 @@ class _Run:
     def upwards(self) -> None:
         """Decide blocks of lengths from 1 up to the wrong word, if there is one; each as long as it can be."""
         first, reach = 1, self.most()
-        if self.wrong is None or self.wrong.word:
-            self.found = [case for key in cases(self.graph, 0) if isinstance(case := self.search.case(key), Case)]
+        for key in cases(self.graph, 0) if self.wrong is None or self.wrong.word else ():
+            case = self.search.case(key)
+            if isinstance(case, Open):
+                return
+            self.found = [case]
         while first <= self.most() and not self.late():
             last = min(first + reach - 1, self.most())
             if self.whole(first, last):
@@ -295,7 +304,7 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     used = sorted({0, *(case.basis for case in kept)})
     bases = [basis_document(run.search.turns[number]) for number in used]
     kept = [replace(case, basis=used.index(case.basis)) for case in kept]
-    if run.blocks or run.wrong is not None:
+    if run.blocks or (run.wrong is not None and (kept or not run.wrong.word)):
         proof = elaborated(run.model, head(run.model, run.graph, bases, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
     right = proof is not None and bool(run.blocks) and upto == ALL
