@@ -44,6 +44,15 @@ def signs(model: Trained, words: list[tuple[int, ...]], labels: tuple[int, ...])
     return {tuple(row) for row in found.tolist()}
 
 
+def test_the_decision_behind_the_start_token_alone_needs_no_symbol() -> None:
+    for name in NAMES:
+        model = load(TRAINED / f"{name}.safetensors")
+        found = force_decision(model, 0, labels := labels_of(model, "all"))
+        assert found.fixed == {}
+        assert {tuple(found.answer.values())} == signs(model, [()], labels)
+        assert (found.verified or "").startswith("s VERIFIED forced n=0 fixed=0 cases=1 ")
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limited", [False, True])
 def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool) -> None:

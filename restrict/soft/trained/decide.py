@@ -117,16 +117,6 @@ class Verdict(Certified):
             shortest=False,
         )
 
-    def unshown(self) -> Verdict:
-        """The same where the checker does not see that the wrong word is wrong: its case is open after all.
-
-        Returns:
-            A verdict that says less.
-        """
-        assert self.wrong is not None
-        case = open_at(self.graph, self.wrong)
-        return replace(self, status="open", wrong=None, shortest=False, open=[case, *self.open])
-
     def document(self) -> dict[str, Any]:
         """The certificate.
 
@@ -152,22 +142,6 @@ class Verdict(Certified):
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
-
-
-def open_at(graph: Graph, wrong: Wrong) -> Open:
-    """The case that a word ends with, open at a label whose logit is as good as 0.
-
-    Args:
-        graph: the words.
-        wrong: the word and the label.
-
-    Returns:
-        The case.
-    """
-    state, a = 0, -1
-    for a in wrong.word:
-        state = graph.delta[state][a]
-    return Open((len(wrong.word), a, state), wrong.label, -abs(wrong.logit))
 
 
 def claim_document(graph: Graph) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document, open_at
+from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.potentials import Proof, elaborated
@@ -57,12 +57,6 @@ class EveryLength(Certified):
     def proves(self) -> bool:
         """Whether there is anything to certify."""
         return self.proof is not None
-
-    def unshown(self) -> EveryLength:
-        """The same where the checker does not see that the wrong word is wrong: its case is open after all."""
-        assert self.wrong is not None
-        proof, case = self.proof if self.wrong.word else None, open_at(self.graph, self.wrong)
-        return replace(self, status="open", wrong=None, proof=proof, open=[case, *self.open])
 
     @property
     def shortest(self) -> bool:
