@@ -226,7 +226,7 @@ def reproduced(entry: Entry, words: str, folder: Path, limit: float | None = Non
     else:
         found, other = standing(printed, entry.pages)
         ended = "ok" if code == 0 else f"exit {code}"
-        row = replace(row, **found, ended=ended)
+        row = replace(row.counting(found), ended=ended)
         for here, there in other:
             print(f"   printed  {here}\n   the page {there}")
     if code == 0 and entry.figures and any(folder.glob("*.svg")):

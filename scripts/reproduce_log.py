@@ -6,8 +6,8 @@ The rows are read from the page again, so that a log grows in pieces: what it ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 HEAD = """# When each table was last printed
@@ -57,6 +57,10 @@ class Logged:
     absent: int = 0
     ended: str = NEVER
 
+    def counting(self, counts: Mapping[str, int]) -> Logged:
+        """The row with other seconds, or numbers of lines."""
+        return replace(self, **counts)  # type: ignore[arg-type]
+
     @property
     def good(self) -> bool:
         """Whether the run needs no other."""
@@ -80,9 +84,8 @@ def read(path: Path) -> dict[Key, Logged]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| ") and len(cells) == len(COLUMNS) and not {"entry", "---"} & set(cells):
-            seconds, same, decimals, numbers, absent = (int(cell or 0) for cell in cells[4:9])
-            name, words = cells[0], cells[1].strip("`")
-            row = Logged(name, words, *cells[2:4], seconds, same, decimals, numbers, absent, ended=cells[9])
+            counts = dict(zip(COLUMNS[4:9], (int(cell or 0) for cell in cells[4:9]), strict=True))
+            row = Logged(cells[0], cells[1].strip("`"), cells[2], cells[3], ended=cells[9]).counting(counts)
             rows[row.entry, row.arguments] = row
     return rows
 

@@ -202,9 +202,16 @@ def test_a_notebook_shows_the_drawing_of_a_certificate(tmp_path: Path) -> None:
         restrict.report.report_of({})
 
 
-def test_a_long_certificate_is_shown_without_a_drawing() -> None:
-    certificate = restrict.certify(restrict.load("contains-one"), 1000)
-    assert "<svg" not in certificate._repr_html_()
+def test_a_long_certificate_is_drawn_where_its_drawing_is_small() -> None:
+    """One output of 100 000 positions: what it asks for; every output of 200: a table, and the figure on request."""
+    model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
+    certificate = restrict.certify(model, 100_000)
+    shown = certificate._repr_html_()
+    assert shown.count('class="fixed"') == len(certificate.restriction.fixed) == 5
+    assert "31984:1 36173:0" in shown
+    assert len(shown) < 100_000
+    everywhere = restrict.certify(restrict.load("tagger"), 200, target="all")
+    assert "<svg" not in everywhere._repr_html_()
 
 
 def test_the_rooms_are_there_without_their_own_import() -> None:

@@ -12,8 +12,9 @@ from restrict.report.drawing import Drawn, check_ending, save
 from restrict.report.page import Page
 from restrict.report.source import document_page
 
-SMALL = 128
-"""Positions up to which a notebook draws a result by itself."""
+SMALL, LONG = 128, 100_000
+"""Positions up to which a notebook draws a result by itself: a result about every position, and one about one output,
+whose drawing has the positions that the output asks for only."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def figure_of(result: Any, model: str | None = None) -> Figure:
 
 
 def small_drawing(result: Any) -> str:
-    """The drawing of a result with few positions as SVG; empty where there is none.
+    """The drawing of a result as SVG, where it is soon made; otherwise nothing.
 
     Args:
         result: as for :func:`report_of`.
@@ -89,7 +90,7 @@ def small_drawing(result: Any) -> str:
     Returns:
         SVG text, or nothing. Where it cannot be made, a notebook still shows the table.
     """
-    if getattr(result, "n", SMALL + 1) > SMALL:
+    if getattr(result, "n", LONG + 1) > (SMALL if getattr(result, "target", None) == "all" else LONG):
         return ""
     try:
         return figure_of(result).drawing.svg()
