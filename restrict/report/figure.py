@@ -8,6 +8,8 @@ from typing import Any
 
 from restrict.base.errors import RestrictError, UsageError
 from restrict.base.strictjson import Node, parse
+from restrict.languages.dfa import Dfa
+from restrict.report.automaton_drawing import DRAWN, draw_dfa
 from restrict.report.drawing import Drawn, check_ending, save
 from restrict.report.page import Page
 from restrict.report.source import document_page
@@ -79,6 +81,23 @@ def figure_of(result: Any, model: str | None = None) -> Figure:
     if drawing is None:
         raise UsageError("there is nothing to draw")
     return Figure(drawing)
+
+
+def figure_of_dfa(dfa: Dfa) -> Figure:
+    """The drawing of an automaton.
+
+    Args:
+        dfa: an automaton; all its states are reachable.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UsageError: it has more states than a drawing shows.
+    """
+    if dfa.states > DRAWN:
+        raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}")
+    return Figure(draw_dfa(dfa))
 
 
 def small_drawing(result: Any) -> str:
