@@ -1,5 +1,4 @@
-"""The pictures of docs/figures: the three of Hahn (2020), redrawn from real runs (paper-1, -2, -3); certificates,
-automata, and a refutation.
+"""The pictures of docs/figures: those of Hahn (2020), redrawn from real runs, certificates, automata, a refutation.
 
     python scripts/paper_figures.py [FOLDER]
 
