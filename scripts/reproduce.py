@@ -227,8 +227,9 @@ def reproduced(entry: Entry, words: str, folder: Path, limit: float | None = Non
         row = replace(row, seconds=0, ended=f"stopped after {limit:.0f} s")
     else:
         found, other = standing(printed, entry.pages)
-        ended = "ok" if code == 0 else f"exit {code}"
-        row = replace(row.counting(found), ended=ended)
+        same, decimals, numbers, absent = (found[kind] for kind in ("same", "decimals", "numbers", "absent"))
+        row = replace(row, same=same, decimals=decimals, numbers=numbers, absent=absent)
+        row = replace(row, ended="ok" if code == 0 else f"exit {code}")
         for here, there in other:
             print(f"   printed  {here}\n   the page {there}")
     if code == 0 and entry.figures and any(folder.glob("*.svg")):

@@ -6,8 +6,8 @@ The rows are read from the page again, so that a log grows in pieces: what it ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 HEAD = """# When each table was last printed
@@ -57,10 +57,6 @@ class Logged:
     absent: int = 0
     ended: str = NEVER
 
-    def counting(self, counts: Mapping[str, int]) -> Logged:
-        """The row with other seconds, or numbers of lines."""
-        return replace(self, **counts)  # type: ignore[arg-type]
-
     @property
     def good(self) -> bool:
         """Whether the run needs no other."""
@@ -84,8 +80,9 @@ def read(path: Path) -> dict[Key, Logged]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| ") and len(cells) == len(COLUMNS) and not {"entry", "---"} & set(cells):
-            counts = dict(zip(COLUMNS[4:9], (int(cell or 0) for cell in cells[4:9]), strict=True))
-            row = Logged(cells[0], cells[1].strip("`"), cells[2], cells[3], ended=cells[9]).counting(counts)
+            (name, words, commit, day), ended = cells[:4], cells[9]
+            seconds, same, decimals, numbers, absent = (int(cell or 0) for cell in cells[4:9])
+            row = Logged(name, words.strip("`"), commit, day, seconds, same, decimals, numbers, absent, ended)
             rows[row.entry, row.arguments] = row
     return rows
 
