@@ -88,6 +88,8 @@ KNOWN = (
     Entry("commands", "docs_commands"),
     Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
+    Entry("against", "bench_against", (". --quick",), ". --quick --seeds 1 --n 1000"),
+    Entry("report", "bench_report"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
     Entry("ablation", "ablation", ("",), "--models instances/contains-one.json:9 --only noise few_nodes"),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
