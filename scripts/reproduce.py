@@ -88,6 +88,8 @@ KNOWN = (
     Entry("commands", "docs_commands"),
     Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
+    Entry("against", "bench_against", (". --quick",), ". --quick --seeds 1 --n 1000"),
+    Entry("report", "bench_report"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
     Entry("ablation", "ablation", ("",), "--models instances/contains-one.json:9 --only noise few_nodes"),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
@@ -225,8 +227,9 @@ def reproduced(entry: Entry, words: str, folder: Path, limit: float | None = Non
         row = replace(row, seconds=0, ended=f"stopped after {limit:.0f} s")
     else:
         found, other = standing(printed, entry.pages)
-        ended = "ok" if code == 0 else f"exit {code}"
-        row = replace(row, **found, ended=ended)
+        same, decimals, numbers, absent = (found[kind] for kind in ("same", "decimals", "numbers", "absent"))
+        row = replace(row, same=same, decimals=decimals, numbers=numbers, absent=absent)
+        row = replace(row, ended="ok" if code == 0 else f"exit {code}")
         for here, there in other:
             print(f"   printed  {here}\n   the page {there}")
     if code == 0 and entry.figures and any(folder.glob("*.svg")):

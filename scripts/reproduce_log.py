@@ -80,9 +80,9 @@ def read(path: Path) -> dict[Key, Logged]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| ") and len(cells) == len(COLUMNS) and not {"entry", "---"} & set(cells):
+            (name, words, commit, day), ended = cells[:4], cells[9]
             seconds, same, decimals, numbers, absent = (int(cell or 0) for cell in cells[4:9])
-            name, words = cells[0], cells[1].strip("`")
-            row = Logged(name, words, *cells[2:4], seconds, same, decimals, numbers, absent, ended=cells[9])
+            row = Logged(name, words.strip("`"), commit, day, seconds, same, decimals, numbers, absent, ended)
             rows[row.entry, row.arguments] = row
     return rows
 

@@ -483,8 +483,19 @@ def test_notebooks_show_tables(refutation: Path) -> None:
     shown.append(random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5))
     for what in shown:
         html = what._repr_html_()
-        ET.fromstring(html)
-        assert html.startswith("<table><caption>")
+        root = ET.fromstring(html)
+        assert (root.tag, root[0].tag) == ("table", "caption")
+        assert (root.get("style") == "width:100%") is ("<svg" in html)  # a drawing has the page's width
     assert "0000010000" in shown[2]._repr_html_()
     hostile = restrict.Model("<b>&", ("<i>",), (), restrict.Output("token"))
     assert "<b>" not in hostile._repr_html_()
+
+
+def test_few_positions_have_all_their_lines() -> None:
+    """Where nothing is fixed every head may attend everywhere: at 12 positions these lines are drawn, at 40 not."""
+    from restrict.report.scene import FEW
+
+    for n in (12, 40):
+        model = restrict.load("random:layers=2,heads=1,states=2,seed=1,every=1")
+        drawing = restrict.certify(model, n, target="all", restriction=restrict.Restriction.of(model.at(n))).figure()
+        assert ("dashed" in drawing._repr_svg_()) is (n <= FEW), n
