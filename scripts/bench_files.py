@@ -2,11 +2,12 @@
 
     python scripts/bench_files.py [--size 67000000] [--attacks] [--only WORD] [-o files.json]
 
-Each row is a pair of a model and a proof, one of which has the given number of bytes. The checker (``python -I
-restrict/checker``) and ``restrict check --fast`` must say the same: exit 0, 3, 4 or 5. ``restrict show`` must read or
-refuse the large file: one line, or a page, and one of these exit codes, or 2 for a model. Every run is a process of its
-own. Exit code 1 means that a run ended in another way, took 20 processor seconds, or more than 2 GiB (docs/checker.md).
-With ``--attacks`` the pairs are the small ones of tests/corpus/attacks, which may take 10 seconds and 1 GiB.
+Each row is a pair of a model and a proof, one of which has the given number of bytes. ``restrict check`` (elaboration,
+then the trusted checker) and ``restrict check --fast`` must say the same: exit 0, 3, 4 or 5. ``restrict show`` must
+read or refuse the large file: one line, or a page, and one of these exit codes, or 2 for a model. Every run is a
+process of its own. Exit code 1 means that a run ended in another way, took 20 processor seconds, or more than 2 GiB
+(docs/checker.md). With ``--attacks`` the pairs are the small ones of tests/corpus/attacks, which may take 10 seconds
+and 1 GiB.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from harness import Ended, arguments, command, ended, written  # noqa: E402
 
-CHECKER = ROOT / "restrict" / "checker"
 ATTACKS = ROOT / "tests" / "corpus" / "attacks"
 CODES = (0, 3, 4, 5)
 LARGE, SMALL = (20.0, 2048), (10.0, 1024)
@@ -220,7 +220,7 @@ def write(shape: str, size: int, folder: Path) -> None:
 def measured(files: list[str], limits: tuple[float, int]) -> tuple[dict[str, dict[str, Any]], bool]:
     """The three runs on a pair of files, and whether all kept the contract and both checks said the same."""
     commands = {
-        "check": [sys.executable, "-I", str(CHECKER), *files, "--limit", "20000000"],
+        "check": command("check", *files, "--limit", "20000000"),
         "fast": command("check", "--fast", *files, "--limit", "20000000"),
         "show": command("show", max(files, key=os.path.getsize)),
     }

@@ -1,4 +1,4 @@
-"""The three figures of Hahn (2020), redrawn from real runs: docs/figures/paper-1.svg, -2 and -3, and certificate.svg.
+"""The pictures of docs/figures: those of Hahn (2020), redrawn from real runs, certificates, automata, a refutation.
 
     python scripts/paper_figures.py [FOLDER]
 
@@ -24,12 +24,13 @@ from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
-from restrict.report.drawing import Drawing, Group, Shape, save
+from restrict.report.drawing import Drawing, Drawn, Group, Shape, save
 from restrict.report.picture import Picture, draw_nodes
 from restrict.report.scene import scene
 from restrict.rows.row import Row
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "figures"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER, INSTANCES = ROOT / "docs" / "figures", ROOT / "instances"
 
 
 def picture_of(certificate: Certificate) -> Picture:
@@ -186,11 +187,20 @@ def main(words: Sequence[str]) -> int:
     folder = Path(words[0]) if words else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     small = restrict.certify(restrict.load("random:layers=2,heads=1,states=2,seed=1"), 12)
-    drawings = {
+    every = restrict.load("random:layers=2,heads=2,states=2,seed=1,every=1")
+    contains = restrict.compile_formula("once (1 and previous 1)", ("0", "1"))
+    refuted = restrict.refute(restrict.load("parity-attempt"), "parity", 10)
+    assert isinstance(refuted, restrict.Refutation)
+    drawings: dict[str, Drawn] = {
         "certificate": scene(picture_of(small), "a certificate: inputs, layers and attention"),
         "paper-1": figure_1(),
         "paper-2": figure_2(),
         "paper-3": figure_3(),
+        "everywhere": restrict.certify(every, 200, target="all", free=0.8).figure().drawing,
+        "and-of-ors": restrict.certify(restrict.load("and-of-ors"), 9).figure().drawing,
+        "parity-attempt": refuted.figure().drawing,
+        "contains-11": restrict.automaton(contains).figure().drawing,
+        "dyck1-depth2": restrict.automaton(restrict.load(INSTANCES / "brasp-dyck1-depth2.json")).figure().drawing,
     }
     for name, drawing in drawings.items():
         save(drawing, folder / f"{name}.svg")

@@ -4,25 +4,34 @@
     python scripts/reproduce.py bounds wide          # these, as the pages have them (minutes to hours each)
     python scripts/reproduce.py --quick [NAME ...]   # all, or these, on less: whether they still run and what they say
     python scripts/reproduce.py --all                # all as the pages have them (a day on two cores)
+    python scripts/reproduce.py --all --log docs/reproduced.md --limit 300   # in pieces
 
-After each entry it says how many of the printed lines are on the page as printed (apart from spaces and table bars),
-and how many more are there if numbers with a decimal point are ignored. Counts, sizes and certified bounds are the same
-on every machine; seconds are not. Figures are compared byte by byte. An entry that fails does not stop the others; the
-exit code is then 1.
+After each run it says how many of the printed lines are on the page as printed (apart from spaces and table bars), how
+many more are there if numbers with a decimal point are ignored, how many if all numbers are, and prints the latter.
+Counts, sizes and certified bounds are the same on every machine; seconds are not. Figures are compared byte by byte. An
+entry that fails does not stop the others; the exit code is then 1.
+
+`--log` keeps one row for each run in a page (reproduce_log.py), written after each run; what it has as good is left out
+of `--all` and `--quick`, and so is what `--limit` has stopped before. Naming an entry runs it again.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import datetime
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from reproduce_log import Logged, kinds, page, read, summary
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS, DOCS = ROOT / "scripts", ROOT / "docs"
@@ -79,6 +88,8 @@ KNOWN = (
     Entry("commands", "docs_commands"),
     Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
+    Entry("against", "bench_against", (". --quick",), ". --quick --seeds 1 --n 1000"),
+    Entry("report", "bench_report"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
     Entry("ablation", "ablation", ("",), "--models instances/contains-one.json:9 --only noise few_nodes"),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
@@ -145,31 +156,40 @@ def words_of(line: str) -> str:
     return " ".join(re.sub(r"[|`]", " ", line).split())
 
 
-def rough(words: str) -> str:
-    """A line without its numbers that have a decimal point: most of these are seconds."""
-    return re.sub(r"\d+\.\d+", "#", words)
-
-
-def standing(printed: list[str], pages: list[Path]) -> tuple[int, int, int]:
-    """How many of the lines are on one of the pages, how many more are roughly, and how many there are."""
+def standing(printed: list[str], pages: list[Path]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """How the printed lines are on the pages, counted; those with other numbers beside a line of a page."""
     there = {words_of(line) for page in pages for line in page.read_text(encoding="utf-8").splitlines()}
-    alike = {rough(words) for words in there}
-    said = [words for line in printed if len(words := words_of(line)) > 3]
-    exact = sum(words in there for words in said)
-    return exact, sum(rough(words) in alike for words in said) - exact, len(said)
+    return kinds((words for line in printed if len(words := words_of(line)) > 3), there)
 
 
-def run(script: str, words: str, folder: str) -> tuple[int, list[str]]:
-    """Run a script, passing on what it prints: its exit code and its lines."""
+def run(script: str, words: str, folder: str, limit: float | None = None) -> tuple[int | None, list[str]]:
+    """Run a script, passing on what it prints: its exit code (None: stopped after ``limit`` seconds) and its lines."""
     command = [sys.executable, str(SCRIPTS / f"{script}.py"), *words.replace("{folder}", folder).split()]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     printed: list[str] = []
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    late = threading.Event()
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            printed.append(line)
-    return process.returncode, printed
+
+        def stop() -> None:
+            late.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        clock = threading.Timer(limit or 0, stop)
+        if limit:
+            clock.start()
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                printed.append(line)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            clock.cancel()
+    return None if late.is_set() else process.returncode, printed
 
 
 def compared(folder: Path) -> tuple[int, str]:
@@ -181,24 +201,69 @@ def compared(folder: Path) -> tuple[int, str]:
     return len(other), f"{len(made)} figure{'s' * (len(made) != 1)}{said}"
 
 
-def reproduced(entry: Entry, quick: bool) -> bool:
-    """Run an entry and print the result; whether it succeeded."""
-    good, start, printed = True, time.monotonic(), list[str]()
-    with tempfile.TemporaryDirectory() as folder:
-        for words in (entry.quick,) if quick else entry.full:
-            print(f"== {entry.name}: scripts/{entry.script}.py {words}".rstrip(), flush=True)
-            code, lines = run(entry.script, words, folder)
-            good, printed = good and code == 0, printed + lines
-        told = [f"{time.monotonic() - start:.0f} s"]
-        if entry.figures and any(Path(folder).glob("*.svg")):
-            other, said = compared(Path(folder))
-            good, told = good and not other, [*told, said]
-    if printed and entry.pages:
-        found, nearly, count = standing(printed, entry.pages)
-        where = ", ".join(page.name for page in entry.pages)
-        told.append(f"of {count} lines {found} are in {where} as printed, {nearly} more except for decimal numbers")
-    print(f"-- {entry.name}: {'' if good else 'FAILED: '}{'; '.join(told)}", flush=True)
-    return good
+def version() -> str:
+    """The commit, with a ``+`` if the package or the scripts have other changes."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    return git("rev-parse", "--short=8", "HEAD") + "+" * bool(git("status", "--porcelain", "restrict", "scripts"))
+
+
+def spent() -> float:
+    """Processor seconds of all ended child processes."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def reproduced(entry: Entry, words: str, folder: Path, limit: float | None = None) -> Logged:
+    """Run an entry with some arguments and print how it compares."""
+    row = Logged(entry.name, words, version(), datetime.date.today().isoformat())
+    print(f"== {entry.name}: scripts/{entry.script}.py {words}".rstrip(), flush=True)
+    before = spent()
+    code, printed = run(entry.script, words, str(folder), limit)
+    row = replace(row, seconds=round(spent() - before))
+    if code is None:
+        row = replace(row, seconds=0, ended=f"stopped after {limit:.0f} s")
+    else:
+        found, other = standing(printed, entry.pages)
+        same, decimals, numbers, absent = (found[kind] for kind in ("same", "decimals", "numbers", "absent"))
+        row = replace(row, same=same, decimals=decimals, numbers=numbers, absent=absent)
+        row = replace(row, ended="ok" if code == 0 else f"exit {code}")
+        for here, there in other:
+            print(f"   printed  {here}\n   the page {there}")
+    if code == 0 and entry.figures and any(folder.glob("*.svg")):
+        wrong, said = compared(folder)
+        row = replace(row, ended=f"{'not ' * bool(wrong)}ok: {said}")
+    where = ", ".join(page.name for page in entry.pages)
+    told = (
+        f"{row.same} same, {row.decimals} but for decimals, {row.numbers} but for numbers, {row.absent} not on {where}"
+    )
+    print(f"-- {entry.name}: {row.ended}; {row.seconds} processor s; {told} ({where or 'no page'})", flush=True)
+    return row
+
+
+def runs(known: dict[str, Entry]) -> list[tuple[str, str, bool]]:
+    """Every run: the entry, its arguments, and whether it is on less."""
+    full = [(name, words, False) for name, entry in known.items() for words in entry.full]
+    return full + [(name, entry.quick, True) for name, entry in known.items() if entry.quick not in entry.full]
+
+
+def wanted(
+    known: dict[str, Entry], options: argparse.Namespace, rows: dict[tuple[str, str], Logged]
+) -> list[tuple[str, str]]:
+    """The runs asked for; of those that nobody named, not what the log has, or what ran into the limit before."""
+    asked = [(name, words) for name, words, quick in runs(known) if quick == options.quick]
+    if options.quick:
+        asked += [(name, entry.quick) for name, entry in known.items() if entry.quick in entry.full]
+    if options.names:
+        return [run for run in asked if run[0] in options.names]
+
+    def again(row: Logged | None) -> bool:
+        stopped = re.match(r"stopped after (\d+) s", row.ended) if row else None
+        return row is None or not (row.good or (stopped and int(stopped[1]) >= (options.limit or float("inf"))))
+
+    return [run for run in asked if again(rows.get(run))]
 
 
 def main(words: list[str]) -> int:
@@ -208,6 +273,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--list", action="store_true", help="what there is")
     parser.add_argument("--quick", action="store_true", help="on less")
     parser.add_argument("--all", action="store_true", help="all, as the pages have them")
+    parser.add_argument("--log", type=Path, metavar="PAGE", help="keep a row for each run in this page")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop a run after")
     options, known = parser.parse_args(words), entries()
     unknown = [name for name in options.names if name not in known]
     if unknown:
@@ -218,7 +285,17 @@ def main(words: list[str]) -> int:
             pages = ", ".join(page.name for page in entry.pages) or "-"
             print(f"{name:<20} {pages:<28} {entry.says}")
         return 0
-    failed = [name for name in options.names or known if not reproduced(known[name], options.quick)]
+    rows = read(options.log) if options.log else {}
+    failed = []
+    for name, arguments in wanted(known, options, rows):
+        with tempfile.TemporaryDirectory() as folder:
+            row = reproduced(known[name], arguments, Path(folder), options.limit)
+        failed += [] if row.good else [name]
+        rows[name, arguments] = row
+        if options.log:
+            options.log.write_text(page(runs(known), rows), encoding="utf-8")
+    if options.log:
+        print(summary(runs(known), rows))
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

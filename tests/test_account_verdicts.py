@@ -147,6 +147,84 @@ def a_large_checkpoint_of_many_heads() -> Trial:
     return sealed(*verdict(width=256, heads=256, inner=1))
 
 
+@shape
+def many_accepting_states_named_again() -> Trial:
+    content, document = verdict()
+    document["language"]["delta"] += [[-1]] * 100
+    document["language"]["want"] += [[]] * 100
+    document["language"]["accept"] = [0] * 1_500_000
+    return sealed(content, document)
+
+
+# ---------------------------------------------------------------- two layers
+
+
+def layered(symbols: int = 1, width: int = 2, inner: tuple[int, int] = (8, 8), **more: Any) -> tuple[bytes, Document]:
+    """The same with two layers, whose networks have so many neurons."""
+    config = {
+        "n_embd": width, "vocab_size": symbols + 1, "position_embeddings": "none", "tie_word_embeddings": False,
+        "n_layer": 2,
+    }  # fmt: skip
+    rng = np.random.default_rng(7)
+    tensors = weights(rng, config, 0.01)
+    tensors["transformer.wte.weight"] = rng.normal(size=(symbols + 1, width)).astype(np.float32)
+    for layer, count in enumerate(inner):
+        for name, size in (("c_fc.weight", (width, count)), ("c_fc.bias", (count,)), ("c_proj.weight", (count, width))):
+            tensors[f"transformer.h.{layer}.mlp.{name}"] = (rng.normal(size=size) * 0.01).astype(np.float32)
+    tensors["transformer.ln_f.weight"] *= np.float32(1e-4)
+    tensors["transformer.ln_f.bias"][:] = tensors["lm_head.weight"][:] = 1
+    _, document = verdict(symbols, width=width)
+    document |= {"format": "restrict-soft-verdict/2", "second": [[directions(width, 0)]]}
+    document["model"]["layers"], document["cases"] = 2, [[0, -1, 0, [], [], 0, 0, 0, [[[], []]]]]
+    return save(tensors), document | more
+
+
+def a_wrong_word(width: int, inner: int) -> Trial:
+    """A word of two symbols, and nothing else."""
+    content, document = layered(
+        width=width, inner=(inner, 1), n=2, upto=-1, cases=[], wrong={"word": [0, 0], "label": 0}
+    )
+    document["language"]["want"] = [[]]
+    return sealed(content, document)
+
+
+def test_the_shapes_of_two_layers_begin_as_proofs() -> None:
+    trial = sealed(*layered())
+    assert checker.verify(trial.model, trial.proof).startswith("s VERIFIED right n=0..1 prefixes=0..0 cases=1 ")
+    trial = a_wrong_word(4, 4)
+    assert checker.verify(trial.model, trial.proof).startswith("s VERIFIED wrong n=0..2 at=2 label=0 ")
+
+
+@shape
+def a_wrong_word_of_a_wide_first_network() -> Trial:
+    return a_wrong_word(16, 1500)
+
+
+@shape
+def a_wrong_word_of_a_network_that_fills_memory() -> Trial:
+    return a_wrong_word(2, 7000)
+
+
+@shape
+def a_wrong_word_of_a_wide_stream() -> Trial:
+    return a_wrong_word(128, 1)
+
+
+@shape
+def a_node_of_a_wide_first_network() -> Trial:
+    return sealed(*layered(width=2, inner=(7000, 1)))
+
+
+@shape
+def nodes_of_many_symbols() -> Trial:
+    content, document = layered(400, n=2, upto=2)
+    document["second"] = [[directions(2, 2)]]
+    nothing = [0, 0, 0, [[[1 << 30, 1 << 30], [1 << 31, 1 << 31]]]]
+    keys = [(0, -1), *((i, a) for i in (1, 2) for a in range(400))]
+    document["cases"] = [[i, a, 0, [], [], *nothing] for i, a in keys]
+    return sealed(content, document)
+
+
 def at_every_length(blocks: list[list[int]], cases: list[list[Any]], **more: Any) -> Trial:
     """The same model, at every length."""
     content, document = verdict(basis=[directions(2, 1)])

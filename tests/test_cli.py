@@ -405,6 +405,9 @@ def test_a_process_certifies_and_the_checker_alone_verifies(tmp_path: Path) -> N
     assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (2, "", 1)
 
 
+CERTIFY = "certify tribes -n 64"
+
+
 def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     """From outside nothing shows whether something has been found: on a slow machine, try again after a longer wait."""
     patience = 3.0
@@ -421,6 +424,20 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     certificate = restrict.load_certificate(tmp_path / "c.json")
     assert certificate.provenance["stopped"] == "interrupted"
     assert restrict.check(restrict.load("tribes"), certificate).startswith("s VERIFIED n=64")
+
+
+def test_ctrl_c_leaves_an_explanation(tmp_path: Path) -> None:
+    model, patience = "random:layers=2,heads=4,states=16,seed=3", 4.0
+    words = f"explain {model} --exact --input {'0110' * 100}"
+    code, out, err = interrupted(tmp_path, patience, words)
+    while err in ("restrict: interrupted\n", NOTHING_YET) and patience < 60:
+        patience *= 3
+        code, out, err = interrupted(tmp_path, patience, words)
+    assert code == 130
+    assert err == ("restrict: interrupted; the explanation above is the best so far and is valid; it is in c.json\n")
+    assert "of 400 positions force it" in out
+    certificate = restrict.load_certificate(tmp_path / "c.json")
+    assert restrict.check(restrict.load(model), certificate).startswith("s VERIFIED n=400 target=last")
 
 
 def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_path: Path) -> None:
@@ -441,9 +458,9 @@ def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_p
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "restrict: interrupted\n")
 
 
-def interrupted(folder: Path, patience: float) -> tuple[int, str, str]:
+def interrupted(folder: Path, patience: float, words: str = CERTIFY) -> tuple[int, str, str]:
     """What a search of five minutes leaves behind when it is interrupted after a few seconds."""
-    command = program("certify", "tribes", "-n", "64", "--time", "300", "-o", "c.json")
+    command = program(*words.split(), "--time", "300", "-o", "c.json")
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment()
     )

@@ -40,6 +40,7 @@ CASES = [
     (["refute", DYCK, "-L", "dyck:1", "--all-lengths", "-c", "1"], 2, "-c is not for --all-lengths", ""),
     (["certify", DYCK, "--all-lengths", "--label", "accept", "--cost"], 0, "", "t = 2, 4, ... symbols: t\n"),
     (["certify", DYCK, "--all-lengths", "--label", "reject", "--cost", "-n", "6"], 0, "", "at n = 6: )*****"),
+    (["certify", DYCK, "--all-lengths", "--figure", "f.svg"], 2, "`restrict automaton MODEL --figure FILE.svg`", ""),
     (["certify", DYCK, "--all-lengths", "-n", "6"], 2, "-n is not for --all-lengths", ""),
     (["compile", "--language", "parity"], 3, "a group of order 2", ""),
     (["compile", "--language", "dyck:1"], 2, "not a regular language", ""),

@@ -18,7 +18,7 @@ from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.proof import check
 from restrict.elaboration.conflicts import BOX_WORDS, least_tree, renumbered, small_tree
-from restrict.elaboration.make import Elaborated, Elaboration
+from restrict.elaboration.make import Elaborated, Elaboration, _written, steps_of_rows
 from restrict.elaboration.tokens import Tokens
 from tests import trusted
 from tests.fuzzing.kinds import Trial, kinds
@@ -43,6 +43,28 @@ def sealed(model: dict[str, object], **fields: object) -> Trial:
     content = json.dumps(model).encode()
     seal = {"name": "m", "sha256": sha256(content).hexdigest()}
     return Trial(content, json.dumps({"format": "restrict-certificate/1", "model": seal, **fields}).encode())
+
+
+# ---------------------------------------------------------------- steps of the kernel, before it starts
+
+
+@pytest.mark.parametrize("model", ["random:layers=1,every=1", "random:layers=1,heads=1,symbols=3,every=1"])
+def test_what_the_rows_cost_is_known_before_the_kernel_starts(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no more than what the kernel charges, and most of that; beyond the limit the kernel is not asked."""
+    program = restrict.load(model)
+    found = restrict.certify(program, 200, target="all", free=0.9)
+    made = Elaboration(program.content or b"", found.to_bytes(), folder=Path(), model_name="m", certificate_name="c")
+    writer = _written(made.claim, made.made.program, made.instance, LIMIT)
+    meter = Meter(LIMIT)
+    kernel = check(made.made.program, made.made.proof, (Place("program"), Place("proof")), meter).kernel
+    least, spent = steps_of_rows(kernel.program, writer), LIMIT - meter.left
+    assert spent / 5 < least < spent
+    asked: list[int] = []
+    monkeypatch.setattr("restrict.checker.one_length.check", lambda *_: asked.append(1))
+    monkeypatch.setattr("restrict.elaboration.make.MOST_STEPS", 10**9)
+    with pytest.raises(ResourceLimit, match=f"needs at least .* steps, beyond the limit of {least - 1}"):
+        restrict.check(program, found, limit=least - 1)
+    assert not asked
 
 
 # ---------------------------------------------------------------- the same verdicts

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
 import restrict
 from restrict import Model, ResourceLimit, Restriction, UsageError, certificate_of, load
+from restrict.base.deadline import Deadline
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
 from restrict.optimum.explain import Explanation, explain
@@ -197,6 +199,50 @@ def test_out_of_time_gives_bounds() -> None:
     (found,) = explain(model, "01" * 30, exact=True, time=0.0)
     assert found.lower < found.weight
     assert not found.minimum
+
+
+def test_no_time_at_all_leaves_a_certificate() -> None:
+    (found,) = explain(load("random:layers=2,seed=1"), "01" * 30, time=0.0)
+    assert found.certificate is not None
+    assert not found.interrupted
+
+
+class _Interrupts:
+    """Ctrl-C at the k-th look at the clock, once."""
+
+    def __init__(self, k: int) -> None:
+        self.left, self.check = k, Deadline.check
+
+    def __call__(self, deadline: Deadline) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        self.check(deadline)
+
+
+WAYS: tuple[dict[str, Any], ...] = ({}, {"exact": True}, {"all": 4}, {"exact": True, "all": 4})
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_ctrl_c_leaves_the_best_until_then(way: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it comes, something is returned that holds, and nothing goes on for long after it."""
+    cut = 0
+    for case in CASES[45:48]:
+        truth = sufficient(case)
+        for k in (1, 2, 3, 5, 9, 17, 40, 90, 200):
+            ticks = _Interrupts(k)
+            with monkeypatch.context() as patch:
+                patch.setattr(Deadline, "check", lambda deadline, ticks=ticks: ticks(deadline))
+                answers = explain(case[1], word(case), **way)
+            assert answers
+            for found in answers:
+                check(case, found, truth)
+                assert found.weight >= found.lower
+            cut += answers[-1].interrupted
+            if ticks.left > 0:
+                break
+            assert ticks.left > -10, "the search went on after Ctrl-C"
+    assert cut > 5
 
 
 def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

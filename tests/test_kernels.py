@@ -343,7 +343,8 @@ def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_ha
         for _ in range(4):
             seed, first = int(rng.integers(-(2**63), 2**63 - 1)), int(rng.integers(10**8))
             room = np.empty((2, size + 1), dtype=np.int64)
-            top = tops_of_chunk(seed, first, size, domain, np.empty(size, dtype=np.int64), room)
+            states = np.array([after_position(seed, first + t) for t in range(size)])
+            top = tops_of_chunk(size, domain, states, room)
             bests = [
                 max(int(pair_score(after_position(seed, first + t), w)) for w in range(domain)) for t in range(size)
             ]

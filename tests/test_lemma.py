@@ -152,6 +152,56 @@ def test_hashed_lists_agree_with_single_rows() -> None:
                 assert bool(lists.complete[lists.row_list[r]]) == (limit == 0 or len(whole) <= limit)
 
 
+def test_hashed_lists_of_any_key_values() -> None:
+    """Long rows, many symbols, any sets of key values, any masks: the batch scan against one streamed row each."""
+    from restrict.kernels import scan_lists
+    from restrict.rows.lists import candidate_lists
+    from restrict.rows.row import Row
+    from restrict.rows.values import Values
+
+    lowered = 0
+    for seed in range(24):
+        rng, symbols, n = np.random.default_rng(seed), (2, 3, 7, 9, 26)[seed % 5], (300, 5, 131)[seed % 3]
+        document = random_model(layers=1, heads=1, seed=seed, symbols=symbols)
+        document["variables"][0] |= {
+            "ties": ("left", "right")[seed % 2],
+            "mask": ("none", "past", "future")[seed // 2 % 3],
+        }
+        at = loads(dumps(document), "x").at(n)
+        head = next(v for v in at.model.variables if isinstance(v, Head))
+        share, most = float(rng.choice([0, 0.1, 1])), int(rng.choice([1, symbols]))
+        sizes = np.where(rng.random(n) < share, rng.integers(1, most + 1, n), symbols)
+        flat = np.concatenate([np.sort(rng.permutation(symbols)[:size]) for size in sizes])
+        keys = Values(symbols, np.arange(n), np.append(0, np.cumsum(sizes)), flat)
+        queries = Values(symbols, np.arange(n), np.arange(0, 2 * n + 1, 2), np.tile([0, symbols - 1], n))
+        for limit in (0, 3, 150):
+            lists = candidate_lists(at, head, queries, keys, limit)
+            for r, (i, u) in enumerate(zip(lists.row_i.tolist(), lists.row_u.tolist(), strict=True)):
+                row = Row(at, head, i, u)
+                pairs, _ = row._stream(keys, None)
+                whole = [tuple(map(int, pair)) for pair in pairs[:2, row._order(*pairs)].T]
+                assert lists.pairs(r) == (whole[:limit] if limit else whole), (seed, i, u)
+                assert bool(lists.complete[lists.row_list[r]]) == (limit == 0 or len(whole) <= limit)
+                lowered += limit == 0 and len(whole) > scan_lists.FEW
+    assert lowered > 100  # rows whose first bar was too high
+
+
+@pytest.mark.nojit
+def test_pairs_are_ranked_by_score_position_and_key_value() -> None:
+    """Equal scores, which hashes hardly ever have, too."""
+    from restrict.kernels.scan_lists import ranked
+
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        top = int(rng.choice([2, 10**6, 2**63 - 1]))
+        pairs = np.stack([rng.integers(0, 5, 40), rng.permutation(40), rng.integers(0, top, 40, endpoint=True)])
+        for right in (0, 1):
+            expected = sorted(
+                range(40), key=lambda t: (-pairs[2, t], -pairs[0, t] if right else pairs[0, t], pairs[1, t])
+            )
+            assert ranked(pairs, 40, right).tolist() == expected
+
+
 @pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_cubes_force_what_they_say(block: int) -> None:
     for seed in range(60 * block, 60 * block + 60):

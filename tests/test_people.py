@@ -18,8 +18,10 @@ from restrict.base.wording import DISTRIBUTION, install
 from restrict.cli import main as command_line
 from restrict.cli import names
 from restrict.cli.spoken import for_the_shell
+from restrict.languages.dfa import Dfa
 from restrict.languages.source import READERS
 from restrict.model.source import GENERATORS
+from restrict.report.figure import figure_of_dfa
 from restrict.soft.models.source import GENERATORS as SOFT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,8 +62,7 @@ def test_the_checker_says_how_to_write_a_built_in_model(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert (
-        "random:layers=2,seed=1: cannot be read: No such file or directory; `restrict new` writes a model"
-        in done.stderr
+        "random:layers=2,seed=1: cannot be read: No such file or directory; `restrict new NAME -o FILE`" in done.stderr
     )
 
 
@@ -202,9 +203,35 @@ def test_a_notebook_shows_the_drawing_of_a_certificate(tmp_path: Path) -> None:
         restrict.report.report_of({})
 
 
-def test_a_long_certificate_is_shown_without_a_drawing() -> None:
-    certificate = restrict.certify(restrict.load("contains-one"), 1000)
-    assert "<svg" not in certificate._repr_html_()
+def test_a_long_certificate_is_drawn_where_its_drawing_is_small() -> None:
+    """One output of 100 000 positions: what it asks for; every output of 200: a table, and the figure on request."""
+    model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
+    certificate = restrict.certify(model, 100_000)
+    shown = certificate._repr_html_()
+    assert shown.count('class="fixed"') == len(certificate.restriction.fixed) == 5
+    assert "31984:1 36173:0" in shown
+    assert len(shown) < 100_000
+    everywhere = restrict.certify(restrict.load("tagger"), 200, target="all")
+    assert "<svg" not in everywhere._repr_html_()
+
+
+def test_a_notebook_draws_automata(tmp_path: Path) -> None:
+    import xml.etree.ElementTree as ET
+
+    svg = "{http://www.w3.org/2000/svg}"
+    found = restrict.automaton(restrict.load("contains-one"))
+    shown = ET.fromstring(found._repr_html_())
+    assert [child.tag for child in shown] == ["table", "div"]
+    assert len(shown.findall(f".//{svg}circle")) == 3  # two states, and the ring of the one that accepts
+    found.figure().save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == found.figure()._repr_svg_()
+    tags = restrict.automaton(restrict.load("flip-flop"))  # no label is `accept`: a table only
+    assert [child.tag for child in ET.fromstring(tags._repr_html_())] == ["table"]
+    with pytest.raises(UsageError, match="accept"):
+        tags.figure()
+    many = Dfa(("0", "1"), tuple(((q + 1) % 61, q) for q in range(61)), frozenset({0}))
+    with pytest.raises(UsageError, match="not drawn; the limit is 60"):
+        figure_of_dfa(many)
 
 
 def test_the_rooms_are_there_without_their_own_import() -> None:

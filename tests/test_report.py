@@ -377,6 +377,18 @@ def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> 
         Certificate.from_json(Node(parse(refutation.read_bytes(), "r"), "top level"))
 
 
+def test_the_report_of_a_sweep_of_verdicts_counts_them(tmp_path: Path) -> None:
+    """What the verdicts came to stands in the first line; no column is empty in every row."""
+    base = {"task": "verify", "model": "m", "n": 10, "ok": True, "seconds": 0.5}
+    outcomes = ["right", "wrong", "right"]
+    rows = [base | {"id": str(k), "name": str(k), "outcome": said} for k, said in enumerate(outcomes)]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    page = page_of(tmp_path / "s.jsonl")
+    assert page.claim == "3 rows: 3 with a result (2 right, 1 wrong), 0 with an error."
+    assert page.sections[-1].head == ("model", "n", "outcome", "seconds")
+    assert [row[2] for row in page.sections[-1].rows] == outcomes
+
+
 def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {
@@ -483,8 +495,19 @@ def test_notebooks_show_tables(refutation: Path) -> None:
     shown.append(random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5))
     for what in shown:
         html = what._repr_html_()
-        ET.fromstring(html)
-        assert html.startswith("<table><caption>")
+        root = ET.fromstring(html)
+        assert (root.tag, root[0].tag) == ("table", "caption")
+        assert (root.get("style") == "width:100%") is ("<svg" in html)  # a drawing has the page's width
     assert "0000010000" in shown[2]._repr_html_()
     hostile = restrict.Model("<b>&", ("<i>",), (), restrict.Output("token"))
     assert "<b>" not in hostile._repr_html_()
+
+
+def test_few_positions_have_all_their_lines() -> None:
+    """Where nothing is fixed every head may attend everywhere: at 12 positions these lines are drawn, at 40 not."""
+    from restrict.report.scene import FEW
+
+    for n in (12, 40):
+        model = restrict.load("random:layers=2,heads=1,states=2,seed=1,every=1")
+        drawing = restrict.certify(model, n, target="all", restriction=restrict.Restriction.of(model.at(n))).figure()
+        assert ("dashed" in drawing._repr_svg_()) is (n <= FEW), n

@@ -19,6 +19,7 @@ def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None
         "readme_commands",
         "release_trial",
         "reproduce",
+        "reproduce_log",
         "screenshots",
         "architecture",
         "walks",
@@ -47,10 +48,81 @@ def test_options_of_the_entries_are_options_of_the_scripts() -> None:
 
 def test_lines_are_looked_for_on_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("| a    | 12  |\n| :--- | ---: |\nsome words\n")
-    assert reproduce.standing(["a  12\n", "| a | 12 |\n", "some words\n", "b  13.5\n", "\n"], [page]) == (3, 0, 4)
-    page.write_text("rows 12 in 1.25 s\n")
-    assert reproduce.standing(["rows  12 in 1.5 s\n", "rows 13 in 1.25 s\n"], [page]) == (0, 1, 2)
+    page.write_text("| a    | 12  |\n| :--- | ---: |\nsome words\nrows 12 in 1.25 s\n")
+    found = {"same": 3, "decimals": 0, "numbers": 0, "absent": 1}
+    assert reproduce.standing(["a  12\n", "| a | 12 |\n", "some words\n", "b  13.5\n", "\n"], [page]) == (found, [])
+    found = {"same": 0, "decimals": 1, "numbers": 1, "absent": 1}
+    other = [("rows 13 in 1.25 s", "rows 12 in 1.25 s")]
+    lines = ["rows  12 in 1.5 s\n", "rows 13 in 1.25 s\n", "no rows in 1.25 s\n"]
+    assert reproduce.standing(lines, [page]) == (found, other)
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Three entries of toy scripts: one that prints, one that fails once, one that does not end."""
+    for name, body in (
+        ("good", "print('one 1')\nprint('two 2.5')\nprint('six 6')\nprint('newer')"),
+        ("once", "import pathlib, sys\np = pathlib.Path(__file__).with_suffix('.ran')\n"
+                 "code = not p.exists()\np.touch()\nsys.exit(code)"),
+        ("long", "import time\ntime.sleep(60)"),
+    ):  # fmt: skip
+        (tmp_path / f"{name}.py").write_text(f'"""A script."""\n{body}\n')
+    (tmp_path / "page.md").write_text("good.py\n\none 1\ntwo 2.0\nsix 7\n")
+    monkeypatch.setattr(reproduce, "SCRIPTS", tmp_path)
+    monkeypatch.setattr(reproduce, "DOCS", tmp_path)
+    monkeypatch.setattr(reproduce, "KNOWN", [reproduce.Entry(name, name, quick="-q") for name in ("good", "once")])
+    return {"log": str(tmp_path / "log.md")}
+
+
+def test_the_log_grows_in_pieces(
+    scripts: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Path(scripts["log"])
+
+    def cells(name: str) -> list[str]:
+        line = next(line for line in log.read_text().splitlines() if line.startswith(f"| {name} |"))
+        return [cell.strip() for cell in line.strip("|").split("|")]
+
+    assert reproduce.main(["--all", "--log", str(log)]) == 1  # `once` fails
+    assert cells("good")[2:4] == [reproduce.version(), reproduce.datetime.date.today().isoformat()]
+    assert cells("good")[5:] == ["1", "1", "1", "1", "ok"]
+    assert cells("once")[5:] == ["0", "0", "0", "0", "exit 1"]
+    said = capsys.readouterr().out
+    assert "printed  six 6\n   the page six 7" in said
+    assert "1 of 4 runs are logged as good" in said
+    assert reproduce.main(["--all", "--log", str(log)]) == 0  # only `once`, and now it is good
+    said = capsys.readouterr().out
+    assert ("== once" in said, "== good" in said) == (True, False)
+    assert cells("once")[-1] == "ok"
+    assert reproduce.main(["--all", "--log", str(log)]) == 0
+    assert "==" not in capsys.readouterr().out
+    assert reproduce.main(["good", "--log", str(log)]) == 0
+    assert "== good" in capsys.readouterr().out
+    assert reproduce.main(["--quick", "good", "--log", str(log)]) == 0
+    assert "2 of 2" not in log.read_text()
+    assert "not yet" in log.read_text()  # `once` on less
+
+
+def test_a_run_that_is_stopped_is_left_out_under_the_same_limit(
+    scripts: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reproduce, "KNOWN", [reproduce.Entry("long", "long")])
+    words = ["--all", "--log", scripts["log"], "--limit"]
+    assert reproduce.main([*words, "1"]) == 1
+    assert "stopped after 1 s" in Path(scripts["log"]).read_text()
+    capsys.readouterr()
+    assert reproduce.main([*words, "1"]) == 0
+    assert "== long" not in capsys.readouterr().out
+    assert reproduce.main([*words, "2"]) == 1
+    assert "stopped after 2 s" in Path(scripts["log"]).read_text()
+
+
+def test_the_log_has_a_row_for_every_run() -> None:
+    log = ROOT / "docs" / "reproduced.md"
+    runs, rows = reproduce.runs(reproduce.entries()), reproduce.read(log)
+    assert reproduce.page(runs, rows) == log.read_text(encoding="utf-8"), "run reproduce.py --all or --quick --log"
+    known = {(name, words) for name, words, _ in runs}
+    assert {key for key, row in rows.items() if row.commit} <= known
 
 
 def test_figures_are_compared_byte_by_byte(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from restrict.cli.main import cli
 from restrict.languages.dfa import Dfa
 from restrict.soft.restriction.forced import Fixed, Forced, force_decision, labels_of, words_of
 from restrict.soft.trained.graph import task_language
-from restrict.soft.trained.model import Trained, load
+from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.wrong import logits
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
@@ -42,6 +42,16 @@ def signs(model: Trained, words: list[tuple[int, ...]], labels: tuple[int, ...])
     """The answers behind some words."""
     found = logits(model, np.array(words).reshape(len(words), -1))[:, -1][:, list(labels)] > 0
     return {tuple(row) for row in found.tolist()}
+
+
+def test_the_decision_behind_the_start_token_alone_needs_no_symbol() -> None:
+    for name in NAMES:
+        model = load(TRAINED / f"{name}.safetensors")
+        found = force_decision(model, 0, labels := labels_of(model, "all"))
+        assert found.fixed == {}
+        behind = forward(model, model.rows([]))[-1][list(labels)]
+        assert list(found.answer.values()) == (behind > 0).tolist()
+        assert (found.verified or "").startswith("s VERIFIED forced n=0 fixed=0 cases=1 ")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -561,8 +562,8 @@ def test_groups_have_thequartiles_of_rows_that_differ_in_their_seed() -> None:
     assert first.quartiles["fixed_count"] == (7.5, 15.0, 22.5)
     assert second.quartiles == {"fixed_count": (15, 30, 45), "depends": (0, 0, 0), "seconds": (1, 1, 1)}
     head, *body = groups.table([first, second]).splitlines()
-    assert head.split() == ["n", "rows", "errors", "fixed_count", "depends", "seconds"]
-    assert body[0].split() == ["10", "5", "1", "7.5", "15", "22.5", "0", "0", "0", "1", "1", "1"]
+    assert re.split(" {2,}", head) == ["n", "rows", "errors", *(f"{name}: quartiles" for name in groups.MEASURED)]
+    assert re.split(" {2,}", body[0]) == ["10", "5", "1", "7.5 15 22.5", "0", "1"]
 
 
 def test_groups_of_rows_without_results_or_with_one_row() -> None:
@@ -572,6 +573,20 @@ def test_groups_of_rows_without_results_or_with_one_row() -> None:
     assert (failed.failed, failed.quartiles) == (2, {})
     assert groups.table([failed]).splitlines()[1].split() == ["2", "2"]
     assert groups.grouped([]) == []
+
+
+def test_groups_say_what_verdicts_came_to() -> None:
+    """Outcomes are counted by group; a length of 0 is every length."""
+    outcomes = {0: ["right", "right"], 9: ["open", "wrong", "wrong"]}
+    rows = [
+        made(seed, n, 1) | {"outcome": said} for n, all_said in outcomes.items() for seed, said in enumerate(all_said)
+    ]
+    first, second = found = groups.grouped(rows)
+    assert (first.outcomes, second.outcomes) == ({"right": 2}, {"wrong": 2, "open": 1})
+    head, *body = (re.split(" {2,}", line)[:4] for line in groups.table(found).splitlines())
+    assert [head, *body] == [
+        ["n", "rows", "errors", "outcome"], ["every", "2", "0", "right"], ["9", "3", "0", "2 wrong, 1 open"],
+    ]  # fmt: skip
 
 
 def test_models_that_no_other_argument_tells_apart_are_groups() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
+from typing import Any
 
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import needs_accept
@@ -103,13 +105,29 @@ class Automaton(Found):
         try_cells(self.model, cells, label, "a cheapest restriction forces")
         return cells
 
+    def figure(self) -> Any:
+        """The drawing of the minimal automaton of the accepted words, with arrows between states; a notebook shows it.
+
+        Returns:
+            A :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file.
+
+        Raises:
+            UsageError: the output is at every position, has no ``accept``, or there are too many states to draw.
+        """
+        return import_module("restrict.report.figure").figure_of_dfa(self.dfa())
+
     def _repr_html_(self) -> str:
         if self.moore is None:
             return facts_table(f"automaton of {self.model.name}", [("labels", "at every position, by a bimachine")])
         one = self.moore
         rows = [(q, one.labels[int(one.label[q])], *map(int, one.delta[q])) for q in range(one.states)]
         title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
-        return grid_table(title, ("state", "label", *one.alphabet), rows)
+        try:
+            drawn = self.figure().drawing
+            drawing = f"<div style='max-width:{drawn.width:.0f}px'>{drawn.svg()}</div>"
+        except UsageError:
+            drawing = ""
+        return f"<div>{grid_table(title, ('state', 'label', *one.alphabet), rows)}{drawing}</div>"
 
     def __repr__(self) -> str:
         return f"Automaton({self.model.name!r}, {self.built.machine if self.every else self.moore})"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,15 @@ class OutOfTime(Exception):
     """The deadline has passed."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Deadline:
-    """A moment on the monotonic clock, in seconds; ``None`` is a moment that never comes."""
+    """A moment on the monotonic clock, in seconds; ``None`` is a moment that never comes.
+
+    ``interrupted``: Ctrl-C made it come (:meth:`ends`).
+    """
 
     moment: float | None = None
+    interrupted: bool = False
 
     @staticmethod
     def after(seconds: float | None) -> Deadline:
@@ -44,6 +49,17 @@ class Deadline:
         """Raise :class:`OutOfTime` when the time is over."""
         if self.passed:
             raise OutOfTime
+
+    @contextmanager
+    def ends(self) -> Iterator[None]:
+        """For work that has an answer at any time: it is cut off when the time is over, or by Ctrl-C. Then the deadline
+        has passed for all that share it, so that what comes after is cut off, too."""
+        try:
+            yield
+        except OutOfTime:
+            pass
+        except KeyboardInterrupt:
+            self.moment, self.interrupted = time.monotonic() - 1, True
 
     def share(self, part: float) -> Deadline:
         """A deadline after ``part`` (0 to 1) of the time that is left: for one of several pieces of work."""

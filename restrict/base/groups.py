@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import quantiles
 from typing import Any
 
@@ -27,12 +28,14 @@ class Group:
 
     ``axes`` has the arguments that tell the groups of a sweep apart, ``failed`` counts rows with an error, and
     ``quartiles`` has the lower quartile, the median and the upper quartile of each result over the other rows.
+    ``outcomes`` counts what refutations and verdicts came to, the most frequent first.
     """
 
     axes: dict[str, Any]
     rows: int
     failed: int
     quartiles: dict[str, Quartiles]
+    outcomes: dict[str, int] = field(default_factory=dict)
 
 
 def axes_of(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -56,6 +59,7 @@ def grouped(rows: Sequence[Row]) -> list[Group]:
             len(part),
             sum(not row["ok"] for row in part),
             {name: found for name in MEASURED if (found := quartiles(row.get(name) for row in part if row["ok"]))},
+            dict(Counter(row["outcome"] for row in part if row.get("outcome")).most_common()),
         )
         for part in parts.values()
     ]
@@ -71,12 +75,28 @@ def quartiles(values: Iterable[Any]) -> Quartiles | None:
 
 
 def table(groups: Sequence[Group]) -> str:
-    """The groups as lines: what tells them apart, rows, errors, and each result as lower quartile, median, upper."""
+    """The groups as lines: what tells them apart, rows, errors, outcomes, and each result as lower quartile, median,
+    upper quartile; one number where the three are equal."""
     axes = list(groups[0].axes)
+    outcomes = ["outcome"] if any(group.outcomes for group in groups) else []
     measured = [name for name in MEASURED if any(name in group.quartiles for group in groups)]
     lines = [
-        [*(str(group.axes[name])[:40] for name in axes), str(group.rows), str(group.failed),
-         *(" ".join(f"{x:.4g}" for x in group.quartiles.get(name, ())) or "-" for name in measured)]
+        [*(_axis(name, group.axes[name]) for name in axes), str(group.rows), str(group.failed),
+         *(_outcomes(group) for _ in outcomes),
+         *(" ".join(dict.fromkeys(f"{x:.4g}" for x in group.quartiles.get(name, ()))) or "-" for name in measured)]
         for group in groups
     ]  # fmt: skip
-    return columns([[*axes, "rows", "errors", *measured], *lines])
+    quartiles = any(group.rows > 1 for group in groups)
+    heads = [f"{name}: quartiles" if quartiles else name for name in measured]
+    return columns([[*axes, "rows", "errors", *outcomes, *heads], *lines])
+
+
+def _axis(name: str, value: Any) -> str:
+    """What an argument is; a length of 0 stands for every length."""
+    return "every" if name == "n" and value == 0 else str(value)[:40]
+
+
+def _outcomes(group: Group) -> str:
+    """What the rows came to: one word where all are the same, otherwise how many of each."""
+    parts = group.outcomes
+    return next(iter(parts), "-") if len(parts) < 2 else ", ".join(f"{count} {name}" for name, count in parts.items())

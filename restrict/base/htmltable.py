@@ -12,13 +12,15 @@ ROWS = 40
 def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
     """A table of names and values.
 
-    ``facts``: names and values; both are escaped. ``drawing``: SVG that stands below them. Gives HTML. Linear.
+    ``facts``: names and values; both are escaped. ``drawing``: SVG that stands below them, as wide as the page. Gives
+    HTML. Linear.
     """
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
     )
     below = f"<tr><td colspan='2'>{drawing}</td></tr>" if drawing else ""
-    return f"<table><caption>{escape(title)}</caption>{rows}{below}</table>"
+    wide = " style='width:100%'" if drawing else ""  # otherwise a drawing shrinks to the width of the values
+    return f"<table{wide}><caption>{escape(title)}</caption>{rows}{below}</table>"
 
 
 def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

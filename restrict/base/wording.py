@@ -6,6 +6,7 @@ Imports nothing of the package, so that any module can use it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 SIBILANTS = ("s", "x", "ch", "sh")
 """Endings that take ``es`` in the plural."""
@@ -48,6 +49,19 @@ def doing(count: int, noun: str, verb: str) -> str:
     ``count``: the number, at least 0.
     """
     return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
+
+
+def fixed_spans(spans: Sequence[Sequence[Any]], most: int = 12) -> str:
+    """Fixed positions in words: ``3-5:0 9:1``, the first ``most`` of the runs (start, count, symbol).
+
+    ``spans``: the runs, in order; ``none`` is said where there is none.
+    """
+    parts = [
+        f"{start}:{symbol}" if count == 1 else f"{start}-{start + count - 1}:{symbol}"
+        for start, count, symbol in spans[:most]
+    ]
+    more = f" ... ({len(spans) - most} more)" if len(spans) > most else ""
+    return " ".join(parts) + more if parts else "none"
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from restrict.abstract.run import AbstractRun, Cone, Found, abstract_run, all_but_wide, positions_of
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.strictjson import Node, Record, one_line_lists
+from restrict.base.wording import fixed_spans
 from restrict.certificate.cases import Case, cases_to_json, leaves, read_cases
 from restrict.certificate.outline import FORMAT, read_outline
 from restrict.checker import account, formats
@@ -131,8 +132,8 @@ class Certificate(Record):
         rows += [("free", self.free), ("c (certified bound)", self.c)]
         if self.claim.values is not None:
             rows.append(("values", ", ".join(map(str, self.claim.values))))
-        if self.n <= 400:
-            rows.append(("restriction", self.restriction.text()))
+        rho = self.restriction
+        rows.append(("restriction", rho.text() if self.n <= 60 else fixed_spans(rho.to_json())))
         return f"certificate: {self.model_name} at n = {self.n}", rows
 
 

@@ -59,7 +59,7 @@ def shown(got: object) -> str:
 
 def unreadable(place: Place, reason: str) -> NoReturn:
     """Reject with exit code 2: a file cannot be read."""
-    raise Reject(2, f"{place.file}: cannot be read: {reason}" + "; `restrict new` writes a model" * (":" in place.file))
+    raise Reject(2, f"{place.file}: cannot be read: {reason}" + "; `restrict new NAME -o FILE`" * (":" in place.file))
 
 
 def unproved(place: Place, reason: str) -> NoReturn:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .account import Place, Task, malformed, require, unproved
+from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
 from .verdict_forms import Form, Sign, Trail, centred, network, signed
 from .verdict_model import MODEL, START, Atoms, Block, Model
@@ -361,7 +361,7 @@ def averaged(x: Form, bias: Vector, heads: Iterable[tuple[list[Interval], Matrix
     for es, values, radius in heads:
         whole, spread = sum(e[0] for e in es), sum(e[1] - e[0] for e in es)
         if whole <= 0:
-            malformed(Place("model"), "weights vanish")
+            unproved(Place("model"), "the weights of the word vanish beside those of other symbols")
         lower = [e[0] for e in es]
         for k, column in enumerate(zip(*values, strict=True)):
             centre[k] += dot(lower, column) // whole

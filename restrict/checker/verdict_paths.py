@@ -40,8 +40,8 @@ class Language:
         states, self.labels = len(self.delta), list(fields["labels"])
         proper = self.labels and len(set(self.labels)) == len(self.labels) and max(self.labels) < labels
         require(bool(proper), place.key("labels"), "expected different rows of the unembedding")
-        accept = list(fields["accept"])
-        require(max([0, *accept]) < states, place.key("accept"), "no such state")
+        accept = set(fields["accept"])
+        require(max(accept, default=0) < states, place.key("accept"), "no such state")
         require(len(fields["want"]) == states, place.key("want"), "expected a list of labels for each state")
         want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
@@ -49,7 +49,7 @@ class Language:
         self.fixed: dict[int, int] = {}
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
-        self.accept = [p for p, q in enumerate(self.of) if q in set(accept)]
+        self.accept = [p for p, q in enumerate(self.of) if q in accept]
         self.want = [want[q] for q in self.of]
         self.entering: Step = [[] for _ in self.delta]
         for p, row in enumerate(self.delta):

@@ -16,7 +16,7 @@ from .account import Place, Task, require, unproved
 from .read import integer, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened
-from .verdict_model import MODEL, START, Block
+from .verdict_model import MODEL, Block
 from .verdict_numbers import BITS, EXP_BITS, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import NEVER
 
@@ -85,7 +85,7 @@ class Second(Check):
         require(len(self.model.blocks) == 2, place.key("upto"), "cases are about two layers; others may be wrong only")
         self.rows, self.frames, self.sizes = [], list[Frame](), (9, 9)
         self.most = [[0] * self.model.d for _ in range(self.model.heads)]
-        d, inner = self.model.d, len(self.final.inner.rows)
+        d, inner = self.model.d, self.widest()
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
         self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + inner * 200
         m = min(SPANS, self.model.heads * d) + STREAM
@@ -124,8 +124,14 @@ class Second(Check):
         self.leaves.append(self.start(key, boxes, kept))
         return None
 
+    def widest(self) -> int:
+        """The most neurons of a block."""
+        return max(len(block.inner.rows) for block in self.model.blocks)
+
     def behind(self, block: Block, y: Form) -> Form:
         """A block's network and the sum; every error on the way is a generator."""
+        d, inner = len(y.centre), len(block.inner.rows)
+        self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
         hidden, slack = moved(block.inner, opened(layer_norm(block.second, y)))
         values, _, _ = activated(self.model.activation, hidden, slack)
         return added(y, moved(block.outer, opened(values))[0])
@@ -228,14 +234,13 @@ class Second(Check):
             return super().bounded(h, key, ends, limit)
         self.meter.charge(len(self.cells) + (key[0] + 1) * self.edges)
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
-        phi = dict[int, int]()
-        for row in self.path:
-            after = dict[int, int]()
-            for a, q, count in row:
-                u = max(next(lengths) for _ in range(count))
-                before = [phi[p] for p, s in self.language.entering[q] if s == a and p in phi] if a != START else [0]
-                after[q] = max([after.get(q, NEVER), *(x + u for x in before)])
-            phi = after
+        phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
+        for row in self.path[1:]:
+            before, phi = phi, {}
+            u = {(a, q): max(next(lengths) for _ in range(count)) for a, q, count in row}
+            for q in {q for _, q in u}:
+                ways = (before[p] + u[s, q] for p, s in self.language.entering[q] if p in before and (s, q) in u)
+                phi[q] = max(ways, default=NEVER)
         return max(phi.values()) <= 0
 
     # ---------------------------------------------------------------- from attention to the logits
@@ -246,7 +251,9 @@ class Second(Check):
 
     def point(self, word: list[int]) -> Form:
         """The residual stream of one word behind the attention of the last block."""
-        self.meter.charge(len(word) * len(self.model.blocks) * 4 * self.model.d * len(self.final.inner.rows) * 8)
+        d, heads, inner = self.model.d, self.model.heads, self.widest()
+        self.meter.charge(len(word) * len(self.model.blocks) * (d * inner * (2 * d + inner + 256) + 4 * d**3 >> 3))
+        self.meter.hold(len(word) * 300 * d * (heads + 2))
         self.query = None
         xs, first, *blocks = [], *self.model.blocks
         for j in range(len(word)):

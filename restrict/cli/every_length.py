@@ -78,7 +78,8 @@ def refuse_others(allowed: tuple[str, ...]) -> None:
     for option in context.command.params:
         given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
         if given and isinstance(option, click.Option) and option.name not in ("all_lengths", *allowed):
-            raise UsageError(f"{option.opts[0]} is not for --all-lengths")
+            draws = "; `restrict automaton MODEL --figure FILE.svg` draws what a model recognises at every length"
+            raise UsageError(f"{option.opts[0]} is not for --all-lengths" + draws * (option.name == "figure"))
 
 
 def certify_pattern(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:

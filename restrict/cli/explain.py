@@ -69,6 +69,8 @@ def explain(
         as_json,
         {"certificate written to": output},
     )
+    if any(e.interrupted for e in found):
+        common.leave_interrupted(output, "explanation")
 
 
 def _weight(text: str) -> tuple[int, int]:
@@ -88,6 +90,8 @@ def explanation_text(model: Model, e: Explanation) -> str:
         kind = "minimum (exact)"
     else:
         kind = {True: "minimal (exact)", False: "not minimal by SAT", None: "minimal for the abstract run"}[e.minimal]
+    if e.lower and not e.minimum:
+        kind += f" (every explanation weighs at least {e.lower})"
     checked = "" if e.certificate else "; confirmed by SAT only"
     force = "forces" if len(e.positions) == 1 else "force"
     return f"{e.label}: {len(e.positions)} of {rho.n} positions {force} it, {kind}{checked}\n  {chosen}"

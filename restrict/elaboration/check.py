@@ -16,7 +16,7 @@ from restrict.certificate.refutation import Refutation
 from restrict.checker.main import CERTIFICATE, DEFAULT_LIMIT, PROOFS, uncollected, verify
 from restrict.checker.one_length import Prover
 from restrict.elaboration.compiled import check_compiled
-from restrict.elaboration.make import Elaboration, instance_of, proof_of
+from restrict.elaboration.make import Elaboration, instance_of, proof_in_reach
 from restrict.elaboration.tabulated import tabulated
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
@@ -124,4 +124,4 @@ def proof_in_memory(limit: int) -> Prover:
     Returns:
         A function that has the bytes of a proof of what the checker has read.
     """
-    return lambda task, claim, program: proof_of(claim, program, instance_of(claim, task), limit)
+    return lambda task, claim, program: proof_in_reach(claim, program, instance_of(claim, task), limit)

@@ -15,6 +15,7 @@ from restrict.checker.account import Meter, Place, Task
 from restrict.checker.formats import Fixed
 from restrict.checker.lower_bound import Bound
 from restrict.checker.main import DEFAULT_LIMIT
+from restrict.checker.normal_form import Head, Program
 from restrict.checker.one_length import Claim, established, program_of, read_claim
 from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation as ReadRefutation
@@ -23,6 +24,10 @@ from restrict.elaboration.certificate import certificate_lines
 from restrict.elaboration.writer import Writer
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance, Model
+
+MOST_STEPS = 64
+"""About what the kernel charges for a pair, of a long score: where fewer pairs are left, the program is not read a
+second time."""
 
 
 class Elaborated(NamedTuple):
@@ -96,13 +101,33 @@ def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> by
         Reject: the claim does not follow; or more steps or memory than the limit.
         ResourceLimit: a row has too many pairs, or the output too many values.
     """
+    return _written(claim, program, instance, limit).to_bytes()
+
+
+def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
+    """The same for a kernel with that limit, too: refused at once where the rows alone need more steps."""
+    writer = _written(claim, program, instance, limit)
+    if MOST_STEPS * writer.unlisted.total() > limit:
+        meter = Meter(limit)
+        meter.place = Place("proof")
+        meter.expect(steps_of_rows(Program(program, Place("program"), meter), writer))
+    return writer.to_bytes()
+
+
+def steps_of_rows(program: Program, writer: Writer) -> int:
+    """What the kernel charges at least for the rows (:meth:`Kernel.row`)."""
+    heads = enumerate(program.variables)
+    return sum(head.code.work(writer.unlisted[v]) for v, head in heads if isinstance(head, Head))
+
+
+def _written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:
     certified, digest = claim.certificate if isinstance(claim, ReadRefutation) else claim, sha256(program).hexdigest()
     if isinstance(certified, Bound):
-        return bound_lines(certified, instance, digest, limit).to_bytes()
+        return bound_lines(certified, instance, digest, limit)
     writer = certificate_lines(certified, instance, digest, limit)
     if isinstance(claim, ReadRefutation):
         refutation_lines(claim, writer)
-    return writer.to_bytes()
+    return writer
 
 
 def refutation_lines(refutation: ReadRefutation, writer: Writer) -> None:

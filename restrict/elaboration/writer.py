@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -19,7 +20,8 @@ LABEL = "@label"
 
 
 class Writer:
-    """The lines of one proof. ``numbers`` are the variables' numbers in the program."""
+    """The lines of one proof. ``numbers`` are the variables' numbers in the program; ``unlisted`` counts the
+    pairs that the rows of a head do not list: the kernel computes their scores."""
 
     def __init__(self, instance: Instance, digest: str, meter: Meter) -> None:
         self.instance, self.meter, self.size, self.lines = instance, meter, 0, list[str]()
@@ -27,6 +29,7 @@ class Writer:
         names = ["token", "position", *(variable.name for variable in instance.model.variables), LABEL]
         self.numbers = {name: number for number, name in enumerate(names)}
         self.rows: dict[tuple[str, int, int], int] = {}
+        self.unlisted: Counter[int] = Counter()
         self._sets: dict[tuple[int, ...], int] = {}
         self._runs: dict[tuple[int, ...], int] = {(0, instance.n): 0}
         self._contexts = 0
@@ -98,8 +101,10 @@ class Writer:
         for (name, i, u), bar in rows.bars.items():
             head = self.instance.model.by_name[name]
             assert isinstance(head, Head)
-            places = self.runs(self.ends(rows.listed(head, i, u)))
+            listed, (first, stop) = rows.listed(head, i, u), self.instance.visible(head, i)
+            places = self.runs(self.ends(listed))
             self.rows[name, i, u] = len(self.rows)
+            self.unlisted[self.numbers[name]] += (max(0, stop - first) - len(listed)) * rows.free(head).domain
             self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
 
     def box(self, parent: int, cells: Iterable[Cell]) -> int:

@@ -15,8 +15,7 @@ from restrict.base.arrays import I64
 from restrict.kernels.collapse import SetArrays
 from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
-from restrict.kernels.scan import FLOOR_J, STATE_SIZE
-from restrict.kernels.scan_hash import KeyValues, room_for, scan_row
+from restrict.kernels.scan_lists import ScanKeys, Span, scan_room, scan_row, wanted
 
 ROOM = 1 << 14
 """Pairs of a row that are held at first; doubled where more lie above the floor."""
@@ -76,15 +75,6 @@ def ones(words: I64) -> int:
 
 
 @kernel
-def single_key(j: int, keys: KeyValues) -> bool:
-    """Whether the key has one value at a position."""
-    p = np.searchsorted(keys.exc_j, j)
-    if p < keys.exc_j.shape[0] and keys.exc_j[p] == j:
-        return bool(keys.exc_ptr[p + 1] - keys.exc_ptr[p] == 1)
-    return keys.domain == 1
-
-
-@kernel
 def row_values(
     r: int, i: int, pairs: I64, count: int, query: int, gives: SetArrays, rules: HeadRules, met: I64, fresh: I64
 ) -> int:
@@ -125,12 +115,11 @@ def has_all(values: I64, depends: I64, query: I64, sets: DependSets) -> bool:
 
 @kernel
 def stream_positions(
-    first: int, stop: int, rows: StreamRows, keys: KeyValues, gives: SetArrays, rules: HeadRules, sets: DependSets,
+    first: int, stop: int, rows: StreamRows, keys: ScanKeys, gives: SetArrays, rules: HeadRules, sets: DependSets,
     out: Collapsed,
 ) -> None:  # fmt: skip
     """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position."""
-    room = room_for(keys, 4096)
-    pairs, state = np.empty((3, max(ROOM, 2 * room.part.shape[1])), np.int64), np.zeros(STATE_SIZE, np.int64)
+    room, pairs, seen, scanned = scan_room(), np.empty((3, ROOM + keys.domain), np.int64), 0, 0
     none = np.empty(0, np.int64)
     met, fresh = np.full(rows.low.shape[0], -1, np.int64), np.empty(out.values.shape[1], np.int64)
     for i in range(first, stop):
@@ -141,15 +130,15 @@ def stream_positions(
             values[rules.default >> 6] |= np.int64(1) << (rules.default & 63)
         copy(depends[: query.shape[0]], query)
         for r in range(rows.ptr[i], rows.ptr[i + 1]):
-            own_w = rows.query[r] if rules.own == 1 else -1
-            span = (rows.low[i], rows.high[i], i, own_w, rules.right)
-            pairs, count = scan_row(rows.seed[r], span, keys, 0, room, pairs, state)
+            span = Span(rows.low[i], rows.high[i], i, rows.query[r] if rules.own == 1 else -1, rules.right)
+            pairs, count, floor_j = scan_row(rows.seed[r], span, keys, 0, wanted(seen, scanned), room, pairs)
+            seen, scanned = seen + count, scanned + 1
             size = row_values(r, i, pairs, count, rows.query[r], gives, rules, met, fresh)
             for b in range(fresh.shape[0]):
                 values[b] |= fresh[b]
             if size > 1:
                 unite_met(depends, pairs, count, r, met, sets.source)
-            if not single_key(state[FLOOR_J], keys) and not (rules.own == 1 and state[FLOOR_J] == i):
+            if keys.sizes[floor_j] > 1 and not (rules.own == 1 and floor_j == i):
                 out.captured[i] = 0
             if has_all(values, depends, query, sets):
                 out.captured[i] = out.captured[i] if r + 1 == rows.ptr[i + 1] else 0

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
-from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J, OPEN, better
+from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J
 
 CHUNK, SHORT = 256, 32
 """Positions scored in one chunk, at most: with few key values the scores stay within the first-level cache. In short
@@ -56,16 +55,16 @@ LOW31 = np.int64((1 << 31) - 1)
 
 
 @kernel
-def tops_of_chunk(seed: int, first: int, size: int, domain: int, base: I64, room: I64) -> int:
-    """Write to ``room[1, t]`` the greatest state, as an unsigned number, that position ``first + t`` has before the
-    last step of its hashes over all key values (:func:`bound_of`); returns the bound over the chunk.
+def tops_of_chunk(size: int, domain: int, base: I64, room: I64) -> int:
+    """Write to ``room[1, t]`` the greatest state, as an unsigned number, that a position with the state ``base[t]`` has
+    before the last step of its hashes over all key values (:func:`bound_of`); returns the bound over the chunk.
 
     The domain is cut into blocks ``w .. w + block - 1`` with a power of two that divides ``w``: over a block, ``state ^
-    w`` goes through consecutive numbers, in another order, whose products differ by one addition. ``base`` and
-    ``room[0]`` are room to work in; the loops over positions become vector instructions.
+    w`` goes through consecutive numbers, in another order, whose products differ by one addition. ``room[0]`` is room
+    to work in; the loops over positions become vector instructions.
     """
     for t in range(size):
-        base[t], room[1, t] = after_position(seed, first + t), 0
+        room[1, t] = 0
     w, block = 0, 1
     while 2 * block <= domain:
         block *= 2
@@ -149,7 +148,9 @@ def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, sc
                 if keys.domain < MANY:
                     top = score_chunk(seed, j, scored - j, keys.domain, base, scores)
                 else:
-                    top = tops_of_chunk(seed, j, scored - j, keys.domain, base, scores)
+                    for t in range(scored - j):
+                        base[t] = after_position(seed, j + t)
+                    top = tops_of_chunk(scored - j, keys.domain, base, scores)
                 if top < floor_s and have == 1:
                     j = scored
                     continue
@@ -176,116 +177,3 @@ def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, sc
     state[NEXT_J], state[EXC] = j, exc
     state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J] = have, floor_s, floor_j
     return count
-
-
-WHOLE_CHUNK = 64
-"""The chunk of :func:`scan_row`."""
-MOST_ANCHORS = 256
-"""Positions with few key values that give a floor before the scan; any of them is a bound."""
-
-
-class Room(NamedTuple):
-    """Arrays that a scan works in: pairs (3, capacity), hash states and scores of a chunk of positions."""
-
-    part: I64
-    base: I64
-    scores: I64
-
-
-@kernel
-def room_for(keys: KeyValues, pairs: int) -> Room:
-    """Room for scans with these key values, ``pairs`` at a time or more: those of a position fit."""
-    widest = keys.domain
-    for p in range(keys.exc_j.shape[0]):
-        widest = max(widest, keys.exc_ptr[p + 1] - keys.exc_ptr[p])
-    scores = np.empty((min(keys.domain, MANY), WHOLE_CHUNK), np.int64)
-    return Room(np.empty((3, max(pairs, widest)), np.int64), np.empty(WHOLE_CHUNK, np.int64), scores)
-
-
-@kernel
-def anchored(seed: int, low: int, high: int, own_j: int, own_w: int, right: int, keys: KeyValues, state: I64) -> None:
-    """Raise the floor of a row to the best of its first positions with few key values, and of its own position."""
-    few = min(keys.exc_j.shape[0], MOST_ANCHORS)
-    for p in range(few + 1):
-        own = p == few
-        j = own_j if own else keys.exc_j[p]
-        if j < low or j >= high or (own and own_w < 0) or (not own and own_w >= 0 and j == own_j):
-            continue
-        at_j, worst = after_position(seed, j), HALF
-        if own:
-            worst = pair_score(at_j, own_w)
-        else:
-            for t in range(keys.exc_ptr[p], keys.exc_ptr[p + 1]):
-                worst = min(worst, pair_score(at_j, keys.exc_val[t]))
-        at = state[FLOOR_J]
-        if state[HAVE_FLOOR] == 0 or worst > state[FLOOR_S] or (
-            worst == state[FLOOR_S] and ((j > at) if right == 1 else (j < at))
-        ):  # fmt: skip
-            state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J] = 1, worst, j
-
-
-@kernel
-def above_floor(pairs: I64, count: int, right: int, state: I64) -> int:
-    """Keep the pairs at or above the floor; returns how many."""
-    kept, floor_s, floor_j = 0, state[FLOOR_S], state[FLOOR_J]
-    for t in range(count):
-        j, s = pairs[0, t], pairs[2, t]
-        if s > floor_s or (s == floor_s and ((j >= floor_j) if right == 1 else (j <= floor_j))):
-            pairs[0, kept], pairs[1, kept], pairs[2, kept] = j, pairs[1, t], s
-            kept += 1
-    return kept
-
-
-@kernel
-def sort_pairs(pairs: I64, count: int, right: int) -> None:
-    """Sort ``pairs[:, :count]`` (rows j, w, score >= 0): best score first, ties by position (leftmost or rightmost)."""
-    order = np.argsort(-pairs[2, :count], kind="mergesort")
-    for r in range(3):
-        copy(pairs[r, :count], pairs[r, order])
-    for t in range(1, count):
-        v = t
-        while v > 0 and pairs[2, v - 1] == pairs[2, v]:
-            a, b = pairs[0, v - 1], pairs[0, v]
-            if a == b or (a > b) == (right == 1):
-                break
-            for r in range(2):
-                pairs[r, v - 1], pairs[r, v] = pairs[r, v], pairs[r, v - 1]
-            v -= 1
-
-
-@kernel
-def scan_row(
-    seed: int, span: tuple[int, int, int, int, int], keys: KeyValues, limit: int, room: Room, pairs: I64, state: I64
-) -> tuple[I64, int]:
-    """The pairs of a row at or above the floor: ``pairs``, or a wider array in its place, and how many they are.
-
-    ``span`` is (first position, one past the last, own position, its key value or -1, ties right). With a ``limit``
-    they are at least the ``limit`` best of them, and ``state[OPEN]`` is 1 where the state's floor is none but the
-    worst of ``limit`` pairs that are kept.
-    """
-    low, high, own_j, own_w, right = span
-    bounds = np.array([high, own_j, own_w, right, 1])
-    state[:] = 0
-    anchored(seed, low, high, own_j, own_w, right, keys, state)
-    state[NEXT_J] = low
-    count, false_s, false_j = 0, -1, -1
-    while state[NEXT_J] < high:
-        size = scan_hash(seed, keys, bounds, state, room.base, room.scores, room.part)
-        if count + size > pairs.shape[1]:
-            count = above_floor(pairs, count, right, state)
-            if 2 * (count + size) > pairs.shape[1]:
-                wider = np.empty((3, 4 * (count + size)), np.int64)
-                for r in range(3):
-                    copy(wider[r, :count], pairs[r, :count])
-                pairs = wider
-        for r in range(3):
-            copy(pairs[r, count : count + size], room.part[r, :size])
-        count += size
-        if limit > 0 and 2 * limit < count:
-            sort_pairs(pairs, count, right)
-            count, s, j = limit, pairs[2, limit - 1], pairs[0, limit - 1]
-            if state[HAVE_FLOOR] == 0 or not better(state[FLOOR_S], state[FLOOR_J], s, j, right):
-                state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J] = 1, s, j
-                false_s, false_j = s, j
-    state[OPEN] = 1 if state[FLOOR_S] == false_s and state[FLOOR_J] == false_j else 0
-    return pairs, above_floor(pairs, count, right, state)

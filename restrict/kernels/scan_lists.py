@@ -1,22 +1,236 @@
-"""The lists of many rows in one call, of hashed scores: best pair first, down to the floor (rule 4 of the proof)."""
+"""The lists of many rows of hashed scores: best pair first, down to the floor (rule 4 of the proof).
+
+The best pairs of a row stand in no order among its positions, so all of its scores are computed, but few are looked at:
+those of at least a *bar* that is guessed from how many are wanted, since hashed scores are spread evenly over 0 ..
+2^63 - 1. What reaches the bar is cut at the floor, the best over the positions of a position's worst pair. Where no
+position has all of its pairs above the bar, the bar is lowered and the row is scanned again, so the answer does not
+depend on the guess.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
-from restrict.kernels.scan import OPEN, STATE_SIZE
-from restrict.kernels.scan_hash import KeyValues, room_for, scan_row, sort_pairs
+from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
+from restrict.kernels.scan import better
+from restrict.kernels.scan_hash import MANY, after_position, bound_of, pair_score, tops_of_chunk
 
-FIRST_ROOM = 1024
-"""Pairs of a row that are held at first where there is no limit."""
+CHUNK = 128
+"""Positions that are scored at a time."""
+FEW, LOWER = 64, 4
+"""Pairs that a row is expected to need at least, and how many times as many are looked at next where they were too
+few."""
+
+
+class ScanKeys(NamedTuple):
+    """Possible key values: ``0 .. domain - 1`` at the positions ``plain``, and elsewhere the pairs ``(pair_j[t],
+    pair_w[t])``, both by position; ``sizes`` (n,) is how many each position has."""
+
+    domain: int
+    plain: I64
+    pair_j: I64
+    pair_w: I64
+    sizes: I64
+
+
+class ScanRoom(NamedTuple):
+    """What a scan works in: hash states, hits and bounds of a chunk."""
+
+    base: I64
+    hits: I64
+    tops: I64
+
+
+class Span(NamedTuple):
+    """What a row sees, positions ``low .. high - 1``; at ``own_j`` the key is ``own_w`` alone (-1: there is no such
+    position); whether ties go to the right."""
+
+    low: int
+    high: int
+    own_j: int
+    own_w: int
+    right: int
+
+
+@kernel
+def scan_room() -> ScanRoom:
+    """Room for scans."""
+    return ScanRoom(np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), np.empty((2, CHUNK), np.int64))
+
+
+@kernel
+def wanted(pairs: int, rows: int) -> int:
+    """How many pairs the next row is scanned for, where so many rows before it had so many in all."""
+    return int(max(FEW, LOWER * pairs // max(1, rows)))
+
+
+@kernel
+def tops_of_few(size: int, domain: int, base: I64, room: I64) -> int:
+    """What :func:`tops_of_chunk` does, for few key values: two at a time, whose products differ by an addition."""
+    top = np.uint64(0)
+    for w in range(0, domain, 2):
+        odd = MULTIPLIER if w + 1 < domain else MULTIPLIER & 0
+        for t in range(size):
+            x = ((base[t] ^ w) & -2 if w + 1 < domain else base[t] ^ w) * MULTIPLIER
+            y = x + odd
+            high = np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER)
+            next_to = np.uint64((y ^ ((y >> 32) & LOW32)) * MULTIPLIER)
+            most = max(high, next_to, np.uint64(room[1, t]) if w > 0 else np.uint64(0))
+            room[1, t] = np.int64(most)
+            top = max(top, most)
+    return bound_of(np.int64(top))
+
+
+@kernel
+def plain_above(
+    seed: int, first: int, stop: int, own_j: int, keys: ScanKeys, bar: int, room: ScanRoom, pairs: I64, count: int
+) -> int:
+    """Append the pairs of at least ``bar`` at ``plain[first:stop]`` but ``own_j``; returns how many there are then, or
+    -1 where there is no room."""
+    for at in range(first, stop, CHUNK):
+        size = min(CHUNK, stop - at)
+        for t in range(size):
+            room.base[t] = after_position(seed, keys.plain[at + t])
+        if keys.domain < MANY:
+            top = tops_of_few(size, keys.domain, room.base, room.tops)
+        else:
+            top = tops_of_chunk(size, keys.domain, room.base, room.tops)
+        if top < bar:
+            continue
+        hits = 0
+        for t in range(size):
+            room.hits[hits] = t
+            hits += 1 if bound_of(room.tops[1, t]) >= bar else 0
+        if count + hits * keys.domain > pairs.shape[1]:
+            return -1
+        for hit in range(hits):
+            j = keys.plain[at + room.hits[hit]]
+            for w in range(keys.domain if j != own_j else 0):
+                s = pair_score(room.base[room.hits[hit]], w)
+                pairs[0, count], pairs[1, count], pairs[2, count] = j, w, s
+                count += 1 if s >= bar else 0
+    return count
+
+
+@kernel
+def others_above(
+    seed: int, first: int, stop: int, own_j: int, keys: ScanKeys, bar: int, room: ScanRoom, pairs: I64, count: int
+) -> int:
+    """The same for the pairs number ``first .. stop - 1`` of the positions with fewer key values."""
+    for at in range(first, stop, CHUNK):
+        size, top = min(CHUNK, stop - at), np.int64(0)
+        for t in range(size):
+            s = pair_score(after_position(seed, keys.pair_j[at + t]), keys.pair_w[at + t])
+            room.base[t] = s
+            top = max(top, s)
+        if top < bar:
+            continue
+        if count + size > pairs.shape[1]:
+            return -1
+        for t in range(size):
+            j, s = keys.pair_j[at + t], room.base[t]
+            pairs[0, count], pairs[1, count], pairs[2, count] = j, keys.pair_w[at + t], s
+            count += 1 if s >= bar and j != own_j else 0
+    return count
+
+
+@kernel
+def ahead(pairs: I64, a: int, b: int, right: int) -> bool:
+    """Whether pair ``a`` is better than pair ``b``: by the score, then the position, then the key value."""
+    if pairs[2, a] != pairs[2, b]:
+        return bool(pairs[2, a] > pairs[2, b])
+    if pairs[0, a] != pairs[0, b]:
+        return bool((pairs[0, a] > pairs[0, b]) == (right == 1))
+    return bool(pairs[1, a] < pairs[1, b])
+
+
+@kernel
+def ranked(pairs: I64, count: int, right: int) -> I64:
+    """The pairs' numbers, best first: into buckets, which even scores fill evenly, then by insertion."""
+    ends, order, least = np.zeros(count + 2, np.int64), np.empty(count, np.int64), HALF
+    for t in range(count):
+        least = min(least, pairs[2, t])
+    scale = count / (float(HALF - least) + 1.0)
+    for t in range(count):
+        ends[min(int(float(HALF - pairs[2, t]) * scale), count - 1) + 2] += 1
+    for b in range(2, count + 2):
+        ends[b] += ends[b - 1]
+    for t in range(count):
+        b = min(int(float(HALF - pairs[2, t]) * scale), count - 1) + 1
+        order[ends[b]] = t
+        ends[b] += 1
+    for t in range(1, count):
+        a, at = order[t], t
+        while at > 0 and ahead(pairs, a, order[at - 1], right):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = a
+    return order
+
+
+@kernel
+def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) -> tuple[int, int]:
+    """Keep the pairs at or above the best, over the positions all of whose pairs are there, of a position's worst pair;
+    returns how many they are, and that position (-1: there is none, and all are kept).
+
+    The pairs of a position stand side by side.
+    """
+    floor_s, floor_j, passed, worst = -1, -1, 0, int(HALF)
+    for t in range(count):
+        j, s = int(pairs[0, t]), int(pairs[2, t])
+        if t == 0 or j != pairs[0, t - 1]:
+            passed, worst = 0, s
+        passed, worst = passed + 1, min(worst, s)
+        if (j == own_j or passed == sizes[j]) and (floor_j < 0 or better(worst, j, floor_s, floor_j, right)):
+            floor_s, floor_j = worst, j
+    if floor_j < 0:
+        return count, -1
+    kept = 0
+    for t in range(count):
+        if better(pairs[2, t], pairs[0, t], floor_s, floor_j, right):
+            pairs[0, kept], pairs[1, kept], pairs[2, kept] = pairs[0, t], pairs[1, t], pairs[2, t]
+            kept += 1
+    return kept, floor_j
+
+
+@kernel
+def scan_row(
+    seed: int, span: Span, keys: ScanKeys, limit: int, want: int, room: ScanRoom, pairs: I64
+) -> tuple[I64, int, int]:
+    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor.
+
+    They go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1.
+    """
+    low, high = int(np.searchsorted(keys.plain, span.low)), int(np.searchsorted(keys.plain, span.high))
+    first, stop = int(np.searchsorted(keys.pair_j, span.low)), int(np.searchsorted(keys.pair_j, span.high))
+    own_j = span.own_j if span.own_w >= 0 and span.low <= span.own_j < span.high else -1
+    many = (high - low) * keys.domain + stop - first
+    while True:
+        bar = int(HALF) - int(float(HALF) * want / many) if 2 * want < many else 0
+        count = 0
+        if own_j >= 0:
+            s = pair_score(after_position(seed, own_j), span.own_w)
+            pairs[0, 0], pairs[1, 0], pairs[2, 0] = own_j, span.own_w, s
+            count = 1 if s >= bar else 0
+        count = plain_above(seed, low, high, own_j, keys, bar, room, pairs, count)
+        if count >= 0:
+            count = others_above(seed, first, stop, own_j, keys, bar, room, pairs, count)
+        if count < 0:
+            pairs = np.empty((3, 2 * pairs.shape[1]), np.int64)
+            continue
+        count, floor_j = down_to_floor(pairs, count, own_j, keys.sizes, span.right)
+        if floor_j >= 0 or (limit > 0 and count > limit) or bar == 0:
+            return pairs, count, floor_j
+        want *= LOWER
 
 
 @kernel
 def scan_rows(
-    seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, keys: KeyValues,
+    seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, keys: ScanKeys,
     out: I64, ends: I64, complete: I64,
 ) -> int:  # fmt: skip
     """Lists of the hashed rows: score of (j, w) = the hash from state ``seeds[r]`` on.
@@ -25,19 +239,23 @@ def scan_rows(
     Appends to ``out`` (2, capacity) at most ``limit`` pairs a row (0: all); ``ends[r]`` is where row ``r`` ends,
     ``complete[r]`` whether its list reaches the floor. Returns the first row that did not fit.
     """
-    room = room_for(keys, 4 * limit if limit > 0 else FIRST_ROOM)
-    pairs, state = np.empty((3, 2 * room.part.shape[1]), np.int64), np.zeros(STATE_SIZE, np.int64)
-    used = 0
+    room, pairs = scan_room(), np.empty((3, 4 * FEW + 2 * limit + keys.domain), np.int64)
+    used, seen = 0, 0
     for r in range(seeds.shape[0]):
-        span = (bounds[0, r], bounds[1, r], owner[r], query[r] if own == 1 else -1, right)
-        pairs, count = scan_row(seeds[r], span, keys, limit, room, pairs, state)
-        sort_pairs(pairs, count, right)
-        complete[r] = 1 if state[OPEN] == 0 and (limit == 0 or count <= limit) else 0
-        count = min(count, limit) if limit > 0 else count
-        if used + count > out.shape[1]:
+        want = wanted(seen, r)
+        if limit > 0:
+            want = min(want, limit) if r > FEW else limit
+            want += 8 + int(4 * np.sqrt(want))
+        span = Span(bounds[0, r], bounds[1, r], owner[r], query[r] if own == 1 else -1, right)
+        pairs, count, floor_j = scan_row(seeds[r], span, keys, limit, want, room, pairs)
+        seen += count
+        complete[r] = 1 if floor_j >= 0 and (limit == 0 or count <= limit) else 0
+        size = min(count, limit) if limit > 0 else count
+        if used + size > out.shape[1]:
             return r
-        for part in range(2):
-            copy(out[part, used : used + count], pairs[part, :count])
-        used += count
+        order = ranked(pairs, count, right)
+        for t in range(size):
+            out[0, used + t], out[1, used + t] = pairs[0, order[t]], pairs[1, order[t]]
+        used += size
         ends[r] = used
     return len(seeds)

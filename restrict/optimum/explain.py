@@ -28,7 +28,7 @@ from itertools import chain, islice
 import numpy as np
 from pysat.solvers import Solver as Sat
 
-from restrict.base.deadline import OutOfTime
+from restrict.base.deadline import NEVER
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_tree
@@ -69,7 +69,8 @@ class Explanation:
 
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
-    with ``all``, no explanation except those before it in the list).
+    with ``all``, no explanation except those before it in the list). ``interrupted``: Ctrl-C ended the search; this is
+    the best until then.
     """
 
     label: str
@@ -79,6 +80,7 @@ class Explanation:
     certificate: Certificate | None = field(repr=False)
     minimal: bool | None
     lower: int
+    interrupted: bool = False
 
     @property
     def minimum(self) -> bool:
@@ -137,8 +139,8 @@ class _Question:
         return sorted(shuffled, key=lambda i: -self.weights.get(i, 1))
 
     def certificate(self, fixed: Cube) -> Certificate | None:
-        """The abstract run's confirmation, where necessary by cases."""
-        return confirm_by_tree(self.task, fixed, looks=0, shared=self.runs)
+        """The abstract run's confirmation, where necessary by cases: at once or not at all, so whatever the time."""
+        return confirm_by_tree(self.task.until(NEVER), fixed, looks=0, shared=self.runs)
 
     def result(
         self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
@@ -148,13 +150,15 @@ class _Question:
         minimal = True if self.weight(cube) == lower else None
         if minimal is None and oracle is not None:
             shorter = ({j: a for j, a in fixed.items() if j != i} for i in cube)
-            with suppress(OutOfTime):
+            with self.deadline.ends():
                 minimal = all(oracle.find(rest, oracle.other[self.label]) is not None for rest in shorter)
-        with suppress(OutOfTime):
-            certificate = certificate or self.certificate(fixed)
+        certificate = certificate or self.certificate(fixed)
         rho = Restriction.of(self.instance, dict(fixed))
         try_forced(self.instance, fixed, self.position, self.label, [self.word[i] for i in self.instance.unpinned])
-        return Explanation(self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower)
+        stopped = self.deadline.interrupted
+        return Explanation(
+            self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower, stopped
+        )
 
 
 def explain(
@@ -218,23 +222,27 @@ def _one(question: _Question, exact: bool) -> Explanation:
         found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), effort)
         if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
-    if question.weight(found.cube) == found.lower:
-        return question.result(found.cube, None, found.lower, found.certificate)
+    plain = question.result(found.cube, None, found.lower, found.certificate)
+    if plain.minimum or question.deadline.passed:
+        return plain
+    with suppress(ResourceLimit), question.deadline.ends():
+        return _by_sat(question, replace(found, certificate=plain.certificate), exact)
+    return replace(plain, interrupted=question.deadline.interrupted)
+
+
+def _by_sat(question: _Question, found: Minimum, exact: bool) -> Explanation:
+    """What SAT makes of what the runs found: a minimum one, or one from which it can leave nothing out."""
     if exact and found.by_sat:
         return question.result(found.by_sat[0], None, found.lower)
-    try:
-        oracle = _oracle(question, exact)
-    except ResourceLimit:
-        return question.result(found.cube, None, found.lower, found.certificate)
-    if not exact or question.deadline.passed:
-        smaller = _smaller_by_sat(question, oracle, found.cube)
-        certificate = found.certificate if smaller is found.cube else None
-        return question.result(smaller, oracle, found.lower, certificate)
-    assert oracle is not None
-    if len(oracle.other) == 1:
-        return question.result({}, None, 0)
-    cube, lower = _confirmed_minimum(question, oracle)
-    return question.result(cube, oracle, max(lower, found.lower))
+    oracle = _oracle(question, exact)
+    if exact and oracle is not None:
+        if len(oracle.other) == 1:
+            return question.result({}, None, 0)
+        cube, lower = _confirmed_minimum(question, oracle)
+        return question.result(cube, oracle, max(lower, found.lower))
+    smaller = _smaller_by_sat(question, oracle, found.cube)
+    certificate = found.certificate if smaller is found.cube else None
+    return question.result(smaller, oracle, found.lower, certificate)
 
 
 def _effort(question: _Question) -> int:
@@ -280,7 +288,7 @@ def _minimal(question: _Question) -> Cube:
     """The lightest of several subset-minimal explanations: by QuickXplain from left to right and back, from all of a
     short input, then by deletion at random from the part that the output reads. Any time: this part explains."""
     best, among, weights = question.part, question.blocks.among, question.weights
-    with suppress(OutOfTime):
+    with question.deadline.ends():
         for sign in (1, -1):
             order = sorted(among, key=lambda i: (weights.get(i, 1), sign * i))
             best = min(best, quickxplain(question.abstractly, among, order), key=question.weight)
@@ -296,12 +304,10 @@ def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> C
     if oracle is None or not best:
         return best
     other, cubes = oracle.other[question.label], [best]
-    try:
+    with question.deadline.ends():
         for turn in range(1 + SAT_ORDERS):
             start = question.blocks.among if turn else best
             cubes.append(oracle.shrink(start, other, question.order(start)))
-    except OutOfTime:
-        pass
     lighter = sorted((c for c in cubes if question.weight(c) < question.weight(best)), key=question.weight)[:2]
     return next((c for c in lighter if question.certificate(question.given | c) is not None), best)
 
@@ -313,7 +319,7 @@ def _by_goals(question: _Question, best: Cube) -> Cube:
         v for v in range(question.instance.domains[question.output]) if question.instance.label(v) == question.label
     )
     goal = Goal(question.output, question.position, allowed)
-    with suppress(OutOfTime):
+    with question.deadline.ends():
         found = force(question.instance, goal, question.given, len(best) - 1, question.rng, symbols=question.word)
         goals = None if found is None else question.abstractly(found)
         if goals is not None:
@@ -328,21 +334,18 @@ def _marco(question: _Question) -> Iterator[Cube]:
     A refused part is made maximal by taking back what it left out; what is left out then must be hit.
     """
     variables: dict[int, int] = {}
-    with Sat("minisat22") as solver:
-        try:
-            start = _minimal(question)
-            while True:
-                yield start
-                for i in start:
-                    variables.setdefault(i, len(variables) + 1)
-                solver.add_clause([-variables[i] for i in start])
-                solver.set_phases(list(variables.values()))
-                found = _next_seed(question, solver, variables)
-                if found is None:
-                    return
-                start = shrink(question.abstractly, found, question.order(found))
-        except OutOfTime:
-            return
+    with Sat("minisat22") as solver, question.deadline.ends():
+        start = _minimal(question)
+        while True:
+            yield start
+            for i in start:
+                variables.setdefault(i, len(variables) + 1)
+            solver.add_clause([-variables[i] for i in start])
+            solver.set_phases(list(variables.values()))
+            found = _next_seed(question, solver, variables)
+            if found is None:
+                return
+            start = shrink(question.abstractly, found, question.order(found))
 
 
 def _next_seed(question: _Question, solver: Sat, variables: dict[int, int]) -> Cube | None:
@@ -377,30 +380,28 @@ def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
         lower = question.weight(hit)
         return {i: question.word[i] for i in hit}
 
-    try:
+    with question.deadline.ends():
         for cube in unmissed(propose, lambda cube: _add_blocks(question, oracle, cube, hitter)):
             found = True
             yield cube, lower
             if not cube:
                 return
             hitter.block(cube)
-    except OutOfTime:
-        if not found:
-            yield known, min(lower, question.weight(known))
+        return
+    if not found:
+        yield known, min(lower, question.weight(known))
 
 
 def _confirmed_minimum(question: _Question, oracle: Oracle) -> tuple[Cube, int]:
     """A minimum explanation, one that the abstract run confirms if there is one among the first."""
     answers = islice(_minimum(question, oracle), CONFIRM_TRIES)
     first, lower = next(answers)
-    try:
+    with question.deadline.ends():
         for cube, _ in chain([(first, lower)], answers):
             if question.weight(cube) > question.weight(first):
                 break
             if question.abstractly(cube) is not None:
                 return cube, lower
-    except OutOfTime:
-        pass
     return first, lower
 
 

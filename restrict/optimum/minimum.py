@@ -19,12 +19,10 @@ bounded by counts of work.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.base.deadline import OutOfTime
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
@@ -255,7 +253,7 @@ class _Closing:
         self.known, self.goal, self.proof = cube, self.hitter.weight(cube), proof
 
     def run(self, read: Mapping[int, int], rounds: int) -> Minimum:
-        with suppress(OutOfTime):
+        with self.blocks.task.deadline.ends():
             for i in self.blocks.singles(read):
                 self.sets.append({i: read[i]})
                 self.hitter.add([i])

@@ -8,12 +8,15 @@ from typing import Any
 
 from restrict.base.errors import RestrictError, UsageError
 from restrict.base.strictjson import Node, parse
+from restrict.languages.dfa import Dfa
+from restrict.report.automaton_drawing import DRAWN, draw_dfa
 from restrict.report.drawing import Drawn, check_ending, save
 from restrict.report.page import Page
 from restrict.report.source import document_page
 
-SMALL = 128
-"""Positions up to which a notebook draws a result by itself."""
+SMALL, LONG = 128, 100_000
+"""Positions up to which a notebook draws a result by itself: a result about every position, and one about one output,
+whose drawing has the positions that the output asks for only."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,25 @@ def figure_of(result: Any, model: str | None = None) -> Figure:
     return Figure(drawing)
 
 
+def figure_of_dfa(dfa: Dfa) -> Figure:
+    """The drawing of an automaton.
+
+    Args:
+        dfa: an automaton; all its states are reachable.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UsageError: it has more states than a drawing shows.
+    """
+    if dfa.states > DRAWN:
+        raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}")
+    return Figure(draw_dfa(dfa))
+
+
 def small_drawing(result: Any) -> str:
-    """The drawing of a result with few positions as SVG; empty where there is none.
+    """The drawing of a result as SVG, where it is soon made; otherwise nothing.
 
     Args:
         result: as for :func:`report_of`.
@@ -89,7 +109,7 @@ def small_drawing(result: Any) -> str:
     Returns:
         SVG text, or nothing. Where it cannot be made, a notebook still shows the table.
     """
-    if getattr(result, "n", SMALL + 1) > SMALL:
+    if getattr(result, "n", LONG + 1) > (SMALL if getattr(result, "target", None) == "all" else LONG):
         return ""
     try:
         return figure_of(result).drawing.svg()

@@ -109,7 +109,7 @@ def crowded(picture: Picture) -> bool:
         for spot in track.spots
         for _, _, count in spot.after
     )
-    return sum(fans) > MOST_LINES
+    return picture.axis.n > FEW and sum(fans) > MOST_LINES
 
 
 def _name(group: Group, at: Layout, row: int, name: str, layer: int, below: int) -> None:

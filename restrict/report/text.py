@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
-from restrict.base.wording import counted
+from restrict.base.wording import counted, fixed_spans
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
@@ -43,12 +43,7 @@ def restriction_picture(fixed: Sequence[tuple[int, int, str]], n: int, pinned: C
 def fixed_list(rho: Restriction | Sequence[Sequence[Any]], most: int = 12) -> str:
     """The fixed positions as runs (start, count, symbol), the first few of them."""
     spans = rho.to_json() if isinstance(rho, Restriction) else rho
-    parts = [
-        f"{start}:{symbol}" if count == 1 else f"{start}-{start + count - 1}:{symbol}"
-        for start, count, symbol in spans[:most]
-    ]
-    more = f" ... ({len(spans) - most} more)" if len(spans) > most else ""
-    return " ".join(parts) + more if parts else "none"
+    return fixed_spans(spans, most)
 
 
 def span(positions: Sequence[int], most: int = 8) -> str:

@@ -16,7 +16,7 @@ from restrict.base.arrays import I64, offsets
 from restrict.base.blocks import cuts, each, width
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import collapse as kernels
-from restrict.kernels.scan_lists import scan_rows
+from restrict.kernels.scan_lists import ScanKeys, scan_rows
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
@@ -223,7 +223,7 @@ def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, 
         return _each(instance, head, row_i, row_u, keys, limit, False)[1]
     visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
     bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
-    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.sparse())
+    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.scanned)
 
 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
@@ -242,7 +242,7 @@ def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 |
 
 
 def _hashed(
-    seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: Values
+    seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: ScanKeys
 ) -> Parts:
     """All rows by the fused kernel, shared among threads; the result does not depend on their number."""
     parts = max(1, min(threads(), len(seeds) // 64))
@@ -257,7 +257,7 @@ def _hashed(
     return _joined(found)
 
 
-def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int, keys: Values) -> Iterator[Parts]:
+def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int, keys: ScanKeys) -> Iterator[Parts]:
     seeds, row_i, row_u, bounds = arrays
     start, total, size = 0, 0, BUFFER
     while start < len(seeds):
@@ -267,7 +267,7 @@ def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int
         with np.errstate(over="ignore"):
             done = scan_rows(
                 seeds[rest], row_i[rest], row_u[rest], np.ascontiguousarray(bounds[:, rest]), same, right, limit,
-                keys.arrays, out, ends, complete,
+                keys, out, ends, complete,
             )  # fmt: skip
         if done == 0:
             size *= 4

@@ -13,6 +13,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
 from restrict.kernels.scan_hash import KeyValues
+from restrict.kernels.scan_lists import ScanKeys
 from restrict.model.program import Instance
 
 
@@ -52,6 +53,15 @@ class Values:
     def arrays(self) -> KeyValues:
         """The same as the kernels take it."""
         return KeyValues(self.domain, self.positions, self.ptr, self.flat)
+
+    @cached_property
+    def scanned(self) -> ScanKeys:
+        """The same as the batch scan takes it, where ``positions`` are all of 0 .. n - 1."""
+        sizes = np.diff(self.ptr)
+        plain = sizes == self.domain
+        others = np.repeat(~plain, sizes)
+        pair_j, pair_w = np.repeat(self.positions, sizes)[others], self.flat[others]
+        return ScanKeys(self.domain, np.flatnonzero(plain), pair_j, pair_w, sizes)
 
     def sparse(self) -> Values:
         """The same without entries for positions that have the whole domain."""

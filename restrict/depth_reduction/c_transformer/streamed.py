@@ -65,12 +65,12 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
         int(rows.same), int(head.value == key), int(head.value == query), int(head.ties == "right"), head.default
     )
     gives = SetArrays(base[head.value].values.ptr, base[head.value].values.flat)
-    keys = possible_values(instance, key, base).sparse()
+    keys = possible_values(instance, key, base)
     seeds = None if rows.shared else hash_states(instance, head, rows.row_i, rows.row_u)
     if seeds is not None:
         _by_kernel(rows, seeds, keys, gives, rules, sets, out)
     else:
-        _by_rows(instance, head, rows, keys, gives, sets, out)
+        _by_rows(instance, head, rows, keys.sparse(), gives, sets, out)
     source = Attended(head, query, key, None, out.captured)
     return Activation(head.name, source, _flat(out.values, instance.domains[head.name]), out.depends)
 
@@ -95,7 +95,7 @@ def _by_kernel(
     def run(_: int) -> None:
         with np.errstate(over="ignore"):
             for part in parts:
-                kernels.stream_positions(*part, arrays, keys.arrays, gives, rules, sets, out)
+                kernels.stream_positions(*part, arrays, keys.scanned, gives, rules, sets, out)
 
     if threads() == 1:
         run(0)

@@ -38,6 +38,8 @@ U, V = 2.0**-24, 2.0**-53
 """Half a unit in the last place of 1, in float32 and in float64."""
 TINY = 2.0**-125
 """More than any operation loses by underflow, also where results below 2^-126 are flushed to zero."""
+LARGEST = 2.0**126
+"""A sum of absolute values beyond this may overflow in float32: nothing is then said of its error."""
 CURVE = 0.83
 """More than the greatest second derivative of both GELUs."""
 POINTS = np.linspace(-1, 1, 33)
@@ -194,7 +196,12 @@ def _embedded(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> B
 
 def known(x: Floats, size: Floats, run: Pass) -> Ball:
     """Vectors of which each entry is a weight or a sum of two, whose sizes add up to ``size``."""
-    return run.ball(x, _with(np.zeros((len(x), 0, x.shape[1])), 8 * run.u * size + TINY))
+    return run.ball(x, _with(np.zeros((len(x), 0, x.shape[1])), 8 * run.u * size + TINY + beyond(size)))
+
+
+def beyond(size: Floats) -> Floats:
+    """Infinite where a sum of absolute values may overflow in float32, else 0."""
+    return np.where(size < LARGEST, 0.0, np.inf)
 
 
 def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
@@ -211,7 +218,8 @@ def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Float
         (n, outputs).
     """
     weights, m = np.abs(matrix).T, matrix.shape[1] + 1
-    own = run.gamma(m) * (x.computed @ weights + np.abs(bias)) + m * TINY
+    size = x.computed @ weights + np.abs(bias)
+    own = run.gamma(m) * size + m * TINY + beyond(size)
     gens = x.gens @ matrix.T
     own += 4 * m * V * (np.abs(x.gens) @ weights).sum(axis=1)
     return run.ball(x.centre @ matrix.T + bias, _with(gens, own), within)
@@ -231,7 +239,7 @@ def added(x: Ball, y: Ball, run: Pass, terms: int = 1, within: tuple[Floats, ...
     """
     size = x.computed + y.computed
     gens = np.concatenate([x.gens, y.gens], axis=1)
-    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size), within)
+    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size + beyond(size)), within)
 
 
 class Spread(NamedTuple):
@@ -294,7 +302,7 @@ def normalised(
     )
     gens = _with(np.concatenate([gens, common], axis=1), rounded)
     e = np.abs(gens).sum(axis=1) * (1 + 1e-12)
-    own = _mean(e**2) + run.gamma(d + 3) * (_mean((top + e) ** 2) + eps) + 2 * TINY
+    own = _mean(e**2) + run.gamma(d + 3) * (_mean((top + e) ** 2) + eps) + 2 * TINY + beyond(d * _mean((top + e) ** 2))
     inward = gens @ c[:, :, None] / d
     along, across = np.abs(inward).sum(axis=1) * (1 + 1e-12), _mean(radius * e)
     most = 2 * (along + across) + own
@@ -481,6 +489,7 @@ def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pa
     both = q.computed @ k.computed.T
     sums = q.error @ k.exact.T + q.exact @ k.error.T
     error = scale * ((moved + turned) * (1 + 1e-9) + second + run.gamma(dk + 4) * both + 16 * dk * V * sums) + TINY
+    error += beyond(max(scale, 1) * both)
     error = np.where(seen, error, 0)
     spread = (
         np.where(seen, score.max(axis=1, keepdims=True) - score, 0) + 2 * known + 2 * error.max(axis=1, keepdims=True)

@@ -307,8 +307,8 @@ def force_decision(
     try:
         prepare(model)
         hunt.until = float("inf") if seconds is None else time.monotonic() + seconds
-        if fixed is not None:
-            _given(hunt, fixed)
+        if fixed is not None or not n:
+            _given(hunt, fixed or {})
         else:
             hunt.run()
     except KeyboardInterrupt:

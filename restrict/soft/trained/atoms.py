@@ -11,10 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.base.errors import UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.model import Array, Trained, normed
 
 UNIT = 1 << 24
+FARTHEST = 1 << 25
+"""Values are smaller than this, so that a certificate can hold their centre."""
+LIGHT = 1e-290
+"""The least weight: words all of whose symbols are lighter than another one by a factor of this have an average."""
 LEAST = 1e-3
 """Directions in which no value is farther from the mean than this are left to the remainder."""
 
@@ -53,6 +57,8 @@ class Atoms:
         out = layer.projection.weight.reshape(heads, d // heads, d)
         self.q, self.k = q / math.sqrt(d // heads), k
         self.v: Array = np.einsum("jshk,hkd->hjsd", v, out)
+        if not np.abs(self.v).max() < FARTHEST:
+            raise ModelError(f"{model.name}: what attention reads goes beyond 2^25, which no certificate holds")
         self.bias = layer.projection.bias
         self.n, self.heads, self.least = n, heads, least
         self.bases = [self._basis(self.v[h]) for h in range(heads)]
@@ -70,7 +76,7 @@ class Atoms:
         ``a``: its symbol (-1: the start token). Gives shape ``(i + 1, S)``.
         """
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
-        found: Array = np.exp(scores - scores.max())
+        found: Array = np.maximum(np.exp(scores - scores.max()), LIGHT)
         return found
 
 

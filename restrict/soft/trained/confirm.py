@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TypeVar
 
 from restrict.base.errors import NotEstablished
 from restrict.elaboration.check import trusted_check
 from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.every_length import EveryLength
+from restrict.soft.trained.verdict import Open
 
 DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
 """How the checker says that a case of a certificate does not hold."""
+UNSHOWN = r": wrong: label [0-9]+ is not shown|the weights of the word vanish"
+"""How it says that it does not see that a word is wrong."""
 Found = TypeVar("Found", Verdict, EveryLength)
 
 
@@ -19,14 +23,31 @@ def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
     """What the trusted checker takes of a verdict, and its line; a case that it does not take is open.
 
     Where a margin is too small for the checker's integers, what comes before stays; of a verdict on every length
-    nothing does. ``name`` is what messages call the certificate.
+    nothing does. A word whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the
+    certificate.
     """
     while found.proves:
         try:
             return found, trusted_check(found.model.content, found.to_bytes(), None, name, None)
         except NotEstablished as error:
+            if found.wrong is not None and re.search(UNSHOWN, str(error)):
+                found = unshown(found)
+                continue
             doubted = re.search(DOUBTED, str(error))
             if doubted is None or isinstance(found, EveryLength):
                 raise
             found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
     return found, None
+
+
+def unshown(found: Found) -> Found:
+    """The same where the checker does not see that the wrong word is wrong: the case that it ends with is open."""
+    assert found.wrong is not None
+    word, state, a = found.wrong.word, 0, -1
+    for a in word:
+        state = found.graph.delta[state][a]
+    case = Open((len(word), a, state), found.wrong.label, -abs(found.wrong.logit))
+    less = replace(found, status="open", wrong=None, open=[case, *found.open])
+    if isinstance(less, Verdict):
+        return replace(less, shortest=False)
+    return less if word else replace(less, proof=None)  # behind the empty word nothing was asked

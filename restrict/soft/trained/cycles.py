@@ -152,7 +152,9 @@ class EverySearch(Search):
             return found
         axes = Search(self.model, self.graph, length).turned((length, *key[1:]))
         both = zip(self.atoms.v, axes, strict=True)
-        self.turns.append([basis_of(v, np.array(b.centre) / UNIT, np.array(b.rows) / UNIT) for v, b in both])
+        d = self.model.d
+        made = (basis_of(v, np.array(b.centre) / UNIT, np.array(b.rows).reshape(-1, d) / UNIT) for v, b in both)
+        self.turns.append(list(made))
         self.use(len(self.turns) - 1)
         other = self.attempt(key)
         if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):

@@ -191,8 +191,11 @@ class _Run:
     def upwards(self) -> None:
         """Decide blocks of lengths from 1 up to the wrong word, if there is one; each as long as it can be."""
         first, reach = 1, self.most()
-        if self.wrong is None or self.wrong.word:
-            self.found = [case for key in cases(self.graph, 0) if isinstance(case := self.search.case(key), Case)]
+        for key in cases(self.graph, 0) if self.wrong is None or self.wrong.word else ():
+            case = self.search.case(key)
+            if isinstance(case, Open):
+                return
+            self.found = [case]
         while first <= self.most() and not self.late():
             last = min(first + reach - 1, self.most())
             if self.whole(first, last):
@@ -295,7 +298,7 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     used = sorted({0, *(case.basis for case in kept)})
     bases = [basis_document(run.search.turns[number]) for number in used]
     kept = [replace(case, basis=used.index(case.basis)) for case in kept]
-    if run.blocks or run.wrong is not None:
+    if run.blocks or (run.wrong is not None and (kept or not run.wrong.word)):
         proof = elaborated(run.model, head(run.model, run.graph, bases, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
     right = proof is not None and bool(run.blocks) and upto == ALL

@@ -27,6 +27,7 @@ from restrict.soft.bounds.rounding import (
     U,
     added,
     averaged,
+    beyond,
     known,
     linear,
     neurons,
@@ -147,6 +148,7 @@ class Rounding:
             found = np.abs(self.rows @ spans[0].T).sum(axis=1) + np.abs(self.rows.sum(axis=1)) * mean
             found += np.abs(self.rows) @ (U * top[0] + TINY + run.gamma(d + 6) * top[0])
             found += np.abs(self.beta) * (rms + root * (deviation + rms))
+            found += beyond((top**2).sum())
             found += (run.gamma(d + 6) * self.biases + 4 * d * TINY) * (deviation + rms) * (1 + root)
         return np.where(np.isnan(found), np.inf, found * SLACK)
 

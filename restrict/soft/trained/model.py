@@ -29,8 +29,8 @@ Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
-FINITE = 1e30
-"""Weights beyond this are refused, as are infinities and NaN."""
+FINITE = 2.0**40
+"""Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
 FIXED = {
     "attention": "softmax",
@@ -294,8 +294,8 @@ def _tensors(content: bytes, source: str) -> dict[str, Array]:
             if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
                 continue
             raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
-        if not (np.abs(value) <= FINITE).all():
-            raise ModelError(f"{source}: the tensor {key} has an entry that is NaN, infinite or beyond {FINITE:g}")
+        if not (np.abs(value.astype(np.float64)) < FINITE).all():
+            raise ModelError(f"{source}: the tensor {key} has an entry that is NaN, infinite or beyond 2^40")
     return {key: value.astype(np.float64) for key, value in found.items()}
 
 

@@ -111,10 +111,10 @@ def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) 
 
 def _loosened(checker: Elaborator, case: Case) -> Case | None:
     """The case with its bounds as far outward as is needed."""
-    checker.weigh(case.key[0], case.key[1])
     for more in LOOSER:
         upper, width = [u + more for u in case.upper], [w + 2 * more for w in case.width]
         try:
+            checker.weigh(case.key[0], case.key[1])
             checker.case(case.key, [upper, width, case.tree, case.basis], Place("case"))
         except (NoPotentials, Reject):
             continue

@@ -17,7 +17,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.cells import activated, moved, normalised
 from restrict.kernels.second import beyond, ends, weighed
-from restrict.soft.trained.atoms import Basis, basis_of
+from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
@@ -283,7 +283,8 @@ class At:
                 at = float(row @ centre)
                 top = self.beyond(h, row, at) - at
                 bottom = -self.beyond(h, -row, -at) - at
-                if not (math.isfinite(top) and math.isfinite(bottom)) or top - bottom > 1 << 20:
+                held = max(abs(top), abs(bottom), float(np.abs(centre).max())) < FARTHEST
+                if not held or top - bottom > 1 << 20:
                     self.worst = (-math.inf, 0)
                     return None
                 upper.append(math.floor(top * BOUND) + 1)
