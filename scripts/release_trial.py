@@ -17,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 READERS = (
-    "for-readers-of-hahn", "for-trained-models", "for-proof-checkers", "for-teachers", "for-batches",
+    "for-readers-of-hahn", "for-trained-models", "for-proof-checkers", "for-teachers", "for-batches", "contributing",
+    "neighbours",
 )  # fmt: skip
 COMMANDS = (
     "restrict --version",

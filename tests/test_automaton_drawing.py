@@ -13,7 +13,7 @@ from restrict.cli.main import cli
 from restrict.languages.dfa import Dfa
 from restrict.languages.exchange import edges
 from restrict.languages.source import language
-from restrict.report.automaton_drawing import RADIUS, RING, _samples, dead_state, draw_dfa
+from restrict.report.automaton_drawing import RADIUS, RING, _crossings, _samples, _steps, dead_state, draw_dfa
 from restrict.report.drawing import Drawing, Shape
 
 SPECS = ("parity", "regex[ab]:(ab)*", "dyck:1,depth=3", "dyck:2,depth=2", "flip-flop", "regex[ab]:(a|b)*abba(a|b)*")
@@ -64,6 +64,21 @@ def test_no_two_labels_lie_on_each_other(spec: str) -> None:
         for other in texts[:k]:
             wide = 3 * (len(one.text) + len(other.text))
             assert abs(one.at[0] - other.at[0]) > wide or abs(one.at[1] - other.at[1]) > 6, (one.text, other.text)
+
+
+@pytest.mark.parametrize("spec", ["regex[ab]:(a|b)*abb", "dyck:1,depth=3", "regex[abc]:(ab|bc)*a"])
+def test_arrows_of_small_automata_do_not_cross_and_labels_are_beside_them(spec: str) -> None:
+    """Two pairs of arrows that come back to one state crossed before, with their labels at the crossing."""
+    drawing = draw_dfa(automaton_of(spec))
+    arrows = [shape.at for shape in shapes(drawing, "curve")]
+    curves = [_samples(((a[0], a[1]), (a[2], a[3]), (a[4], a[5]), (a[6], a[7]))) for a in arrows]
+    for k, one in enumerate(curves):
+        assert not any(_crossings(_steps(one), _steps(other)) for other in curves[:k]), (spec, k)
+    circles = [shape.at[:2] for shape in shapes(drawing, "circle")]
+    labels = [shape.at[:2] for shape in shapes(drawing, "text")]
+    for x, y in labels:
+        if min(math.dist((x, y - 4), circle) for circle in circles) > RADIUS:
+            assert min(math.dist((x, y - 4), point) for curve in curves for point in curve) > 5, (spec, x, y)
 
 
 def test_a_state_that_accepts_nothing_is_left_out_unless_it_is_the_only_one() -> None:

@@ -96,7 +96,8 @@ def test_streamed_heads_are_those_with_lists(block: int, monkeypatch: pytest.Mon
         monkeypatch.undo()
         for name, known in kept[-1].base.items():
             for t in (fresh[-1], refined):
-                assert np.array_equal(t.base[name].depends, known.depends), (seed, name)
+                assert np.array_equal(t.base[name].depends.ptr, known.depends.ptr), (seed, name)
+                assert np.array_equal(t.base[name].depends.items, known.depends.items), (seed, name)
                 assert np.array_equal(t.base[name].values.flat, known.values.flat), (seed, name)
                 assert np.array_equal(t.base[name].values.ptr, known.values.ptr), (seed, name)
         words = rng.integers(0, len(at.model.alphabet), (3, n))
@@ -590,3 +591,53 @@ def test_truth_tables_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             CTransformer.of_truth(t.instance, t.symbols, Truth.make(functions), t.restriction)
+
+
+# --- sets of inputs ---
+
+
+@pytest.mark.nojit
+def test_sets_of_inputs_are_sets() -> None:
+    """Long and short ones, packed in parts, against Python's: unions, sizes, members, and what an input feeds."""
+    from restrict.base.arrays import offsets
+    from restrict.depth_reduction.c_transformer import input_sets
+
+    def random_sets(rng: np.random.Generator, n: int) -> list[set[int]]:
+        most = rng.choice([0, 1, n // 64, n // 64 + 1, n], n)
+        return [set(rng.permutation(n)[: rng.integers(m + 1)].tolist()) for m in most.tolist()]
+
+    def packed(sets: list[set[int]]) -> input_sets.InputSets:
+        flat = np.array([x for one in sets for x in one], dtype=np.int64)
+        return input_sets.InputSets.of_lists(offsets([len(one) for one in sets]), flat)
+
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([1, 2, 63, 64, 65, 130, 200]))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(input_sets, "BUFFER", 1 if seed % 2 else 1 << 20)  # one set at a time, or all
+            a, b = random_sets(rng, n), random_sets(rng, n)
+            kept = rng.integers(0, 2, n)
+            both, few = packed(a), input_sets.InputSets.unions([packed(a), packed(b)], kept)
+        expected = [x | y if k else set() for x, y, k in zip(a, b, kept.tolist(), strict=True)]
+        again = packed(expected)
+        assert np.array_equal(few.ptr, again.ptr)
+        assert np.array_equal(few.items, again.items)
+        for found, sets in ((both, a), (few, expected)):
+            assert [found.of(i) for i in range(n)] == [tuple(sorted(one)) for one in sets]
+            assert found.sizes.tolist() == [len(one) for one in sets]
+            assert found.feeds().tolist() == [sum(x in one for one in sets) for x in range(n)]
+            ptr, inputs = found.listed
+            assert [inputs[ptr[i] : ptr[i + 1]].tolist() for i in range(n)] == [sorted(one) for one in sets]
+            assert found.have(np.arange(n), n // 2).tolist() == [int(n // 2 in one) for one in sets]
+            assert found.unpacked(np.arange(n)).tolist() == [[int(x in one) for x in range(n)] for one in sets]
+            assert len(found.items) <= n * found.words
+
+
+def test_sets_that_take_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from restrict.base.errors import ResourceLimit
+    from restrict.depth_reduction.c_transformer import input_sets
+
+    at = loads(dumps(random_model(layers=1, seed=5)), "x").at(150)
+    monkeypatch.setattr(input_sets, "MOST_BYTES", 150 * 8 * 2)
+    with pytest.raises(ResourceLimit, match="take n <= "):
+        CTransformer.of_model(at).collapse()

@@ -377,6 +377,18 @@ def test_what_report_refuses(shell: Shell, refutation: Path, tmp_path: Path) -> 
         Certificate.from_json(Node(parse(refutation.read_bytes(), "r"), "top level"))
 
 
+def test_the_report_of_a_sweep_of_verdicts_counts_them(tmp_path: Path) -> None:
+    """What the verdicts came to stands in the first line; no column is empty in every row."""
+    base = {"task": "verify", "model": "m", "n": 10, "ok": True, "seconds": 0.5}
+    outcomes = ["right", "wrong", "right"]
+    rows = [base | {"id": str(k), "name": str(k), "outcome": said} for k, said in enumerate(outcomes)]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    page = page_of(tmp_path / "s.jsonl")
+    assert page.claim == "3 rows: 3 with a result (2 right, 1 wrong), 0 with an error."
+    assert page.sections[-1].head == ("model", "n", "outcome", "seconds")
+    assert [row[2] for row in page.sections[-1].rows] == outcomes
+
+
 def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {

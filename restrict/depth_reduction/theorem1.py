@@ -131,13 +131,14 @@ def certify_all(
         progress: called with (what is being done, best number of fixed positions so far).
 
     Returns:
-        The best found. Cost: a few scans of all score pairs; memory about n^2 / 8 bytes per variable.
+        The best found. Cost: a few scans of all score pairs; memory for the lists, and at most n^2 / 8 bytes per
+            variable, where nearly every position depends on nearly every input.
 
     Raises:
         UsageError: a bad argument, or ``method="repeating"`` for a model that it is not for.
         NotEstablished: no restriction that repeats was found (``method="repeating"``), or none at all in the time.
         ModelError: the model is not defined at this length.
-        ResourceLimit: n^2 bits per variable, or the candidate lists, are too many; or SAT is out of time.
+        ResourceLimit: n, the sets of inputs or the candidate lists are too large; or SAT is out of time.
     """
     task = Task.of(model, n, target="all", seed=seed, time=time, progress=progress)
     return everywhere(task, free=free, c=c, method=method)

@@ -1,8 +1,8 @@
-"""Kernels of a collapse: candidate lists under fewer key values, and V and D of a head, a map and a truth table.
+"""Kernels of a collapse: candidate lists under fewer key values, and V of a head, a map and a truth table.
 
 A *row* is one head at one position with one query value; its list holds its pairs (attended position, key value), best
 first, down to the floor (docs/kernel.md, rule 4). Possible values of a variable at position ``j`` are
-``flat[ptr[j] : ptr[j + 1]]``, ascending. Sets of inputs are rows of 64-bit words.
+``flat[ptr[j] : ptr[j + 1]]``, ascending.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel
 
 
@@ -124,48 +123,6 @@ def head_values(
 
 
 @kernel
-def unite(into: I64, l: int, a: ListArrays, key: I64, value: I64) -> None:
-    """Add to a set the inputs of the key and value of every candidate of list ``l``."""
-    for t in range(a.start[l], a.stop[l]):
-        if key.shape[0] > 0:
-            for b in range(into.shape[0]):
-                into[b] |= key[a.j[t], b]
-        if value.shape[0] > 0:
-            for b in range(into.shape[0]):
-                into[b] |= value[a.j[t], b]
-
-
-@kernel
-def head_depends(
-    a: ListArrays, several: I64, sizes: I64, query: I64, key: I64, value: I64, cache: I64, out: I64
-) -> None:
-    """D of a head: of the query, and of the key and value of every candidate of the rows that give several values.
-
-    ``query``, ``key``, ``value`` are (n, words), or of no rows where they do not count; ``sizes`` is |V|. ``cache`` has
-    a row per list where lists are shared, else no rows.
-    """
-    known = np.zeros(cache.shape[0], np.int64)
-    for i in range(a.row_ptr.shape[0] - 1):
-        out[i, :] = 0
-        if sizes[i] == 1:
-            continue
-        if query.shape[0] > 0:
-            copy(out[i], query[i])
-        for r in range(a.row_ptr[i], a.row_ptr[i + 1]):
-            if several[r] == 0:
-                continue
-            l = a.row_list[r]
-            if cache.shape[0] == 0:
-                unite(out[i], l, a, key, value)
-                continue
-            if known[l] == 0:
-                known[l] = 1
-                unite(cache[l], l, a, key, value)
-            for b in range(out.shape[1]):
-                out[i, b] |= cache[l, b]
-
-
-@kernel
 def map_values(
     table: I64, strides: I64, ptrs: I64, flats: I64, offsets: I64, domain: int, counts: I64, out: I64, fill: int
 ) -> None:
@@ -207,9 +164,9 @@ def map_values(
 @kernel
 def truth_values(
     ptr: I64, inputs: I64, table_ptr: I64, tables: I64, symbols: int, fixed: I64, domain: int, counts: I64, out: I64,
-    depends: I64, fill: int,
+    fill: int,
 ) -> None:  # fmt: skip
-    """V and D of activations given by truth tables (first input most significant), under ``fixed`` (-1: free)."""
+    """V of activations given by truth tables (first input most significant), under ``fixed`` (-1: free)."""
     mine = np.full(domain, -1, np.int64)
     used = 0
     for i in range(counts.shape[0]):
@@ -230,17 +187,3 @@ def truth_values(
         used += size
         if fill == 1:
             out[first:used].sort()
-            if size > 1:
-                for t in range(ptr[i], ptr[i + 1]):
-                    if fixed[inputs[t]] < 0:
-                        depends[i, inputs[t] >> 6] |= np.int64(1) << (inputs[t] & 63)
-
-
-@kernel
-def feeds(depends: I64, counts: I64) -> None:
-    """``counts[x]`` = in how many rows of ``depends`` (rows, words) input ``x`` is."""
-    for i in range(depends.shape[0]):
-        for b in range(depends.shape[1]):
-            if depends[i, b] != 0:
-                for x in range(b * 64, min(b * 64 + 64, counts.shape[0])):
-                    counts[x] += (depends[i, b] >> (x & 63)) & 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.kernels.collapse import SetArrays
-from restrict.kernels.copying import copy
+from restrict.kernels.input_sets import SetRows, include, put
 from restrict.kernels.jit import kernel
 from restrict.kernels.scan_lists import ScanKeys, Span, scan_room, scan_row, wanted
 
@@ -44,21 +44,20 @@ class HeadRules(NamedTuple):
 
 
 class DependSets(NamedTuple):
-    """D of the query, and of key and value together, rows of words (of no rows where they do not count); ``every`` is
-    the union of the latter over all positions, and ``several`` the number of different values that the head can copy.
+    """D of the query, and of key and value together (no sets where they do not count); ``every`` is the union of the
+    latter over all positions, a row of words, and ``several`` the number of different values that the head can copy.
     """
 
-    query: I64
-    source: I64
+    query: SetRows
+    source: SetRows
     every: I64
     several: int
 
 
 class Collapsed(NamedTuple):
-    """What comes out: V and D as rows of bits, and whether every row of a position ends at a key with one value."""
+    """What comes out: V as rows of bits, and whether every row of a position ends at a key with one value."""
 
     values: I64
-    depends: I64
     captured: I64
 
 
@@ -94,21 +93,20 @@ def row_values(
 
 
 @kernel
-def unite_met(depends: I64, pairs: I64, count: int, r: int, met: I64, source: I64) -> None:
+def unite_met(depends: I64, pairs: I64, count: int, r: int, met: I64, source: SetRows) -> None:
     """Add the inputs of the candidates of row ``r``, each position once: ``met[j] == r`` marks those to come."""
     for t in range(count):
         j = pairs[0, t]
         if met[j] == r:
             met[j] = -1
-            for b in range(source.shape[1] if source.shape[0] > 0 else 0):
-                depends[b] |= source[j, b]
+            include(depends, source, j)
 
 
 @kernel
-def has_all(values: I64, depends: I64, query: I64, sets: DependSets) -> bool:
-    """Whether V and D of a position can grow no more."""
+def has_all(values: I64, depends: I64, sets: DependSets) -> bool:
+    """Whether V and D of a position can grow no more: D holds the query's from the start."""
     for b in range(depends.shape[0]):
-        if depends[b] != sets.every[b] | (query[b] if query.shape[0] > 0 else 0):
+        if depends[b] & sets.every[b] != sets.every[b]:
             return False
     return ones(values) == sets.several
 
@@ -116,19 +114,22 @@ def has_all(values: I64, depends: I64, query: I64, sets: DependSets) -> bool:
 @kernel
 def stream_positions(
     first: int, stop: int, rows: StreamRows, keys: ScanKeys, gives: SetArrays, rules: HeadRules, sets: DependSets,
-    out: Collapsed,
-) -> None:  # fmt: skip
-    """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position."""
+    out: Collapsed, depends: I64, ends: I64,
+) -> int:  # fmt: skip
+    """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position.
+
+    The sets D go to ``depends``, set ``i`` ends there at ``ends[i]``. Returns where the last one ends.
+    """
     room, pairs, seen, scanned = scan_room(), np.empty((3, ROOM + keys.domain), np.int64), 0, 0
-    none = np.empty(0, np.int64)
+    bits, used = np.zeros(sets.every.shape[0], np.int64), 0
     met, fresh = np.full(rows.low.shape[0], -1, np.int64), np.empty(out.values.shape[1], np.int64)
     for i in range(first, stop):
-        values, depends = out.values[i], out.depends[i]
-        query = sets.query[i] if sets.query.shape[0] > 0 else none
+        values = out.values[i]
         out.captured[i] = 1
         if rows.ptr[i] == rows.ptr[i + 1]:
             values[rules.default >> 6] |= np.int64(1) << (rules.default & 63)
-        copy(depends[: query.shape[0]], query)
+        if sets.query.ptr.shape[0] > 1:
+            include(bits, sets.query, i)
         for r in range(rows.ptr[i], rows.ptr[i + 1]):
             span = Span(rows.low[i], rows.high[i], i, rows.query[r] if rules.own == 1 else -1, rules.right)
             pairs, count, floor_j = scan_row(rows.seed[r], span, keys, 0, wanted(seen, scanned), room, pairs)
@@ -137,11 +138,14 @@ def stream_positions(
             for b in range(fresh.shape[0]):
                 values[b] |= fresh[b]
             if size > 1:
-                unite_met(depends, pairs, count, r, met, sets.source)
+                unite_met(bits, pairs, count, r, met, sets.source)
             if keys.sizes[floor_j] > 1 and not (rules.own == 1 and floor_j == i):
                 out.captured[i] = 0
-            if has_all(values, depends, query, sets):
+            if has_all(values, bits, sets):
                 out.captured[i] = out.captured[i] if r + 1 == rows.ptr[i + 1] else 0
                 break
         if ones(values) < 2:
-            depends[:] = 0
+            bits[:] = 0
+        used = put(bits, depends, used)
+        ends[i] = used
+    return used

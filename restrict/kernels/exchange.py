@@ -18,10 +18,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from restrict.base.arrays import F64, I8, I32, I64
 from restrict.kernels.jit import inline_kernel, kernel
 
+Ranks = NDArray[np.int16 | np.int32]
 OPEN, HIT, DEAD = range(3)
 CUT, LENGTH, MORE, SILENT, TOUCHED, GROUP, GUARD = range(7)
 COUNT, RANDOM, VALUE, CHANGES = range(4)
@@ -42,7 +44,7 @@ class RowArrays(NamedTuple):
     guard: I64
     occ_ptr: I64
     occ_row: I32
-    occ_rank: I32
+    occ_rank: Ranks
     guard_ptr: I64
     guard_row: I64
     group_ptr: I64
@@ -53,7 +55,8 @@ class ExchangeState(NamedTuple):
 
     ``lits`` (literals,) OPEN, HIT or DEAD; ``rows`` (rows, 8): CUT and LENGTH of each, the open literals
     between its first and its second HIT when it was last walked, SILENT (1 where the guard failed), a mark, GROUP and
-    GUARD, side by side because rows are met in no order; ``total`` and ``seen``, a mark, (groups,).
+    GUARD, side by side because rows are met in no order; ``cut`` (rows,) CUT again, which nearly every occurrence of a
+    literal is compared with: so it stays in the cache. ``total`` and ``seen``, a mark, (groups,).
     ``cuts`` (literals,): what the objective gains where rows end at the literal, beyond what they gain by its loss, and
     ``kills`` (inputs,) what it gains by the loss of the input's literals; ``loss`` (inputs,) what freeing costs.
     ``held``: the literals that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM
@@ -62,6 +65,7 @@ class ExchangeState(NamedTuple):
 
     lits: I8
     rows: I32
+    cut: Ranks
     total: I64
     cuts: I64
     kills: I64
@@ -83,7 +87,7 @@ class Limits(NamedTuple):
 
 
 @kernel
-def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank: I32) -> None:
+def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank: Ranks) -> None:
     """The rows and ranks at which each literal stands, by row; ``occ_ptr`` (literals + 1) is given."""
     at = occ_ptr[:-1].copy()
     for r in range(row_ptr.shape[0] - 1):
@@ -107,7 +111,7 @@ def walk(r: int, a: RowArrays, s: ExchangeState) -> None:
         if s.lits[a.lit[v]] == OPEN:
             more += 1
         v += 1
-    s.rows[r, CUT], s.rows[r, LENGTH], s.rows[r, MORE] = t - first, size, more
+    s.rows[r, CUT], s.rows[r, LENGTH], s.rows[r, MORE], s.cut[r] = t - first, size, more, t - first
     s.rows[r, SILENT] = 1 if s.rows[r, GUARD] >= 0 and s.lits[s.rows[r, GUARD]] == DEAD else 0
 
 
@@ -200,7 +204,7 @@ def change(l: int, put: int, a: RowArrays, s: ExchangeState, phi: I64, bend: int
     first, count = l - l % a.symbols, 0
     for other in range(first, first + a.symbols):
         for t in range(a.occ_ptr[other], a.occ_ptr[other + 1]):
-            if a.occ_rank[t] <= s.rows[a.occ_row[t], CUT]:
+            if a.occ_rank[t] <= s.cut[a.occ_row[t]]:
                 count = touch(a.occ_row[t], touched, count, a, s, phi)
         for t in range(a.guard_ptr[other], a.guard_ptr[other + 1]):
             count = touch(a.guard_row[t], touched, count, a, s, phi)

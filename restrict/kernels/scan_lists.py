@@ -69,48 +69,49 @@ def wanted(pairs: int, rows: int) -> int:
 
 
 @kernel
-def tops_of_few(size: int, domain: int, base: I64, room: I64) -> int:
+def tops_of_few(domain: int, base: I64, tops: I64) -> int:
     """What :func:`tops_of_chunk` does, for few key values: two at a time, whose products differ by an addition."""
     top = np.uint64(0)
+    for t in range(base.shape[0]):
+        tops[t] = 0
     for w in range(0, domain, 2):
-        odd = MULTIPLIER if w + 1 < domain else MULTIPLIER & 0
-        for t in range(size):
-            x = ((base[t] ^ w) & -2 if w + 1 < domain else base[t] ^ w) * MULTIPLIER
+        mask, odd = (-2, MULTIPLIER) if w + 1 < domain else (-1, MULTIPLIER & 0)
+        for t in range(base.shape[0]):
+            x = ((base[t] ^ w) & mask) * MULTIPLIER
             y = x + odd
             high = np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER)
             next_to = np.uint64((y ^ ((y >> 32) & LOW32)) * MULTIPLIER)
-            most = max(high, next_to, np.uint64(room[1, t]) if w > 0 else np.uint64(0))
-            room[1, t] = np.int64(most)
+            most = max(high, next_to, np.uint64(tops[t]))
+            tops[t] = np.int64(most)
             top = max(top, most)
     return bound_of(np.int64(top))
 
 
 @kernel
 def plain_above(
-    seed: int, first: int, stop: int, own_j: int, keys: ScanKeys, bar: int, room: ScanRoom, pairs: I64, count: int
+    seed: int, plain: I64, own_j: int, domain: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
-    """Append the pairs of at least ``bar`` at ``plain[first:stop]`` but ``own_j``; returns how many there are then, or
-    -1 where there is no room."""
-    for at in range(first, stop, CHUNK):
-        size = min(CHUNK, stop - at)
+    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; returns how many there are then,
+    or -1 where there is no room."""
+    for at in range(0, plain.shape[0], CHUNK):
+        mine = plain[at : at + CHUNK]  # no index is a sum, which would cost the vector instructions
+        size = mine.shape[0]
+        base, tops = room.base[:size], room.tops[1, :size]
         for t in range(size):
-            room.base[t] = after_position(seed, keys.plain[at + t])
-        if keys.domain < MANY:
-            top = tops_of_few(size, keys.domain, room.base, room.tops)
-        else:
-            top = tops_of_chunk(size, keys.domain, room.base, room.tops)
+            base[t] = after_position(seed, mine[t])
+        top = tops_of_few(domain, base, tops) if domain < MANY else tops_of_chunk(size, domain, room.base, room.tops)
         if top < bar:
             continue
         hits = 0
         for t in range(size):
             room.hits[hits] = t
-            hits += 1 if bound_of(room.tops[1, t]) >= bar else 0
-        if count + hits * keys.domain > pairs.shape[1]:
+            hits += 1 if bound_of(tops[t]) >= bar else 0
+        if count + hits * domain > pairs.shape[1]:
             return -1
         for hit in range(hits):
-            j = keys.plain[at + room.hits[hit]]
-            for w in range(keys.domain if j != own_j else 0):
-                s = pair_score(room.base[room.hits[hit]], w)
+            j = mine[room.hits[hit]]
+            for w in range(domain if j != own_j else 0):
+                s = pair_score(base[room.hits[hit]], w)
                 pairs[0, count], pairs[1, count], pairs[2, count] = j, w, s
                 count += 1 if s >= bar else 0
     return count
@@ -118,23 +119,23 @@ def plain_above(
 
 @kernel
 def others_above(
-    seed: int, first: int, stop: int, own_j: int, keys: ScanKeys, bar: int, room: ScanRoom, pairs: I64, count: int
+    seed: int, pair_j: I64, pair_w: I64, own_j: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
-    """The same for the pairs number ``first .. stop - 1`` of the positions with fewer key values."""
-    for at in range(first, stop, CHUNK):
-        size, top = min(CHUNK, stop - at), np.int64(0)
-        for t in range(size):
-            s = pair_score(after_position(seed, keys.pair_j[at + t]), keys.pair_w[at + t])
+    """The same for pairs of the positions with fewer key values."""
+    for at in range(0, pair_j.shape[0], CHUNK):
+        j, w, top = pair_j[at : at + CHUNK], pair_w[at : at + CHUNK], 0
+        for t in range(j.shape[0]):
+            s = pair_score(after_position(seed, j[t]), w[t])
             room.base[t] = s
-            top = max(top, s)
+            top = max(top, int(s))
         if top < bar:
             continue
-        if count + size > pairs.shape[1]:
+        if count + j.shape[0] > pairs.shape[1]:
             return -1
-        for t in range(size):
-            j, s = keys.pair_j[at + t], room.base[t]
-            pairs[0, count], pairs[1, count], pairs[2, count] = j, keys.pair_w[at + t], s
-            count += 1 if s >= bar and j != own_j else 0
+        for t in range(j.shape[0]):
+            s = room.base[t]
+            pairs[0, count], pairs[1, count], pairs[2, count] = j[t], w[t], s
+            count += 1 if s >= bar and j[t] != own_j else 0
     return count
 
 
@@ -216,9 +217,10 @@ def scan_row(
             s = pair_score(after_position(seed, own_j), span.own_w)
             pairs[0, 0], pairs[1, 0], pairs[2, 0] = own_j, span.own_w, s
             count = 1 if s >= bar else 0
-        count = plain_above(seed, low, high, own_j, keys, bar, room, pairs, count)
+        count = plain_above(seed, keys.plain[low:high], own_j, keys.domain, bar, room, pairs, count)
         if count >= 0:
-            count = others_above(seed, first, stop, own_j, keys, bar, room, pairs, count)
+            others = keys.pair_j[first:stop], keys.pair_w[first:stop]
+            count = others_above(seed, *others, own_j, bar, room, pairs, count)
         if count < 0:
             pairs = np.empty((3, 2 * pairs.shape[1]), np.int64)
             continue

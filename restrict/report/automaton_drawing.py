@@ -9,7 +9,7 @@ keep to their right, or both to their left.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import networkx as nx
@@ -24,8 +24,10 @@ from restrict.report.drawing import Drawing, Group, Shape
 DRAWN = 60
 """Automata of more states are not drawn."""
 COLUMN, ROW, RADIUS, RING = 104.0, 92.0, 17.0, 13.0
-BENDS = (0.0, 16.0, 30.0, 46.0, 64.0, 86.0, 112.0, 142.0, 176.0, 214.0)
+BENDS = (0.0, 10.0, 16.0, 30.0, 46.0, 64.0, 86.0, 112.0, 142.0, 176.0, 214.0)
 CLEAR = RADIUS + 7
+OFF = 9.0
+"""A label is so far from the arrows beside it, where there is room."""
 SAMPLES = 24
 CROSSED = 0.25
 ROUND = 250.0
@@ -111,10 +113,12 @@ def _arrow(
         if side * kept < 0:
             continue
         points = _samples(curve)
-        near = min((math.dist(p, other) for p in points for other in others), default=CLEAR)
+        near = _nearest(points, others, CLEAR)
         room = min((_apart(spot, other, letters, 16.0) for other in place.values()), default=1.0)
         free = min((_apart(spot, other, letters, 12.0) for other in drawn.labels), default=1.0)
-        score = min(near / CLEAR, 1.0) + min(room, 1.0) + min(free, 1.0) - CROSSED * _crossings(_steps(points), before)
+        beside = min(_nearest(points, drawn.labels, OFF), _nearest([spot], before[:, :2], OFF))
+        score = min(near / CLEAR, 1.0) + min(room, 1.0) + min(free, 1.0) + min(beside / OFF, 1.0)
+        score -= CROSSED * _crossings(_steps(points), before)
         score -= abs(kept) * math.dist(_at(curve, 0.5), _at((place[q], place[q], place[to], place[to]), 0.5)) / ROUND
         if best is None or score > best[0] + 1e-9:
             best = score, curve, spot, kept
@@ -123,6 +127,12 @@ def _arrow(
     drawn.lines.append(_steps(_samples(best[1])))
     drawn.sides[edge] = best[3]
     return best[1], best[2]
+
+
+def _nearest(points: Sequence[Point], others: Sequence[Point] | Points, most: float) -> float:
+    """The least distance between two points of two lists, ``most`` where one is empty or all are further."""
+    a, b = np.array(points).reshape(-1, 1, 2), np.array(others).reshape(1, -1, 2)
+    return float(np.hypot(*np.moveaxis(a - b, 2, 0)).min(initial=most))
 
 
 def _steps(points: list[Point]) -> Points:
@@ -165,9 +175,10 @@ def _arcs(a: Point, b: Point, back: bool, letters: int) -> Iterator[tuple[Curve,
             second = (b[0] - ux * lean + uy * shift, b[1] - uy * lean - ux * shift)
             start, end = _toward(a, first, RADIUS), _toward(b, second, RADIUS + 2)
             curve = (start, first, second, end)
-            middle = _at(curve, 0.5)
             away = 9 + abs(uy) * 3 * letters
-            yield curve, (middle[0] + side * uy * away, middle[1] - side * ux * 9), side
+            for where in (0.5, 0.33):  # the label in the middle, or nearer to where the arrow begins
+                x, y = _at(curve, where)
+                yield curve, (x + side * uy * away, y - side * ux * 9), side
 
 
 def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point, float]]:

@@ -48,7 +48,9 @@ def sweep_page(content: bytes, path: Path) -> Page:
     rows = _rows(content, path)
     good = [row for row in rows if row["ok"]]
     failed = Counter(str(row.get("error"))[:200] for row in rows if not row["ok"])
-    claim = f"{counted(len(rows), 'row')}: {len(good)} with a result, {len(rows) - len(good)} with an error."
+    outcomes = Counter(str(row["outcome"])[:40] for row in good if row.get("outcome")).most_common()
+    said = f" ({', '.join(f'{count} {name}' for name, count in outcomes)})" if outcomes else ""
+    claim = f"{counted(len(rows), 'row')}: {len(good)} with a result{said}, {len(rows) - len(good)} with an error."
     page = Page(path.name, "Sweep", claim)
     seconds = [float(row["seconds"]) for row in rows if isinstance(row.get("seconds"), int | float)]
     facts = [("models", str(len({row.get("model") for row in rows}))), ("seconds in all", f"{sum(seconds):.1f}")]
@@ -57,9 +59,10 @@ def sweep_page(content: bytes, path: Path) -> Page:
     if failed:
         reasons = [(error, str(count)) for error, count in failed.most_common(20)]
         page.sections.append(Section("Errors", head=("error", "rows"), rows=reasons))
-    listed = [[str(row.get("model"))[:80], *(_cell(row.get(name)) for name in COLUMNS)] for row in rows[:LISTED]]
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows[:LISTED])]
+    listed = [[str(row.get("model"))[:80], *(_cell(row.get(name)) for name in shown)] for row in rows[:LISTED]]
     words = [f"The first {LISTED} of {len(rows)}."] if len(rows) > LISTED else []
-    page.sections.append(Section("Row by row", words, head=("model", *COLUMNS), rows=listed))
+    page.sections.append(Section("Row by row", words, head=("model", *shown), rows=listed))
     return page
 
 

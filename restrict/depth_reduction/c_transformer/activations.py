@@ -20,13 +20,17 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.depth_reduction.c_transformer.input_sets import InputSets, words_of
 from restrict.kernels import collapse as kernels
+from restrict.kernels import input_sets as sets
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.rules import Callback, evaluate, expression
 from restrict.rows.lists import Lists
 from restrict.rows.values import Values
 
+NO_SETS = sets.SetRows(np.zeros(1, np.int64), np.empty(0, np.int64))
+"""What stands for the sets of no variable."""
 MOST_POINTS = 1 << 24
 """A map is tabulated at all positions at once up to this many points."""
 
@@ -81,12 +85,12 @@ class Attended:
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """One base variable at all positions: how it is computed, V (``values``) and D (``depends``: n rows of bits)."""
+    """One base variable at all positions: how it is computed, V (``values``) and D (``depends``)."""
 
     name: str
     source: Truth | Mapped | Attended
     values: Values
-    depends: I64
+    depends: InputSets
 
     def possible(self, i: int) -> tuple[int, ...]:
         """V at a position."""
@@ -94,51 +98,17 @@ class Activation:
 
     def inputs(self, i: int) -> tuple[int, ...]:
         """D at a position."""
-        return tuple(int(x) for x in np.flatnonzero(unpacked(self.depends[i : i + 1])[0]))
+        return self.depends.of(i)
 
     @property
     def degrees(self) -> I64:
         """The size of D at every position."""
-        return popcount(self.depends)
+        return self.depends.sizes
 
     @property
     def sizes(self) -> I64:
         """The size of V at every position."""
         return np.diff(self.values.ptr)
-
-
-def popcount(bits: I64) -> I64:
-    """How many inputs each set holds.
-
-    Args:
-        bits: sets of inputs, shape (rows, words), 64 inputs a word.
-
-    Returns:
-        int64, shape (rows,). Cost linear in the words.
-    """
-    out: I64 = np.bitwise_count(bits.view(np.uint64)).sum(axis=1, dtype=np.int64)
-    return out
-
-
-def unpacked(bits: I64) -> I64:
-    """Sets of inputs as rows of 0 and 1.
-
-    Args:
-        bits: sets of inputs, shape (rows, words), 64 inputs a word.
-
-    Returns:
-        int64, shape (rows, 64 words); columns beyond the number of inputs are 0.
-    """
-    return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), axis=1, bitorder="little").astype(np.int64)
-
-
-def words_of(n: int) -> int:
-    """How many 64-bit words a set of inputs takes.
-
-    Returns:
-        n / 64, rounded up.
-    """
-    return (n + 63) // 64
 
 
 def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
@@ -195,14 +165,16 @@ def truth_activation(instance: Instance, name: str, source: Truth, symbols: int,
         fixed: the symbol of each input, -1 where it is free, shape (n,).
 
     Returns:
-        The activation. Cost linear in the tables, and n^2 bits.
+        The activation. Cost linear in the tables.
     """
     n, domain = instance.n, instance.domains[name]
     arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
-    counts, depends = np.zeros(n, np.int64), np.zeros((n, words_of(n)), np.int64)
-    kernels.truth_values(*arrays, counts, np.empty(0, np.int64), depends, 0)
+    counts = np.zeros(n, np.int64)
+    kernels.truth_values(*arrays, counts, np.empty(0, np.int64), 0)
     flat = np.empty(int(counts.sum()), np.int64)
-    kernels.truth_values(*arrays, counts, flat, depends, 1)
+    kernels.truth_values(*arrays, counts, flat, 1)
+    read = (fixed[source.inputs] < 0) & np.repeat(counts > 1, np.diff(source.ptr))
+    depends = InputSets.of_lists(offsets(read)[source.ptr], source.inputs[read])
     return Activation(name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)
 
 
@@ -218,9 +190,6 @@ def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activat
         The activation. Cost: the points of the product at every position.
     """
     n, domain, args = instance.n, instance.domains[variable.name], [base[a] for a in variable.args]
-    depends = np.zeros((n, words_of(n)), np.int64)
-    for a in args:
-        depends |= a.depends
     table = full_table(instance, variable)
     if table is None:
         images = [np.unique(instance.map_values(variable, i, [a.possible(i) for a in args])) for i in range(n)]
@@ -236,7 +205,7 @@ def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activat
         kernels.map_values(table, strides, ptrs, flats, starts, domain, counts, np.empty(0, np.int64), 0)
         flat = np.empty(int(counts.sum()), np.int64)
         kernels.map_values(table, strides, ptrs, flats, starts, domain, counts, flat, 1)
-    depends[counts == 1] = 0
+    depends = InputSets.unions([a.depends for a in args], (counts > 1).astype(np.int64))
     values = Values(domain, np.arange(n), offsets(counts), flat)
     return Activation(variable.name, Mapped(variable), values, depends)
 
@@ -276,7 +245,7 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
         base: the activations by name, those of the head's query, key and value among them.
 
     Returns:
-        The activation. Cost: the lists' pairs times n / 64 words.
+        The activation. Cost: the inputs of the lists' pairs, and n^2 / 64.
 
     Raises:
         ResourceLimit: a list was cut off before its floor.
@@ -296,13 +265,14 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
     values_into(np.empty(0, np.int64), 0)
     flat = np.empty(int(counts.sum()), np.int64)
     values_into(flat, 1)
-    none = np.zeros((0, words_of(n)), np.int64)
-    depends = np.zeros((n, words_of(n)), np.int64)
+    reads = sets.Reads(
+        base[source.query].depends.arrays if source.query else NO_SETS,
+        base[source.key].depends.arrays if source.key else NO_SETS,
+        NO_SETS if head.value == source.key else value.depends.arrays,
+    )
     shared = 8 * len(lists.start) <= n
-    kernels.head_depends(
-        lists.arrays, several, counts,
-        base[source.query].depends if source.query else none, base[source.key].depends if source.key else none,
-        none if head.value == source.key else value.depends,
-        np.zeros((len(lists.start) if shared else 0, words_of(n)), np.int64), depends,
-    )  # fmt: skip
+    cache = np.zeros((len(lists.start) if shared else 0, 1 + words_of(n)), np.int64)
+    depends = InputSets.collected(
+        n, lambda *room: sets.head_depends(lists.arrays, several, counts, reads, cache, *room)
+    )
     return Activation(head.name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)

@@ -26,12 +26,11 @@ from restrict.depth_reduction.c_transformer.activations import (
     attended_activation,
     check_truth,
     map_activation,
-    popcount,
     possible_values,
     truth_activation,
-    words_of,
 )
 from restrict.depth_reduction.c_transformer.evaluation import decided, tabulated
+from restrict.depth_reduction.c_transformer.input_sets import InputSets
 from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streamed_activation
 from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.restriction import Restriction
@@ -40,8 +39,8 @@ from restrict.model.variables import references
 from restrict.rows.lists import Lists, candidate_lists, completed
 from restrict.rows.values import Values
 
-MOST_BYTES = 3 << 30
-"""Dependency sets are bit matrices of n^2 bits per variable; more than this in all is refused."""
+MOST_POSITIONS = 250_000
+"""The scans of all rows take n^2 scores for each head and query value: half a minute at n = 100 000."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +71,12 @@ class CTransformer:
             restriction: the restriction under which it is taken (default: nothing fixed).
 
         Returns:
-            The transformer; no layer is collapsed. Cost: n^2 bits per variable.
+            The transformer; no layer is collapsed. Cost linear in n.
 
         Raises:
             UsageError: the restriction is of another length.
             ModelError: the model is not defined at ``n``.
-            ResourceLimit: n^2 bits per variable are too many.
+            ResourceLimit: n is too large.
         """
         instance = model if isinstance(model, Instance) else model.at(n if n is not None else 0)
         _check_length(instance)
@@ -101,13 +100,13 @@ class CTransformer:
 
         Raises:
             UsageError: the tables do not fit.
-            ResourceLimit: n^2 bits per variable are too many.
+            ResourceLimit: n, or the tables, are too large.
         """
         _check_length(instance)
         if restriction.n != instance.n:
             raise UsageError(f"the restriction has {restriction.n} positions, not {instance.n}")
         check_truth(token, instance.n, len(symbols), instance.domains["token"])
-        empty, domains = np.zeros((instance.n, words_of(instance.n)), np.int64), instance.domains
+        empty, domains = InputSets.empty(instance.n), instance.domains
         positions = Truth.make(((), (i,)) for i in range(instance.n))
         given = {"token": token, "position": positions}  # their V and D are computed by the restriction below
         base = {name: Activation(name, t, Values.one(domains[name], instance.n), empty) for name, t in given.items()}
@@ -162,17 +161,14 @@ class CTransformer:
         return tuple(v for v in self.above if isinstance(v, Head) and self.depth[v.name] == 1)
 
     @cached_property
-    def depends(self) -> I64:
-        """(n, words): the inputs of the layer-0 activation at each position: the union over the live base variables."""
-        out = np.zeros((self.n, words_of(self.n)), np.int64)
-        for name in self.live:
-            out |= self.base[name].depends
-        return out
+    def depends(self) -> InputSets:
+        """The inputs of the layer-0 activation at each position: the union over the live base variables."""
+        return InputSets.unions([self.base[name].depends for name in self.live], np.ones(self.n, np.int64))
 
     @cached_property
     def degrees(self) -> I64:
         """How many inputs the layer-0 activation at each position is a function of."""
-        return popcount(self.depends)
+        return self.depends.sizes
 
     @property
     def c(self) -> int:
@@ -336,9 +332,9 @@ class CTransformer:
 
 
 def _check_length(instance: Instance) -> None:
-    """Refuse lengths whose dependency sets would not fit in memory."""
-    most = int((8 * MOST_BYTES / (len(instance.model.variables) + 3)) ** 0.5)
-    if instance.n > most:
+    """Refuse lengths at which a run would take hours."""
+    if instance.n > MOST_POSITIONS:
         raise ResourceLimit(
-            f"n = {instance.n}: the dependency sets of all positions take n^2 bits each; take n <= {most}"
+            f"n = {instance.n}: every position reads every other one, and a run would take hours; take n <= "
+            f"{MOST_POSITIONS}"
         )

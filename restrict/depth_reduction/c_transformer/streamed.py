@@ -1,8 +1,8 @@
 """Collapsed heads without lists: V and D straight from the scores, row by row, in bounded memory.
 
 The candidate lists of a head hold one pair per position and key value in the worst case, for every position and query
-value. With an alphabet of a hundred symbols they exceed the memory at lengths at which the n^2 bits of the dependencies
-still fit. Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on
+value. With an alphabet of a hundred symbols they exceed the memory at lengths at which n^2 bits of dependencies still
+fit. Here a row is scanned, added to V and D of its position, and forgotten. Where everything depends on
 everything, a position is done after a few of its rows: V and D only grow, and they are soon full.
 
 Hashed scores run in one kernel (:mod:`restrict.kernels.collapse_stream`), all others row by row. The result is that of
@@ -17,9 +17,11 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.c_transformer.activations import Activation, Attended, possible_values, unpacked, words_of
+from restrict.depth_reduction.c_transformer.activations import NO_SETS, Activation, Attended, possible_values
+from restrict.depth_reduction.c_transformer.input_sets import InputSets, unpacked, words_of
 from restrict.kernels import collapse_stream as kernels
 from restrict.kernels.collapse import SetArrays
+from restrict.kernels.input_sets import put
 from restrict.model.program import Head, Instance
 from restrict.rows.lists import RowsOfHead, hash_states, rows_of
 from restrict.rows.row import Row, pool, threads
@@ -52,15 +54,14 @@ def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) 
 def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activation]) -> Activation:
     """V and D of a collapsed head, its lists not kept.
 
-    Cost: one score per row and possible pair, of fewer rows where V and D are full before; memory n^2 bits.
+    Cost: one score per row and possible pair, of fewer rows where V and D are full before; memory at most n^2 bits.
     """
     query, key = instance.query(head), instance.key(head)
     rows = rows_of(instance, head, possible_values(instance, query, base))
     sets = _sets(instance, head, base)
     out = kernels.Collapsed(
-        np.zeros((instance.n, words_of(instance.domains[head.name])), np.int64),
-        np.zeros((instance.n, words_of(instance.n)), np.int64), np.zeros(instance.n, np.int64),
-    )  # fmt: skip
+        np.zeros((instance.n, words_of(instance.domains[head.name])), np.int64), np.zeros(instance.n, np.int64)
+    )
     rules = kernels.HeadRules(
         int(rows.same), int(head.value == key), int(head.value == query), int(head.ties == "right"), head.default
     )
@@ -68,57 +69,65 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
     keys = possible_values(instance, key, base)
     seeds = None if rows.shared else hash_states(instance, head, rows.row_i, rows.row_u)
     if seeds is not None:
-        _by_kernel(rows, seeds, keys, gives, rules, sets, out)
+        depends = _by_kernel(rows, seeds, keys, gives, rules, sets, out)
     else:
-        _by_rows(instance, head, rows, keys.sparse(), gives, sets, out)
+        depends = _by_rows(instance, head, rows, keys.sparse(), gives, sets, out)
     source = Attended(head, query, key, None, out.captured)
-    return Activation(head.name, source, _flat(out.values, instance.domains[head.name]), out.depends)
+    return Activation(head.name, source, _flat(out.values, instance.domains[head.name]), depends)
 
 
 def _sets(instance: Instance, head: Head, base: Mapping[str, Activation]) -> kernels.DependSets:
     """What the rows of a head can add to D and V."""
     query, key, value = instance.query(head), instance.key(head), base[head.value]
-    source = value.depends if key is None or head.value == key else value.depends | base[key].depends
-    every = np.bitwise_or.reduce(source, axis=0)
-    none = np.zeros((0, source.shape[1]), np.int64)
-    return kernels.DependSets(base[query].depends if query else none, source, every, len(np.unique(value.values.flat)))
+    parts = [base[name].depends for name in dict.fromkeys((head.value, key)) if name is not None]
+    source = InputSets.unions(parts, np.ones(instance.n, np.int64))
+    several = len(np.unique(value.values.flat))
+    asked = base[query].depends.arrays if query else NO_SETS
+    return kernels.DependSets(asked, source.arrays, source.union(np.arange(instance.n)), several)
 
 
 def _by_kernel(
     rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: kernels.HeadRules, sets: kernels.DependSets,
     out: kernels.Collapsed,
-) -> None:  # fmt: skip
-    """Hashed scores; positions are shared among threads, and the result does not depend on their number."""
+) -> InputSets:  # fmt: skip
+    """D by hashed scores; positions are shared among threads, and the result does not depend on their number."""
     arrays = kernels.StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
-    parts = iter(list(pairwise([*range(0, len(rows.low), PART), len(rows.low)])))
+    cuts = list(pairwise([*range(0, len(rows.low), PART), len(rows.low)]))
+    parts, ends, found = iter(cuts), np.zeros(len(rows.low), np.int64), dict[int, I64]()
 
     def run(_: int) -> None:
+        depends = np.empty(PART * len(sets.every), np.int64)
         with np.errstate(over="ignore"):
-            for part in parts:
-                kernels.stream_positions(*part, arrays, keys.scanned, gives, rules, sets, out)
+            for first, stop in parts:
+                keys_of = keys.scanned
+                used = kernels.stream_positions(first, stop, arrays, keys_of, gives, rules, sets, out, depends, ends)
+                found[first] = depends[:used].copy()
 
     if threads() == 1:
         run(0)
-        return
-    for _ in pool().map(run, range(threads())):
-        pass
+    else:
+        for _ in pool().map(run, range(threads())):
+            pass
+    return InputSets.joined(ends, [(stop, found[first]) for first, stop in cuts])
 
 
 def _by_rows(
     instance: Instance, head: Head, rows: RowsOfHead, keys: Values, gives: SetArrays, sets: kernels.DependSets,
     out: kernels.Collapsed,
-) -> None:  # fmt: skip
-    """Any score, row by row; a row that is the same at all positions is scanned once."""
+) -> InputSets:  # fmt: skip
+    """D by any score, row by row; a row that is the same at all positions is scanned once."""
     seen: dict[int, tuple[I64, I64, bool]] = {}
+    source, parts = InputSets(*sets.source), list[tuple[int, I64]]()
+    ends = np.zeros(instance.n, np.int64)
     every = np.unique(gives.flat)
     for i in range(instance.n):
         first, stop = int(rows.row_ptr[i]), int(rows.row_ptr[i + 1])
-        query = sets.query[i] if len(sets.query) else np.zeros(out.depends.shape[1], np.int64)
+        query = InputSets(*sets.query).union(np.array([i])) if len(sets.query.ptr) > 1 else np.zeros_like(sets.every)
         values = np.array([head.default] if first == stop else [], np.int64)
         depends, captured = query.copy(), True
         for u in rows.row_u[first:stop].tolist():
             if not (rows.shared and u in seen):
-                seen[u] = _row(instance, head, i, u, keys, gives, sets.source)
+                seen[u] = _row(instance, head, i, u, keys, gives, source)
             found, more, ended = seen[u]
             values, captured = np.union1d(values, found), captured and ended
             depends = depends | more
@@ -126,12 +135,14 @@ def _by_rows(
                 captured = captured and u == rows.row_u[stop - 1]
                 break
         np.bitwise_or.at(out.values[i], values >> 6, np.int64(1) << (values & 63))
-        out.depends[i] = depends if len(values) > 1 else 0
+        parts.append((i + 1, np.empty(len(depends), np.int64)))
+        ends[i] = put(depends if len(values) > 1 else np.zeros_like(depends), parts[-1][1], 0)
         out.captured[i] = int(captured)
+    return InputSets.joined(ends, [(stop, words[: ends[stop - 1]]) for stop, words in parts])
 
 
 def _row(
-    instance: Instance, head: Head, i: int, u: int, keys: Values, gives: SetArrays, source: I64
+    instance: Instance, head: Head, i: int, u: int, keys: Values, gives: SetArrays, source: InputSets
 ) -> tuple[I64, I64, bool]:  # fmt: skip
     """Values and inputs that one row gives, and whether it ends at a key with one value."""
     row = Row(instance, head, i, u)
@@ -146,7 +157,7 @@ def _row(
     place = int(np.searchsorted(keys.positions, j))
     special = place < len(keys.positions) and keys.positions[place] == j
     size = int(keys.ptr[place + 1] - keys.ptr[place]) if special else keys.domain
-    depends = np.bitwise_or.reduce(source[at], axis=0) if len(values) > 1 else np.zeros(source.shape[1], np.int64)
+    depends = source.union(at if len(values) > 1 else at[:0])
     return values, depends, size == 1 or row.own == (j, u)
 
 

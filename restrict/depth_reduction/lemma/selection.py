@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.c_transformer.activations import popcount, possible_values
+from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.input_sets import InputSets
 from restrict.depth_reduction.lemma.parameters import check_parameters
 from restrict.kernels import lemma as kernels
 from restrict.rows.lists import Lists
 
-WORDS = 1 << 20
-"""Bit sets are unpacked this many words at a time."""
 OPEN, CAPTURED, CUT_OFF = range(3)
 """How the walk down a list ended: after the k-th selection, at its floor before that, or where it was truncated."""
 
@@ -220,20 +219,12 @@ def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
         h: the head's number in ``t.heads``.
 
     Returns:
-        (row pointers, inputs), a row per position, ascending. Cost: n^2 bits, and 64 bytes for each word that is not 0.
+        (row pointers, inputs), a row per position, ascending. Cost: the inputs, and n^2 / 64 where they are many.
     """
     head = t.heads[h]
     key = t.instance.key(head)
-    bits = t.base[head.value].depends if key is None else t.base[key].depends | t.base[head.value].depends
-    columns = [np.empty(0, np.int64)]
-    step = max(1, WORDS // max(1, bits.shape[1]))
-    for first in range(0, t.n, step):
-        block = bits[first : first + step]
-        row, word = np.nonzero(block)
-        inside = np.unpackbits(block[row, word].view(np.uint8), bitorder="little").reshape(-1, 64)
-        at, bit = np.nonzero(inside)
-        columns.append(64 * word[at] + bit)
-    return offsets(popcount(bits)), np.concatenate(columns)
+    parts = [t.base[name].depends for name in dict.fromkeys((head.value, key)) if name is not None]
+    return InputSets.unions(parts, np.ones(t.n, np.int64)).listed
 
 
 def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:

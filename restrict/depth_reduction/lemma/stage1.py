@@ -14,7 +14,6 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction
-from restrict.kernels.collapse import feeds
 from restrict.model.restriction import Restriction
 
 
@@ -47,11 +46,9 @@ def degrees(t: CTransformer) -> I64:
     """How many layer-0 activations each input feeds.
 
     Returns:
-        int64, shape (n,). Cost: n^2 bits.
+        int64, shape (n,). Cost: the inputs of all activations.
     """
-    counts = np.zeros(t.n, np.int64)
-    feeds(t.depends, counts)
-    return counts
+    return t.depends.feeds()
 
 
 def stage1(t: CTransformer, *, eta: float | Fraction, C: float | Fraction) -> tuple[Restriction, Stage1Record]:
@@ -63,7 +60,7 @@ def stage1(t: CTransformer, *, eta: float | Fraction, C: float | Fraction) -> tu
         C: in (0, 1].
 
     Returns:
-        The refined restriction, and the record. Cost: n^2 bits.
+        The refined restriction, and the record. Cost: the inputs of all activations.
 
     Raises:
         UsageError: eta or C is out of range.

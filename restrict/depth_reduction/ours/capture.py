@@ -29,6 +29,9 @@ LONGEST_LIST, MOST_PAIRS, LENGTHS = 512, 24_000_000, 1.3
 """The most pairs of a row, and of a layer, that the search looks at. A row needs so many times the logarithm of the
 number of rows times the pairs that it keeps on average if the inputs are set at random; half of that makes c twice as
 large on some programs whose keys take several inputs."""
+ENOUGH, MOST_HELD = 160, 64_000_000
+"""Where n is large a row has so many pairs nevertheless, while the layer has at most ``MOST_HELD``: shorter lists do
+not show how long those of the worst positions are."""
 MOST_WALKS = 60_000_000
 """Where one exchange for every input that is set would walk over more pairs than this, by an estimate, there is none: a
 sample of the rows is captured instead."""
@@ -87,7 +90,8 @@ def capture(
     cubes = forcing_cubes(t)
     rows = len(t.heads) * t.n * widest_query(t)
     length = len(t.symbols) * t.restriction.free / budget
-    limit = int(max(SHORTEST, min(LENGTHS * np.log(rows + 2) * length, LONGEST_LIST, MOST_PAIRS // rows)))
+    most = max(MOST_PAIRS // rows, min(ENOUGH, MOST_HELD // rows))
+    limit = int(max(SHORTEST, min(LENGTHS * np.log(rows + 2) * length, LONGEST_LIST, most)))
     long = budget * rows * min(length, limit) ** 2 > MOST_WALKS * t.n  # one changes rows * length / n rows
     task.tell("capturing")
     lists = sampled_lists(t, np.random.default_rng(seed)) if long else [t.lists(head, limit) for head in t.heads]

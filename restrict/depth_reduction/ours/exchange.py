@@ -80,12 +80,17 @@ class Rows:
         """The number of rows."""
         return len(self.group)
 
+    @property
+    def rank(self) -> type[np.int16 | np.int32]:
+        """A type for the ranks in a row."""
+        return np.int16 if np.diff(self.row_ptr).max(initial=0) < 2**15 else np.int32
+
     @cached_property
     def arrays(self) -> kernels.RowArrays:
         """The rows as the kernels take them, with where each literal stands and what it guards."""
         count = self.inputs * self.symbols
         occ_ptr = offsets(np.bincount(self.row_lit, minlength=count))
-        occ_row, occ_rank = np.empty((2, len(self.row_lit)), np.int32)
+        occ_row, occ_rank = np.empty(len(self.row_lit), np.int32), np.empty(len(self.row_lit), self.rank)
         kernels.occurrences(self.row_ptr, self.row_lit, occ_ptr, occ_row, occ_rank)
         guarded = np.flatnonzero(self.guard >= 0)
         groups = max(self.inputs, int(self.group.max(initial=0)) + 1)
@@ -137,7 +142,8 @@ class Exchange:
         self.arrays = rows.arrays
         literals, groups = rows.inputs * rows.symbols, len(self.arrays.group_ptr) - 1
         self.search = kernels.ExchangeState(
-            np.zeros(literals, np.int8), np.zeros((rows.count, 8), np.int32), np.zeros(groups, np.int64),
+            np.zeros(literals, np.int8), np.zeros((rows.count, 8), np.int32), np.zeros(rows.count, rows.rank),
+            np.zeros(groups, np.int64),
             np.zeros(literals, np.int64), np.zeros(rows.inputs, np.int64), np.zeros(rows.inputs, np.int64),
             np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1), np.zeros(4, np.int64),
             np.zeros(groups, np.int8),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import FREE_INPUT
-from restrict.depth_reduction.c_transformer.activations import unpacked
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.model.restriction import Restriction
@@ -37,21 +36,20 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
     """
     sizes, rng = t.output_depends(), np.random.default_rng(task.seed)
     over = np.flatnonzero(sizes > c)
-    bits = t.base[t.instance.model.output.variable].depends
+    sets = t.base[t.instance.model.output.variable].depends
     excess = sizes[over] - c
     votes = np.zeros(t.n, np.int64)
     for first in range(0, len(over), BLOCK):
-        votes += unpacked(bits[over[first : first + BLOCK]])[:, : t.n].sum(axis=0)
+        votes += sets.unpacked(over[first : first + BLOCK]).sum(axis=0)
     symbols = np.full(t.n, FREE_INPUT, np.int64)
     while len(over) and excess.max(initial=0) > 0:
         x = int(np.argmax(votes))
-        holds = (bits[over, x >> 6] >> (x & 63)) & 1 == 1
+        holds = sets.have(over, x)
         symbols[x], votes[x] = int(rng.integers(len(t.symbols))), -1
         excess = excess - holds
         done = excess <= 0
         for first in range(0, int(done.sum()), BLOCK):
-            rows = over[done][first : first + BLOCK]
-            seen = unpacked(bits[rows])[:, : t.n].sum(axis=0)
+            seen = sets.unpacked(over[done][first : first + BLOCK]).sum(axis=0)
             votes = np.where(votes < 0, votes, votes - seen)
         over, excess = over[~done], excess[~done]
     new = {int(x): t.symbols[symbols[x]] for x in np.flatnonzero(symbols != FREE_INPUT)}
