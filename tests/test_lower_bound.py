@@ -6,7 +6,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from restrict.base.blocks import lent
 from restrict.base.errors import ModelError, NotEstablished
+from restrict.certificate.hitting_run import SYMBOLS
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import LowerBound, indices
 from restrict.checker.account import Meter, Place, Task
@@ -99,16 +102,76 @@ def test_the_tree_asks_for_boxes_until_it_is_closed() -> None:
     everything = [{p: 1 << a} for p in range(4) for a in range(2)]
     asked: list[Open] = []
 
-    def more(node: Open) -> Mapping[int, int]:
+    def more(node: Open) -> list[dict[int, int]]:
         asked.append(node)
         fixed = {p: bits.bit_length() - 1 for p, bits in node.symbols.items()}
-        return next(box for box in everything if not hits([box], fixed))
+        return [next(box for box in everything if not hits([box], fixed))]
 
     HittingTree([], 3, 3, more).run()
     assert asked
     assert not can_hit(everything, 4, 2, 3)
     with pytest.raises(ValueError, match="met"):
-        HittingTree([{0: 1}], 3, 1, lambda node: {0: 1}).run()
+        HittingTree([{0: 1}], 3, 1, lambda node: [{0: 1}]).run()
+
+
+def larger_family(rng: np.random.Generator) -> tuple[list[dict[int, int]], int, int]:
+    """Boxes, positions, symbols."""
+    positions, symbols = int(rng.integers(5, 20)), int(rng.integers(2, 4))
+    boxes = []
+    for _ in range(int(rng.integers(5, 60))):
+        chosen = rng.permutation(positions)[: int(rng.integers(1, 5))]
+        boxes.append({int(p): int(rng.integers(1, (1 << symbols) - 1)) for p in chosen})
+    return boxes, positions, symbols
+
+
+@pytest.mark.parametrize("family", [random_family, larger_family])
+@pytest.mark.parametrize("tried", [0, 1])
+def test_the_compiled_run_visits_the_same_nodes(family: Any, tried: int) -> None:
+    rng, closed = np.random.default_rng(3 + tried), 0
+    for _ in range(150):
+        boxes, _, symbols = family(rng)
+        most, ends = int(rng.integers(0, 6)), []
+        for plainly in (False, True):
+            tree = HittingTree(list(boxes), (1 << symbols) - 1, most, tried=tried)
+            try:
+                words = tree.plainly() if plainly else tree.run()
+            except Uncovered as error:
+                ends.append(("open", dict(error.node.symbols)))
+            else:
+                ends.append((words if tried else [], tree.used, tree.nodes))
+                closed += plainly
+        assert ends[0] == ends[1]
+    assert closed > 15
+
+
+@pytest.mark.parametrize("plainly", [False, True])
+def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
+    """Its stack grows with them: positions, longer boxes, more boxes, deeper nodes."""
+    rng = np.random.default_rng(8)
+    hidden = [{int(p): int(rng.integers(1, 3)) for p in rng.permutation(40)[:size]} for size in range(2, 9)]
+    hidden += [{p: 1 << a, (p + 7) % 40: 2 >> a} for p in range(40) for a in range(2)]
+
+    def more(node: Open) -> list[dict[int, int]]:
+        unmet = [box for box in hidden if all(p not in box or bits & box[p] for p, bits in node.symbols.items())]
+        return unmet[:2]
+
+    tree = HittingTree([], 3, 3, more)
+    tree.plainly() if plainly else tree.run()
+    with pytest.raises(Uncovered):
+        HittingTree([], 3, 40, more).run()
+    kept = [tree.boxes[t] for t in sorted(tree.used)]
+    HittingTree(kept, 3, 3).run()
+    assert len(kept) > 4
+
+
+def test_many_symbols_do_without_compilation() -> None:
+    symbols = SYMBOLS + 1
+    boxes = [{p: 1 << a} for p in range(2) for a in range(symbols)]
+    for most, symbols_of in ((1, symbols), (1, SYMBOLS)):
+        family = [box for box in boxes if max(box.values()).bit_length() <= symbols_of]
+        tree = HittingTree(family, (1 << symbols_of) - 1, most)
+        tree.run()
+        assert tree.used
 
 
 def test_disjoint_boxes_are_counted() -> None:
@@ -229,6 +292,52 @@ def test_the_same_seed_gives_the_same_bytes_and_they_are_read_back(tmp_path: Pat
     assert first.to_bytes() == second.to_bytes()
     first.save(tmp_path / "b.json")
     assert LowerBound.load(tmp_path / "b.json").to_bytes() == first.to_bytes()
+
+
+def test_the_tokens_of_all_boxes_are_not_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, model = 100_000, load("random:layers=2,heads=2,states=4,seed=1")
+    found = lower_bound(model, n, k=1).bound
+    monkeypatch.setattr("restrict.checker.account.MEMORY", len(found.boxes) * 4 * n)
+    assert check(model, found).split()[4] == "at_least=2"
+
+
+class Crew:
+    """Workers that get copies, last part first."""
+
+    width = 2
+
+    def __init__(self) -> None:
+        self.parts = 0
+
+    def each(self, work: Any, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+        self.parts += len(parts)
+        there = pickle.loads(pickle.dumps((work, shared, parts)))
+        found = {t: there[0](there[1], part) for t, part in reversed(list(enumerate(there[2])))}
+        return iter(pickle.loads(pickle.dumps([found[t] for t in range(len(parts))])))
+
+
+@pytest.mark.parametrize(("spec", "n"), [("random:layers=2,heads=2,states=4,seed=2", 40), ("and-of-ors", 16)])
+def test_workers_change_nothing(spec: str, n: int) -> None:
+    crew, alone = Crew(), lower_bound(load(spec), n, k=2, seed=4).bound
+    with lent(crew):
+        assert lower_bound(load(spec), n, k=2, seed=4).bound.to_bytes() == alone.to_bytes()
+    assert crew.parts or spec == "and-of-ors"
+
+
+def test_a_worker_out_of_time_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("restrict.optimum.box_search._attempted", lambda ground, attempt: None)
+    found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, seed=4)
+    assert found.stopped == "time"
+    assert found.at_least >= 1
+
+
+@pytest.mark.heavy
+def test_the_command_gives_the_same_bound_by_two_processes(tmp_path: Path) -> None:
+    words = ["lower-bound", "random:layers=2,heads=2,states=4,seed=2", "-n", "40", "-k", "2", "-o"]
+    for name, more in (("alone", []), ("jobs", ["--jobs", "2"])):
+        result = CliRunner().invoke(cli, [*words, str(tmp_path / name), *more])
+        assert result.exit_code == 0, result.exception
+    assert (tmp_path / "alone").read_bytes() == (tmp_path / "jobs").read_bytes()
 
 
 # ---------------------------------------------------------------- forged bounds

@@ -31,13 +31,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from restrict.base.errors import ResourceLimit
+from restrict.certificate.hitting_run import SYMBOLS, Run
+from restrict.kernels.hitting import CLOSED, FEW, MOST_TRIES, OPEN
 
 Box = Mapping[int, int]
 """Positions with their allowed symbols as bits."""
 Unmet = tuple[int, list[int], int]
 """A box without a certain conflict, its ways, and these as bits."""
-FEW, MOST_TRIES = 8, 4000
-"""Up to so many boxes without a common way are searched for exactly, in so many steps, where a small tree is wanted."""
+COMPILED = 250
+"""How many times as fast a compiled node is."""
 LAST_LEVELS = 2
 """Where so few positions are left, several boxes may be tried as the next branch: the smallest tree is taken."""
 
@@ -63,10 +65,10 @@ class HittingTree:
     """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes.
 
     ``alphabet``: all symbols, as bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box
-    closes for a box that is not met there; ``None`` is no answer. ``limit``: the most nodes to visit. ``charge``:
-    called with the steps of a node, and of an exact search; may raise to stop. ``tried``: how many boxes are tried as a
-    branch on the last levels; 0: the tree is not to be small, and boxes without a common way are only chosen greedily.
-    Else ways are gone through by position, as the kernel does.
+    closes for boxes, the first of which is not met there; none is no answer. ``limit``: the most nodes to visit, about.
+    ``charge``: called with the steps of nodes, and of exact searches; may raise to stop. ``tried``: how many boxes are
+    tried as a branch on the last levels; 0: the tree is not to be small, and boxes without a common way are only chosen
+    greedily. Else ways are gone through by position, as the kernel does. With at most one tried, the run is compiled.
 
     After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one.
     """
@@ -74,7 +76,7 @@ class HittingTree:
     boxes: list[Box]
     alphabet: int
     most: int
-    more: Callable[[Open], Box | None] | None = None
+    more: Callable[[Open], Sequence[Box]] | None = None
     limit: int = 10_000_000
     charge: Callable[[int], None] = lambda steps: None
     tried: int = 0
@@ -88,10 +90,37 @@ class HittingTree:
         self.cost = 40 + sum(map(len, self.boxes)) // 2
 
     def run(self) -> list[int]:
-        """Close the tree, and give its words: no ``most`` positions conflict with every box.
+        """Close the tree, and give its words if it is to be small: no ``most`` positions conflict with every box.
 
-        Cost: nodes times the boxes' positions; the nodes are exponential in ``most`` at worst.
+        Cost: nodes times the boxes' positions, a nanosecond each where the run is compiled; the nodes are exponential
+        in ``most`` at worst.
         """
+        if self.tried <= 1 and self.alphabet.bit_length() <= SYMBOLS:
+            return self._compiled()
+        return self.plainly()
+
+    def _compiled(self) -> list[int]:
+        """The same by :mod:`restrict.kernels.hitting`."""
+        run, paid, cost = Run(self.alphabet, self.most, self.tried == 1), 0, 2 + self.cost // COMPILED
+        for box in self.boxes:
+            run.add(box)
+        while (end := run.go()) != CLOSED:
+            self.nodes, spent = run.nodes, run.nodes * cost + run.steps
+            self.charge(spent - paid)
+            paid = spent
+            if run.nodes > self.limit:
+                raise ResourceLimit(f"the tree needs more than {self.limit} nodes")
+            if end == OPEN:
+                known = len(self.boxes)
+                self._ask(run.chosen)
+                for box in self.boxes[known:]:
+                    run.add(box)
+        self.nodes, self.used = run.nodes, run.used
+        self.charge(run.nodes * cost + run.steps - paid)
+        return run.words
+
+    def plainly(self) -> list[int]:
+        """The same in Python: the branch is one of those tried, and the symbols may be many."""
         try:
             words = self._node(frozenset(), {}, range(len(self.boxes)))
         except RecursionError:
@@ -105,11 +134,10 @@ class HittingTree:
         if self.nodes > self.limit:
             raise ResourceLimit(f"the tree needs more than {self.limit} nodes")
         self.charge(self.cost)
-        unmet = self._unmet(chosen, symbols, candidates)
+        unmet, known = self._unmet(chosen, symbols, candidates), len(self.boxes)
         if not unmet:
-            unmet = self._unmet(chosen, symbols, [self._ask(chosen, symbols)])
-            if not unmet:
-                raise ValueError("the box supplied is met at the node that asked for it")
+            self._ask({p: symbols[p] for p in chosen})
+            unmet = self._unmet(chosen, symbols, range(known, len(self.boxes)))
         number, ways, _ = unmet[0]
         if not ways:
             return [1, number]
@@ -157,13 +185,15 @@ class HittingTree:
     def _bit(self, position: int) -> int:
         return self.bits.setdefault(position, 1 << len(self.bits))
 
-    def _ask(self, chosen: frozenset[int], symbols: dict[int, int]) -> int:
-        node = Open({p: symbols[p] for p in chosen})
-        box = None if self.more is None else self.more(node)
-        if box is None:
+    def _ask(self, symbols: Mapping[int, int]) -> None:
+        """Have more boxes, for the node at which these positions are chosen and no box is left."""
+        node = Open(symbols)
+        found = () if self.more is None else self.more(node)
+        if not found:
             raise Uncovered(node)
-        self.boxes.append(box)
-        return len(self.boxes) - 1
+        if any(not symbols.get(p, self.alphabet) & allowed for p, allowed in found[0].items()):
+            raise ValueError("the box supplied is met at the node that asked for it")
+        self.boxes += found
 
     def _apart(self, unmet: Sequence[Unmet], taken: int, count: int) -> list[int] | None:
         """So many boxes whose ways have nothing in common, nor with the positions taken."""

@@ -63,8 +63,8 @@ class Wish:
 
     def check(self) -> None:
         """Refuse options that do not go together."""
-        if (self.jobs is not None or self.dask is not None) and self.target != "all":
-            raise UsageError("--jobs and --dask are for --target all: its rows are independent")
+        if (self.jobs is not None or self.dask is not None) and self.target != "all" and not self.lower_bound:
+            raise UsageError("--jobs and --dask are for --target all and --lower-bound: these have independent parts")
         if self.c is not None and self.free is not None:
             raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
         if self.method != "auto" and not self.everywhere:
@@ -137,13 +137,17 @@ class Wish:
     "repeats, or the best of these.",
 )
 @click.option(
-    "--jobs", type=common.Whole(1, 4096), default=None, help="With --target all: share the work among N processes."
+    "--jobs",
+    type=common.Whole(1, 4096),
+    default=None,
+    help="With --target all or --lower-bound: share the work among N processes.",
 )
 @click.option(
     "--dask",
     metavar="ADDRESS|local",
     default=None,
-    help="With --target all: share the work among the workers of this Dask cluster; local: of --jobs processes here.",
+    help="With --target all or --lower-bound: share the work among the workers of this Dask cluster; local: of --jobs "
+    "processes here.",
 )
 @click.option("--trace", is_flag=True, help="With --target all: print the figures of each removed layer.")
 @click.option(

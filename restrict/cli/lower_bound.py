@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,18 @@ from restrict.cli.printer import Told, put
 @common.output_option("the certificate")
 @common.SEED
 @common.TIME
+@click.option("--jobs", type=common.Whole(1, 4096), default=None, help="Share the search for boxes among N processes.")
 @checked_by
 @common.JSON
 def lower_bound(
-    model: str, n: int, k: int | None, output: Path | None, checker: str, as_json: bool, **options: Any
+    model: str,
+    n: int,
+    k: int | None,
+    output: Path | None,
+    jobs: int | None,
+    checker: str,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Prove how many positions must be fixed, at least, to force MODEL's output. It works at any length.
 
@@ -43,10 +52,12 @@ def lower_bound(
     from restrict.model.source import load
     from restrict.optimum.lower_bound import lower_bound as run
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim
+    from restrict.sweep.workers import workers
 
     program = load(model)
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(program, n, k=k, progress=progress, **options)
+        with nullcontext() if jobs is None else workers(jobs):
+            found = run(program, n, k=k, progress=progress, **options)
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)

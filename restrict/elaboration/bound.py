@@ -45,16 +45,18 @@ def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Wr
     writer, rows = Writer(instance, digest, meter), Rows(instance, meter)
     table, output, at = label_table(bound.model), bound.model.output, bound.position
     boxes = read_boxes(bound)
-    found = [examined(bound, box, instance, rows) for box in boxes]
     labels: dict[int, frozenset[int]] = {}
-    for number, known in enumerate(found):
+    facts: list[list[Statement]] = []
+    for number, hint in enumerate(boxes):
+        known = examined(bound, hint, instance, rows)  # let go at once: it holds all tokens
+        facts.append(needed(known, [(output, at)])[0])
         values = known.values(output, at)
         if len(values) <= LARGE:  # else it is of no use
             labels[number] = frozenset(values if table is None else (table[value] for value in values))
     lines = [concluded(bound, boxes, labels, wanted, least, meter) for wanted, least in claims(bound, labels, table)]
     often = Counter(line.boxes[number] for line in lines for number in named(line.words))
     order = [box for box, _ in often.most_common()]
-    kept = [needed(found[box], [(output, at)])[0] for box in order]
+    kept = [facts[box] for box in order]
     for statements in kept:
         for said in statements:
             rows.keep(said)
@@ -90,7 +92,8 @@ def cells_of(box: Box) -> list[Cell]:
 def examined(bound: Bound, box: Box, instance: Instance, rows: Rows) -> Known:
     """What is known under a box."""
     rows.meter.charge(100 + instance.n // 64)
-    rows.meter.hold(4 * instance.n + 2000)
+    rows.meter.fits(4 * instance.n)
+    rows.meter.hold(2000)
     tokens = Tokens.make(instance.n, len(instance.model.alphabet), cells_of(box), instance.pinned)
     known = Known(instance, tokens, rows, blind=True)
     for name, i in reachable(instance, box.cone, bound.position, rows.meter):

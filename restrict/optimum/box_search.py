@@ -17,18 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
-from restrict.base.deadline import NEVER, Deadline
+from restrict.base.blocks import each
+from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.hitting_tree import Open
 from restrict.certificate.lower_bound import indices
 from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
 from restrict.force.minimise import needed_cone, shrink
 from restrict.force.on_demand import OnDemandState
-from restrict.force.state import ForcingState
-from restrict.model.program import Instance
+from restrict.force.state import LONG_LIST, MANY_VALUES, ForcingState
+from restrict.model.program import Head, Instance
+from restrict.model.shipped import Shipped
 from restrict.optimum.oracle import Oracle
 
 Symbols = dict[int, tuple[int, ...]]
@@ -93,16 +97,69 @@ class _Avoid:
         return self.used.isdisjoint(fixed)
 
 
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """What all searches at one target share: above all, the rows that are ordered. It is made once in a process."""
+
+    shipped: Shipped
+    position: int
+    base: OnDemandState
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ground, (self.shipped, self.position)
+
+
+@lru_cache(maxsize=1)
+def _ground(shipped: Shipped, position: int) -> _Ground:
+    return _Ground(shipped, position, OnDemandState(shipped.instance))
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One goal-directed search for a box at the ``held`` positions, by ``GOALS[number]``."""
+
+    held: Symbols
+    label: str
+    number: int
+    seed: tuple[int, ...]
+    deadline: Deadline
+
+
+def _attempted(ground: _Ground, attempt: _Attempt) -> tuple[FoundBox, ...] | None:
+    """The small box that an attempt finds, if it does; ``None``: there was no time. Other processes do it, too."""
+    search = BoxSearch(ground, attempt.seed, attempt.deadline)
+    accepts = excluding(attempt.label)
+    try:
+        box = search.by_goal(attempt.held, attempt.label, *GOALS[attempt.number], TOKENS, WORK)
+        if box is None or not accepts(search.run(box)[0]):
+            return ()
+        return (search.made_small(box, attempt.held, accepts),)
+    except OutOfTime:
+        return None
+
+
+def excluding(label: str | None) -> Accepts:
+    """Whether labels exclude this one; ``None``: whether they are a single one."""
+    return lambda labels: label not in labels if label is not None else len(labels) == 1
+
+
 class BoxSearch:
     """Boxes at one instance and target, deterministic for a seed; past the deadline :class:`OutOfTime` is raised."""
 
-    def __init__(self, instance: Instance, position: int, seed: int, deadline: Deadline = NEVER) -> None:
-        self.instance, self.position, self.deadline, self.tick = instance, position, deadline, deadline.check
-        self.output = instance.model.output.variable
+    def __init__(self, ground: _Ground, seed: int | tuple[int, ...], deadline: Deadline = NEVER) -> None:
+        self.ground, self.base, self.position = ground, ground.base, ground.position
+        self.instance = ground.shipped.instance
+        self.seed, self.deadline, self.tick = seed, deadline, deadline.check
+        self.output = self.instance.model.output.variable
         self.rng = np.random.default_rng(seed)
-        self.base = OnDemandState(instance)
         self.alphabet = self.base.alphabet
-        self.pinned = set(instance.pinned)
+        self.pinned = set(self.instance.pinned)
+        self.asked = 0
+
+    @staticmethod
+    def at(instance: Instance, position: int, seed: int, deadline: Deadline = NEVER) -> BoxSearch:
+        """The search for a target."""
+        return BoxSearch(_Ground(Shipped(instance), position, OnDemandState(instance)), seed, deadline)
 
     # ------------------------------------------------------------ the abstract run
 
@@ -129,26 +186,44 @@ class BoxSearch:
 
     # ------------------------------------------------------------ finding
 
-    def find(self, node: Open, label: str | None) -> FoundBox | None:
-        """A small box that conflicts with nothing at the node and excludes the label.
+    def find(self, node: Open, label: str | None) -> list[FoundBox]:
+        """Small boxes that conflict with nothing at the node and exclude the label.
 
-        Cost: some searches, and a run on demand for each position of what they find. ``label``: to be excluded;
-        ``None``: the box is to force some one label. Gives the box with the fewest positions that are not chosen, or
-        ``None`` where none was found: the label is forced at the node, or the search was not good enough.
+        Cost: some searches, and a run on demand for each position of what they find; workers that are lent share them
+        (:mod:`restrict.base.blocks`). ``label``: to be excluded; ``None``: the box is to force some one label. Gives
+        boxes that differ, those with the fewest positions that are not chosen first; none where none was found: the
+        label is forced at the node, or the search was not good enough.
         """
-        held = {p: indices(bits) for p, bits in node.symbols.items()}
-
-        def accepts(labels: frozenset[str]) -> bool:
-            return label not in labels if label is not None else len(labels) == 1
-
+        held, accepts = {p: indices(bits) for p, bits in node.symbols.items()}, excluding(label)
         if label is not None and self.run(held)[0] == {label}:
-            return None
-        best: Symbols | None = None
-        for found in self._candidates(held, label, accepts):
-            small = self._small(found, held, accepts)
-            if best is None or self._price(small, held) < self._price(best, held):
-                best = small
-        return None if best is None else self.finished(self._widened(best, accepts))
+            return []
+        found = (self._by_goals(held, label) if label is not None else []) or [
+            self.made_small(box, held, accepts) for box in self._otherwise(held, label, accepts)
+        ]
+        found.sort(key=lambda box: self._price(box.symbols, held))
+        return list({tuple(box.symbols.items()): box for box in found}.values())
+
+    @cached_property
+    def _shared(self) -> bool:
+        """Whether other processes may take part: what they find must not depend on the rows that they have listed."""
+        heads = (v for v in self.instance.model.variables if isinstance(v, Head))
+        most = max((self.instance.domains[key] for key in map(self.instance.key, heads) if key), default=1)
+        return most <= MANY_VALUES and self.instance.n * most <= LONG_LIST and self.ground.shipped.portable
+
+    def _by_goals(self, held: Symbols, label: str) -> list[FoundBox]:
+        """The boxes of all attempts."""
+        self.asked += 1
+        attempts = [
+            _Attempt(held, label, number, (*np.atleast_1d(self.seed), self.asked, number), self.deadline)
+            for number in range(len(GOALS))
+        ]
+        found: list[FoundBox] = []
+        for boxes in each(_attempted, self.ground, attempts, here=not self._shared):
+            self.tick()
+            if boxes is None:
+                raise OutOfTime
+            found += boxes
+        return found
 
     def apart(self, label: str, used: Collection[int], boxes: int) -> FoundBox | None:
         """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none.
@@ -156,21 +231,18 @@ class BoxSearch:
         So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
         ``boxes``: how many boxes use them, at least 0; it sets the width of the search.
         """
-
-        def accepts(labels: frozenset[str]) -> bool:
-            return label not in labels
-
-        box = self._by_goal({}, label, 2, 0.0, self.instance.n, APART_WORK, _Avoid(frozenset(used), boxes))
+        accepts = excluding(label)
+        box = self.by_goal({}, label, 2, 0.0, self.instance.n, APART_WORK, _Avoid(frozenset(used), boxes))
         if box is None or not accepts(self.run(box)[0]):
             return None
-        return self.finished(self._widened(self._small(box, {}, accepts), accepts))
+        return self.made_small(box, {}, accepts)
 
     def word_without(self, label: str) -> FoundBox | None:
         """What the output reads on a random word that does not have the label, as a box that is not made small.
 
         Gives the box, or ``None`` where no word that was drawn is without the label. Cost: a run on demand a word.
         """
-        found = next(self._by_words({}, lambda labels: label not in labels), None)
+        found = next(self._by_words({}, excluding(label)), None)
         return None if found is None else self.finished(found)
 
     def forced(self, node: Open, label: str) -> Symbols | None:
@@ -183,28 +255,22 @@ class BoxSearch:
         labels, read, _ = self.run(fixed)
         return read if labels == {label} else None
 
-    def _price(self, box: Symbols, held: Symbols) -> tuple[int, int]:
+    def _price(self, box: Mapping[int, tuple[int, ...]], held: Symbols) -> tuple[int, int]:
         """Positions that the tree has to branch on, then all."""
         return sum(not set(held.get(p, self.alphabet)) <= set(allowed) for p, allowed in box.items()), len(box)
 
-    def _candidates(self, held: Symbols, label: str | None, accepts: Accepts) -> Iterator[Symbols]:
-        """Boxes, not yet small, by the goals, else by words, else by one long search, else by SAT."""
+    def _otherwise(self, held: Symbols, label: str | None, accepts: Accepts) -> Iterator[Symbols]:
+        """Boxes, not yet small, by words, else by one long search, else by SAT."""
         found = False
-        for width, noise in GOALS if label is not None else ():
-            box = self._by_goal(held, label, width, noise, TOKENS, WORK)
-            if box is not None and accepts(self.run(box)[0]):
-                found = True
-                yield box
-        if not found:
-            for box in self._by_words(held, accepts):
-                found = True
-                yield box
+        for box in self._by_words(held, accepts):
+            found = True
+            yield box
         if not found and label is not None:
-            box = self._by_goal(held, label, 3, 0.0, self.instance.n, MORE_WORK) or self._by_sat(held, label)
-            if box is not None and accepts(self.run(box)[0]):
-                yield box
+            long = self.by_goal(held, label, 3, 0.0, self.instance.n, MORE_WORK) or self._by_sat(held, label)
+            if long is not None and accepts(self.run(long)[0]):
+                yield long
 
-    def _by_goal(
+    def by_goal(
         self,
         held: Symbols,
         label: str | None,
@@ -214,8 +280,12 @@ class BoxSearch:
         work: int,
         guard: _Avoid | None = None,
     ) -> Symbols | None:
+        """A box that excludes the label, with at most ``limit`` more positions, by a goal-directed search.
+
+        Its effort does not depend on what was searched for before, so only the rows are shared.
+        """
         state = ForcingState(self.instance)
-        state.share(self.base)
+        state.rows = self.base.rows
         state.tokens.update(held)
         allowed = frozenset(v for v in range(self.instance.domains[self.output]) if self.instance.label(v) != label)
         solver = Solver(
@@ -263,6 +333,10 @@ class BoxSearch:
         return None if word is None else {p: (a,) for p, a in (fixed | word).items()}
 
     # ------------------------------------------------------------ making small
+
+    def made_small(self, box: Symbols, held: Symbols, accepts: Accepts) -> FoundBox:
+        """A box of few positions and many symbols that agrees with what is held, from a larger one."""
+        return self.finished(self._widened(self._small(box, held, accepts), accepts))
 
     def _small(self, box: Symbols, held: Symbols, accepts: Accepts) -> Symbols:
         """A box that no position can be taken from. Positions that cost the tree a branch go first."""

@@ -20,6 +20,7 @@ from typing import Literal
 from restrict.base.deadline import OutOfTime, Progress
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
+from restrict.certificate.hitting_run import SYMBOLS
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import Box, LowerBound, label_count
 from restrict.elaboration.check import check
@@ -33,8 +34,9 @@ from restrict.trial.certificate import try_boxes, try_certificate
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
 MANY_LABELS = 64
 """With more labels than this only those that boxes show are named; the bound for the others is one number."""
-BOXES, NODES = 4_000, 400_000
-"""Boxes of one label and nodes of one tree, at most."""
+BOXES, NODES, PLAIN_NODES = 4_000, 40_000_000, 400_000
+"""Boxes, and nodes of one tree, at most; nodes where the symbols are too many for a compiled run, a hundred times as
+slow."""
 MOST_APART = 256
 """Disjoint boxes of one label that are looked for at first."""
 HARVEST = 20_000
@@ -87,7 +89,8 @@ def lower_bound(
         k: stop when no ``k`` positions force the output; by default go on to the optimum.
         upper: so many positions are known to force it; the search stops when fewer are ruled out.
         seed: the same seed gives the same bound, byte for byte (without ``time``).
-        time: seconds; the best bound by then is returned. Ctrl-C does the same.
+        time: seconds; the best bound by then is returned. Ctrl-C does the same. Processes that are lent
+            (:func:`restrict.workers`) share the search for boxes, and change nothing else.
         progress: called with what is being done and the number of positions ruled out.
 
     Returns:
@@ -131,7 +134,7 @@ class _Proving:
     def __post_init__(self) -> None:
         self.instance = self.task.instance
         model = self.instance.model
-        self.search = BoxSearch(self.instance, self.position, self.task.seed, self.task.deadline)
+        self.search = BoxSearch.at(self.instance, self.position, self.task.seed, self.task.deadline)
         self.everything = (1 << len(model.alphabet)) - 1
         self.size = self.instance.domains[model.output.variable]
         self.many = label_count(model.output, self.size) > MANY_LABELS
@@ -215,15 +218,15 @@ class _Proving:
         """Close the tree of one label, finding boxes where it is open."""
         mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
 
-        def more(node: Open) -> Mapping[int, int]:
-            box = self.search.find(node, label)
-            if box is None:
+        def more(node: Open) -> list[Mapping[int, int]]:
+            found = self.search.find(node, label)
+            if not found:
                 raise _Forced(node, label)
-            return self._add(box)
+            return [self._add(box) for box in found]
 
         boxes: list[Mapping[int, int]] = [self.bits[t] for t in mine]
-        tick = self.task.deadline.check
-        tree = HittingTree(boxes, self.everything, level, more, NODES, charge=lambda steps: tick())
+        tick, most = self.task.deadline.check, NODES if self.everything.bit_length() <= SYMBOLS else PLAIN_NODES
+        tree = HittingTree(boxes, self.everything, level, more, most, charge=lambda steps: tick())
         try:
             tree.run()
         finally:
@@ -259,7 +262,7 @@ class _Proving:
             if label in self.proved:
                 continue
             if all(label in box.labels for box in self.boxes):
-                word = BoxSearch(self.instance, self.position, self.task.seed).word_without(str(label))
+                word = BoxSearch.at(self.instance, self.position, self.task.seed).word_without(str(label))
                 if word is None:
                     continue
                 self._add(word)

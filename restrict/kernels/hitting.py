@@ -1,0 +1,258 @@
+"""Kernels of the tree that decides whether few positions conflict with every box of a family.
+
+Notation: :mod:`restrict.certificate.hitting_tree`. Positions are numbered from 0, symbols are bits. Box ``b`` has the
+entries ``ptr[b] .. ptr[b + 1] - 1``: positions ``place`` with their allowed symbols ``allowed``.
+
+The tree is gone through in depth, and where a run is stands in arrays (:class:`Stack`), so that it can be left at a
+node that is open, and taken up again with more boxes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from restrict.base.arrays import I64
+from restrict.kernels.jit import kernel
+
+CLOSED, OPEN, PAUSED = 0, 1, 2
+"""What a run ends with: every node is closed; the node that is next is open; as many nodes as were allowed,
+or the stack is full."""
+DEPTH, CHOSEN, NODES, STAMP, WORDS, STEPS = range(6)
+"""Places in ``now``: nodes above the next one, positions chosen, nodes visited, the last mark, words written, and steps
+of exact searches."""
+FEW, MOST_TRIES = 8, 4000
+"""Up to so many boxes without a common way are searched for exactly, in so many steps, where a small tree is wanted."""
+
+
+class Boxes(NamedTuple):
+    """A family of boxes, flat; see the module."""
+
+    ptr: I64
+    place: I64
+    allowed: I64
+
+
+class Stack(NamedTuple):
+    """Where a run is.
+
+    By position: the symbols that are ``possible``, whether it is ``chosen``, and its last ``mark``. By node above, from
+    the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]`` are done; the symbols
+    ``before[d]`` that were possible at each of them; whether the last of them chose its position (``fresh``); where its
+    first word stands (``word``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the first ``known[d]``.
+    By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``, ``tally`` and
+    ``lists`` are for one node alone. ``words``: the tree, where these are wanted.
+    """
+
+    now: I64
+    possible: I64
+    chosen: I64
+    mark: I64
+    ways: I64
+    at: I64
+    fresh: I64
+    word: I64
+    known: I64
+    lefts: I64
+    way: I64
+    before: I64
+    left: I64
+    width: I64
+    used: I64
+    queue: I64
+    taken: I64
+    tally: I64
+    lists: I64
+    words: I64
+
+
+@kernel
+def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes: int) -> int:
+    """Go on with a run over the first ``many`` boxes, for so many nodes at most.
+
+    ``most``: positions that may be chosen. ``small``: write words, and search for boxes without a common way exactly.
+    There has to be room for the words: ``min(many, most + 1) + 1`` a node.
+    Cost: for each node, the entries of the boxes that are not met.
+    """
+    now = stack.now
+    last = now[NODES] + nodes
+    while now[NODES] < last and now[DEPTH] < stack.at.shape[0]:
+        room = most - now[CHOSEN]
+        unmet = _unmet(boxes, many, room, stack)
+        if unmet == 0:
+            return OPEN
+        now[NODES] += 1
+        depth = now[DEPTH]
+        size = 0
+        stack.taken[0] = stack.queue[0]
+        if stack.width[stack.queue[0]] == 0:
+            size = 1
+        elif unmet > room:
+            size = _apart(boxes, unmet, room + 1, small, stack)
+        for t in range(size):
+            stack.used[stack.taken[t]] = 1
+        if small:
+            stack.word[depth] = now[WORDS]
+            stack.words[now[WORDS]] = size
+            for t in range(max(size, 1)):
+                stack.words[now[WORDS] + 1 + t] = stack.taken[t] if size else stack.queue[0]
+            now[WORDS] += 1 + max(size, 1)
+        if size == 0:
+            _split(boxes, stack.queue[0], room, small, stack)
+        if not _next(boxes, small, stack):
+            return CLOSED
+    return PAUSED
+
+
+@kernel
+def _unmet(boxes: Boxes, many: int, room: int, stack: Stack) -> int:
+    """How many boxes are not met at the node; they are in the queue, those with the fewest ways first."""
+    ptr, place, allowed = boxes
+    possible, chosen, width, left, tally, depth = (
+        stack.possible, stack.chosen, stack.width, stack.left, stack.tally, stack.now[DEPTH],
+    )  # fmt: skip
+    inherited, older = (stack.lefts[depth - 1], stack.known[depth - 1]) if depth else (0, 0)
+    unmet, longest = 0, 0
+    for t in range(inherited + many - older):
+        box = left[depth - 1, t] if t < inherited else older + t - inherited
+        found, met = 0, False
+        for e in range(ptr[box], ptr[box + 1]):
+            p = place[e]
+            if (room or chosen[p]) and possible[p] & ~allowed[e]:
+                found += 1
+            if chosen[p] and not possible[p] & allowed[e]:
+                met = True
+                break
+        if not met:
+            left[depth, unmet], width[box] = box, found
+            unmet, longest = unmet + 1, max(longest, found)
+    stack.lefts[depth], stack.known[depth] = unmet, many
+    tally[: longest + 2] = 0
+    for t in range(unmet):
+        tally[width[left[depth, t]] + 1] += 1
+    for t in range(longest + 1):
+        tally[t + 1] += tally[t]
+    for t in range(unmet):
+        box = left[depth, t]
+        stack.queue[tally[width[box]]] = box
+        tally[width[box]] += 1
+    return unmet
+
+
+@kernel
+def _apart(boxes: Boxes, unmet: int, wanted: int, small: bool, stack: Stack) -> int:
+    """So many boxes without a way in common, nor one that is chosen, in ``taken``; or 0."""
+    ptr, place, allowed = boxes
+    possible, chosen, mark, taken, usable = stack.possible, stack.chosen, stack.mark, stack.taken, stack.lists[0]
+    stack.now[STAMP] += 1
+    stamp, found, size = stack.now[STAMP], 0, 0
+    for t in range(unmet):
+        box, fit, free = stack.queue[t], True, True
+        for e in range(ptr[box], ptr[box + 1]):
+            p = place[e]
+            if possible[p] & ~allowed[e]:
+                if chosen[p]:
+                    fit = False
+                    break
+                free = free and mark[p] != stamp
+        if fit:
+            usable[size] = box
+            size += 1
+            if free:
+                taken[found] = box
+                found += 1
+                if found == wanted:
+                    return found
+                for e in range(ptr[box], ptr[box + 1]):
+                    if possible[place[e]] & ~allowed[e]:
+                        mark[place[e]] = stamp
+    return _exactly(boxes, size, wanted, stack) if small and wanted <= FEW and size >= wanted else 0
+
+
+@kernel
+def _exactly(boxes: Boxes, size: int, wanted: int, stack: Stack) -> int:
+    """The same by trying all of the first list's boxes, in so many steps at most."""
+    ptr, place, allowed = boxes
+    possible, mark, taken, lists, at = stack.possible, stack.mark, stack.taken, stack.lists, stack.tally
+    level, tries = 0, 0
+    at[0], at[FEW] = 0, size  # from FEW on: how many boxes each list has
+    while level >= 0:
+        if at[level] > at[FEW + level] - (wanted - level):
+            level -= 1
+            continue
+        box = lists[level, at[level]]
+        at[level] += 1
+        tries += 1
+        if tries > MOST_TRIES:
+            break
+        taken[level] = box
+        if level + 1 == wanted:
+            stack.now[STEPS] += tries
+            return wanted
+        stack.now[STAMP] += 1
+        for e in range(ptr[box], ptr[box + 1]):
+            if possible[place[e]] & ~allowed[e]:
+                mark[place[e]] = stack.now[STAMP]
+        later = 0
+        for t in range(at[level], at[FEW + level]):
+            other, free = lists[level, t], True
+            for e in range(ptr[other], ptr[other + 1]):
+                if mark[place[e]] == stack.now[STAMP] and possible[place[e]] & ~allowed[e]:
+                    free = False
+                    break
+            if free:
+                lists[level + 1, later] = other
+                later += 1
+        level += 1
+        at[level], at[FEW + level] = 0, later
+    stack.now[STEPS] += tries
+    return 0
+
+
+@kernel
+def _split(boxes: Boxes, box: int, room: int, small: bool, stack: Stack) -> None:
+    """Branch on a box: by position where a small tree is wanted, else at the positions that are chosen first."""
+    ptr, place, allowed = boxes
+    depth, ways = stack.now[DEPTH], 0
+    for turn in range(1 if small else 2):
+        for e in range(ptr[box], ptr[box + 1]):
+            p = place[e]
+            wanted = small or (stack.chosen[p] == 1) == (turn == 0)
+            if wanted and (room or stack.chosen[p]) and stack.possible[p] & ~allowed[e]:
+                stack.way[depth, ways], stack.before[depth, ways] = e, stack.possible[p]
+                ways += 1
+    stack.used[box] = 1
+    stack.ways[depth], stack.at[depth] = ways, 0
+    stack.now[DEPTH] += 1
+
+
+@kernel
+def _next(boxes: Boxes, small: bool, stack: Stack) -> bool:
+    """Go to the next node: a child of the deepest node that has one left. False: there is none."""
+    now, possible, way, before = stack.now, stack.possible, stack.way, stack.before
+    while now[DEPTH] > 0:
+        top = now[DEPTH] - 1
+        t = stack.at[top]
+        if t > 0:  # there is no conflict at the way that is done
+            e = way[top, t - 1]
+            p = boxes.place[e]
+            possible[p] = before[top, t - 1] & boxes.allowed[e]
+            if stack.fresh[top]:
+                stack.chosen[p] = stack.fresh[top] = 0
+                now[CHOSEN] -= 1
+            elif possible[p] == 0:
+                stack.ways[top] = t
+        if t < stack.ways[top]:
+            e = way[top, t]
+            p = boxes.place[e]
+            possible[p] = before[top, t] & ~boxes.allowed[e]
+            if not stack.chosen[p]:
+                stack.chosen[p] = stack.fresh[top] = 1
+                now[CHOSEN] += 1
+            stack.at[top] = t + 1
+            return True
+        for t in range(stack.ways[top]):
+            possible[boxes.place[way[top, t]]] = before[top, t]
+        if small:
+            stack.words[stack.word[top]] = -stack.ways[top]
+        now[DEPTH] = top
+    return False
