@@ -342,6 +342,8 @@ CONFIGS: dict[str, Any] = {
     "all special": {"vocab": ["<pad>", "<mask>", "<bos>", "<eos>", "<unk>"], "pad_token_id": None},
     "tied": {"tie_word_embeddings": False},
     "tied text": {"tie_word_embeddings": "no"},
+    "positions in a list": {"position_embeddings": ["learned"]},
+    "activation in a list": {"activation_function": ["relu"]},
     "rotary": {"position_embedding_type": "rotary"},
     "no positions": {"position_embeddings": "none"},
     "sparsemax": {"attention": "sparsemax"},

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from safetensors.numpy import save
 
 from restrict.base.errors import ModelError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
+from restrict.cli.main import cli
 from restrict.soft.models.config import read_object
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import verify_trained
@@ -28,6 +31,12 @@ ONLY_A = ((0, -1),)
 
 def checkpoint(seed: int, times: dict[str, float], *, layers: int = 1, kind: type = np.float32) -> Trained:
     """A random model of width 4 over `a b`, without positions; tensors whose names end so are multiplied."""
+    made, config = parts(seed, times, layers, kind)
+    return trained("extreme", save(made), read_object(json.dumps(config).encode(), "c", decimals=True), "x")
+
+
+def parts(seed: int, times: dict[str, float], layers: int, kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Its tensors and its configuration."""
     config: dict[str, Any] = {
         "activation_function": "relu", "layer_norm_epsilon": 1e-05, "n_layer": layers, "n_head": 1, "n_embd": 4,
         "vocab_size": 4, "bos_token_id": 2, "eos_token_id": 3, "tie_word_embeddings": False,
@@ -38,8 +47,7 @@ def checkpoint(seed: int, times: dict[str, float], *, layers: int = 1, kind: typ
         factor = np.prod([factor for end, factor in times.items() if name.endswith(end)])
         with np.errstate(over="ignore"):
             made[name] = (made[name].astype(np.float64) * factor).astype(kind)
-    said = read_object(json.dumps(config).encode(), "c", decimals=True)
-    return trained("extreme", save(made), said, "x")
+    return made, config
 
 
 def said(model: Trained, delta: tuple[tuple[int, ...], ...], labels: tuple[int, ...] = (0, 1, 2, 3)) -> Graph:
@@ -111,6 +119,27 @@ def test_numbers_that_no_certificate_holds_are_refused_in_one_line() -> None:
     for layer in ("h.1.attn.c_attn.weight", "h.1.attn.c_proj.weight"):
         model = checkpoint(1, {"h.1.attn.c_attn.weight": 1e8, layer: 1e8}, layers=2)
         assert confirmed(verify_trained(model, said(model, STAR), 2), "c")[0].status in ("open", "wrong")
+
+
+def test_names_that_the_checker_does_not_read_are_refused_in_one_line() -> None:
+    """The body of a model alone, without `transformer.` in front of its names."""
+    made, config = parts(1, {}, 1, np.float32)
+    content = save({name.removeprefix("transformer."): tensor for name, tensor in made.items()})
+    model = trained("bare", content, read_object(json.dumps(config).encode(), "c", decimals=True), "x")
+    graph = said(model, ONLY_A)
+    for verified in (verify_trained(model, graph, 1), None):
+        with pytest.raises(ModelError, match=r"expected an object|the tensor is missing"):
+            confirmed(verified or verify_every_length(model, graph), "c")
+
+
+def test_the_influence_of_light_words_has_a_bound(tmp_path: Path) -> None:
+    for seed in range(6):
+        made, config = parts(seed, {"attn.c_attn.weight": 2e3, "attn.c_proj.weight": 1e-3}, 1, np.float32)
+        (tmp_path / "m.safetensors").write_bytes(save(made))
+        (tmp_path / "m.config.json").write_text(json.dumps(config))
+        words = ["soft", "influence", str(tmp_path / "m.safetensors"), "-n", "3", "--pairs", "--logit", "--time", "1"]
+        with np.errstate(all="ignore"):
+            assert CliRunner().invoke(cli, words).exit_code == 0
 
 
 @pytest.mark.parametrize(("factor", "kind"), [(1e13, np.float32), (1e13, np.float64), (1e9, np.float16)])

@@ -121,7 +121,7 @@ def position_table(choices: Choices, table: Floats | None) -> Positions:
     """
     key, kind = choices.key("position_embeddings", "positional_embedding_type", "position_embedding_type")
     known = {"learned": True, "standard": True, "absolute": True, "none": False}
-    if key and kind not in known:
+    if key and not (isinstance(kind, str) and kind in known):
         raise ModelError(f"{choices.source}: config {key}: {quote(str(kind))} is not one of {', '.join(known)}")
     if key and known[kind] != (table is not None):
         have = "a table of positions" if table is not None else "none"

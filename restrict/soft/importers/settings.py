@@ -169,7 +169,7 @@ class Choices:
             ModelError: another one.
         """
         found = self.pick("activation", self.options.activation, keys, default, why)
-        if found not in ACTIVATIONS:
+        if not isinstance(found, str) or found not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise ModelError(f"{self.source}: the activation {quote(str(found))} is not one of {known}")
         return ACTIVATIONS[found]

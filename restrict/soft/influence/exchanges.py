@@ -80,7 +80,7 @@ def spread_of(changes: Changes) -> Floats:
         at, results = np.arange(words.shape[1]), np.zeros((len(words), values.shape[1]))
         for head in changes.heads:
             e = head.e[at, words]
-            results += np.einsum("wj,wjd->wd", e, head.v[at, words]) / e.sum(1)[:, None]
+            results += np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
         results -= results.mean(0)
         found = found + results.T @ results
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from restrict.base.strictjson import translated
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.verdict_every import Everywhere, Ways
 from restrict.checker.verdict_model import Atoms, Model
@@ -82,6 +83,7 @@ class Proof:
     phi: Phi
 
 
+@translated("certificate")
 def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) -> Proof | None:
     """The potentials of decided cases.
 
