@@ -26,9 +26,9 @@ from restrict.rows.lists import Lists
 
 PUTS, DROPS = 200, 8
 """A step exchanges the best of so many random literals for the best of so many random set inputs."""
-ROUNDS, STEPS, LEAST = 40, 200, 60_000
+ROUNDS, STEPS, LEAST, MOST = 40, 200, 60_000, 1_000_000
 """Rounds, each with a wall of its own, and the steps of all of them together: so many for each input that may be set,
-and at least ``LEAST``."""
+at least ``LEAST`` and at most ``MOST``."""
 SHORTER = 16
 """An objective that bends everywhere makes every step so many times as dear, and has so many times fewer steps."""
 HEAT, HOTTER = 0.1, 10
@@ -199,7 +199,7 @@ class Exchange:
             late, unit = deadline.passed, HEAT * (1 + HOTTER / held) * self.search.state[kernels.VALUE] / held
             heat = unit * np.array([1 - turn / ROUNDS, 1 - (turn + 1) / ROUNDS]) * (not late)
             limits = kernels.Limits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
-            steps = max(LEAST, STEPS * self.budget) // ROUNDS // (1 if phi is None else SHORTER)
+            steps = max(LEAST, min(STEPS * self.budget, MOST)) // ROUNDS // (1 if phi is None else SHORTER)
             kernels.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
             if self.search.state[kernels.VALUE] <= table[least].sum():
                 best, least = self.symbols, self.total.copy()
