@@ -245,6 +245,26 @@ def test_ctrl_c_leaves_the_best_until_then(way: dict[str, Any], monkeypatch: pyt
     assert cut > 5
 
 
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_ctrl_c_that_a_library_swallowed_is_met_at_the_next_step(way: dict[str, Any]) -> None:
+    """The command line raises it from ``progress``; wherever that is, an explanation is returned."""
+    case, steps = CASES[46], 0
+
+    def told(what: str, best: int | None) -> None:
+        nonlocal steps
+        steps += 1
+        if steps >= last:
+            raise KeyboardInterrupt
+
+    for last in (1, 2, 4, 7):
+        steps, truth = 0, sufficient(case)
+        answers = explain(case[1], word(case), progress=told, **way)
+        assert answers
+        assert answers[-1].interrupted == (steps >= last)
+        for found in answers:
+            check(case, found, truth)
+
+
 def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load("and-of-ors")
     for arguments, reason in (

@@ -17,6 +17,7 @@ from numba.core import config
 
 from restrict.cli.entry import MATRIX_THREADS
 from restrict.kernels import cache, home, machine, plain
+from restrict.kernels.cache import Kept
 from restrict.kernels.jit import kernel, sized_kernel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -289,3 +290,18 @@ entry.main()
             [sys.executable, "-c", code], env=clean | given, capture_output=True, text=True, check=False
         )
         assert done.stdout == expected, done.stderr
+
+
+@pytest.mark.parametrize("error", [OSError("no space left"), RuntimeError("no compiled object yet")])
+def test_a_form_that_cannot_be_written_is_lost_and_nothing_else(error: Exception) -> None:
+    """A full disk, and Ctrl-C within a callback of the compiler, which leaves no object code."""
+
+    class Full:
+        def save_overload(self, *_: object) -> None:
+            raise error
+
+    kept = Kept(lambda: None)
+    kept.opened = Full()
+    kept.save_overload(None, None)
+    kept.save_overload(None, None)  # numba's cache that keeps nothing has its place
+    assert not isinstance(kept.opened, Full)

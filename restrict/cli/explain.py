@@ -55,7 +55,9 @@ def explain(
     from restrict.optimum.explain import explain as run
 
     program = load(model)
-    found = run(program, word, all=count, given=pin, weights=dict(_weight(w) for w in weight), **options)
+    prices = dict(_weight(w) for w in weight)
+    with common.progress_on(program.name[:40]) as progress:
+        found = run(program, word, all=count, given=pin, weights=prices, progress=progress, **options)
     certificate = found[0].certificate if found else None
     if output is not None:
         if certificate is None:

@@ -87,10 +87,11 @@ class Kept:
         return self.found.pop(signature, None) or self._load(signature, target)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Write a form; a disk that is full loses it, nothing else."""
+        """Write a form; a disk that is full loses it, nothing else. So does Ctrl-C within a callback of the compiler,
+        where Python drops it: then there is no object code to write (RuntimeError)."""
         try:
             self._open().save_overload(signature, compiled)
-        except OSError:
+        except (OSError, RuntimeError):
             self.opened = NullCache()
 
     def flush(self) -> None:

@@ -28,7 +28,7 @@ from itertools import chain, islice
 import numpy as np
 from pysat.solvers import Solver as Sat
 
-from restrict.base.deadline import NEVER
+from restrict.base.deadline import NEVER, Progress
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_tree
@@ -172,6 +172,7 @@ def explain(
     weights: Mapping[int, int] | None = None,
     time: float | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> list[Explanation]:
     """Explanations of the model's label on ``x``, lightest first.
 
@@ -187,6 +188,7 @@ def explain(
         weights: positive integer price of a position, 1 by default.
         time: seconds; what is known by then is returned (with ``exact``, ``lower`` below ``weight``).
         seed: the same seed gives the same answer (without ``time``).
+        progress: called with what is being done and the weight of the lightest explanation so far.
 
     Returns:
         The explanations, each with its certificate where the abstract run confirms it.
@@ -197,7 +199,7 @@ def explain(
         ResourceLimit: ``exact`` with ``all`` cannot encode the cone.
         Disagreement: a run of the model contradicts an explanation, which is a bug.
     """
-    task = Task.of(*_length(model, x), target=target, seed=seed, time=time).noting(engine="explain")
+    task = Task.of(*_length(model, x), target=target, seed=seed, time=time, progress=progress).noting(engine="explain")
     question = _question_of(task, x, given, weights or {})
     count = 1 if all is None else the_integer("all", all, 1, MOST)
     if all is None:
@@ -290,9 +292,11 @@ def _minimal(question: _Question) -> Cube:
     best, among, weights = question.part, question.blocks.among, question.weights
     with question.deadline.ends():
         for sign in (1, -1):
+            question.task.tell("the first explanation", question.weight(best))
             order = sorted(among, key=lambda i: (weights.get(i, 1), sign * i))
             best = min(best, quickxplain(question.abstractly, among, order), key=question.weight)
         for _ in range(LONG_ORDERS if question.instance.n > LENGTH else ORDERS):
+            question.task.tell("orders of deletion", question.weight(best))
             found = shrink(question.abstractly, question.part, question.order(question.part))
             best = min(best, found, key=question.weight)
     return best
@@ -306,6 +310,7 @@ def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> C
     other, cubes = oracle.other[question.label], [best]
     with question.deadline.ends():
         for turn in range(1 + SAT_ORDERS):
+            question.task.tell("deletion by SAT", question.weight(best))
             start = question.blocks.among if turn else best
             cubes.append(oracle.shrink(start, other, question.order(start)))
     lighter = sorted((c for c in cubes if question.weight(c) < question.weight(best)), key=question.weight)[:2]
@@ -338,6 +343,7 @@ def _marco(question: _Question) -> Iterator[Cube]:
         start = _minimal(question)
         while True:
             yield start
+            question.task.tell("another explanation", question.weight(start))
             for i in start:
                 variables.setdefault(i, len(variables) + 1)
             solver.add_clause([-variables[i] for i in start])
@@ -374,6 +380,7 @@ def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
 
     def propose() -> Cube | None:
         nonlocal lower
+        question.task.tell(f"SAT, at least {lower}", question.weight(known))
         hit = hitter.get()
         if hit is None:
             return None

@@ -266,6 +266,7 @@ class _Closing:
 
     def propose(self) -> Cube | None:
         """The lightest set that is left; none that weighs as much as is known, or where the effort is spent."""
+        self.blocks.task.tell(f"sets to hit, at least {self.lower}", self.goal)
         hit = self.hitter.get() if self.blocks.left > 0 else None
         if hit is None:
             return None
