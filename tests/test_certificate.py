@@ -105,7 +105,7 @@ def test_a_certificate_is_read_back(name: str, n: int, fixed: dict[int, str], ta
 def test_a_certificate_is_shown_on_one_line_and_as_a_table() -> None:
     assert repr(example()) == "Certificate('contains-one', n=5, target=last, fixed=1, free=4, c=0)"
     html = dataclasses.replace(example(), model_name="<b>&")._repr_html_()
-    assert html.startswith("<table>")
+    assert html.startswith("<table style='width:100%'><caption>")  # it has a drawing
     assert html.endswith("</table>")
     assert "&lt;b&gt;&amp; at n = 5" in html
     assert "c (certified bound)</th><td>0</td>" in html
