@@ -221,12 +221,12 @@ def test_a_notebook_draws_automata(tmp_path: Path) -> None:
     svg = "{http://www.w3.org/2000/svg}"
     found = restrict.automaton(restrict.load("contains-one"))
     shown = ET.fromstring(found._repr_html_())
-    assert [child.tag for child in shown] == ["table", "div"]
+    assert (shown.tag, shown[0].tag) == ("table", "caption")
     assert len(shown.findall(f".//{svg}circle")) == 3  # two states, and the ring of the one that accepts
     found.figure().save(tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == found.figure()._repr_svg_()
     tags = restrict.automaton(restrict.load("flip-flop"))  # no label is `accept`: a table only
-    assert [child.tag for child in ET.fromstring(tags._repr_html_())] == ["table"]
+    assert "<svg" not in tags._repr_html_()
     with pytest.raises(UsageError, match="accept"):
         tags.figure()
     many = Dfa(("0", "1"), tuple(((q + 1) % 61, q) for q in range(61)), frozenset({0}))

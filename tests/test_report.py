@@ -492,7 +492,10 @@ def test_notebooks_show_tables(refutation: Path) -> None:
     """What a notebook calls, for everything that a person looks at there."""
     model = restrict.load("flip-flop")
     shown: list[Any] = [model, restrict.automaton(model), restrict.Refutation.load(refutation)]
-    shown.append(random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5))
+    shown += [
+        restrict.automaton(restrict.load("contains-one")),
+        random_certificate("random:layers=1,heads=1,states=2,seed=1", 8, 0.5),
+    ]
     for what in shown:
         html = what._repr_html_()
         root = ET.fromstring(html)

@@ -127,7 +127,7 @@ class Automaton(Found):
             drawing = f"<div style='max-width:{drawn.width:.0f}px'>{drawn.svg()}</div>"
         except UsageError:
             drawing = ""
-        return f"<div>{grid_table(title, ('state', 'label', *one.alphabet), rows)}{drawing}</div>"
+        return grid_table(title, ("state", "label", *one.alphabet), rows, drawing)
 
     def __repr__(self) -> str:
         return f"Automaton({self.model.name!r}, {self.built.machine if self.every else self.moore})"

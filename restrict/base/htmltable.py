@@ -18,23 +18,28 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = 
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
     )
-    below = f"<tr><td colspan='2'>{drawing}</td></tr>" if drawing else ""
-    wide = " style='width:100%'" if drawing else ""  # otherwise a drawing shrinks to the width of the values
-    return f"<table{wide}><caption>{escape(title)}</caption>{rows}{below}</table>"
+    return _table(title, rows, 2, drawing)
 
 
-def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], drawing: str = "") -> str:
     """A table with column heads.
 
     ``head``: one text for each column. ``rows``: the rows; their cells are escaped. After ``ROWS`` rows the others
-    are only counted. Gives HTML. Linear.
+    are only counted. ``drawing``: as :func:`facts_table` has it. Gives HTML. Linear.
     """
     listed = list(rows)
     heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in listed[:ROWS])
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     more = f"<tr><td colspan='{len(head)}'>{len(listed) - ROWS} more</td></tr>" if len(listed) > ROWS else ""
-    return f"<table><caption>{escape(title)}</caption><tr>{heads}</tr>{body}{more}</table>"
+    return _table(title, f"<tr>{heads}</tr>{body}{more}", len(head), drawing)
+
+
+def _table(title: str, rows: str, columns: int, drawing: str) -> str:
+    """Rows of HTML under a caption, and a drawing below them."""
+    below = f"<tr><td colspan='{columns}'>{drawing}</td></tr>" if drawing else ""
+    wide = " style='width:100%'" if drawing else ""  # otherwise a drawing shrinks to the width of the values
+    return f"<table{wide}><caption>{escape(title)}</caption>{rows}{below}</table>"
 
 
 def shortened(word: Sequence[str], most: int = 120) -> str:
