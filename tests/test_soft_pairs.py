@@ -17,12 +17,12 @@ from restrict.base.errors import UsageError
 from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.importers.opened import opened
+from restrict.soft.influence.attention import attention_influence
 from restrict.soft.influence.exchanges import Tried
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
 from restrict.soft.influence.pairs import (
     Changes,
     Climb,
-    attention_influence,
     changes_of,
     evaluated,
     readout_rows,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from restrict.soft.bounds.scores import EXP
 from restrict.soft.bounds.values import pre_normed
 from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Corners, Exchange, corners, greatest_change
 from restrict.soft.influence.slopes import ROUND
-from restrict.soft.influence.words import Delta, Words, directions
+from restrict.soft.influence.words import Delta, Words, beside, directions
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
@@ -42,6 +43,7 @@ WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
 
 
+Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Pair = tuple[list[int], list[int]]
 """Two words that differ in one place, as columns."""
 
@@ -70,13 +72,14 @@ class PairBound:
 
 class Plane(NamedTuple):
     """A direction of one head: the polygons of all exchanges, their terms, the whole words' averages, the slack of all
-    that is not exact, and how far two values are apart at most."""
+    that is not exact, how far two values are apart at most, and which exchanges any word has."""
 
     at: Corners
     terms: Exchange
     reach: tuple[float, float]
     slack: float
     spread: float
+    there: Flags
 
 
 def heads_of(parts: Parts, symbol: int) -> list[Head]:
@@ -116,6 +119,9 @@ class Changes:
         _, rest = words.supports(np.zeros((1, parts.n, words.symbols)), found)
         self.exchanges = [x for x, h in zip(found, rest[:, 0], strict=True) if h > -np.inf]
         self.start = self._start()
+        self.allowed: Flags = np.zeros((parts.n, words.symbols), dtype=bool)
+        for j in range(parts.n):
+            self.allowed[j, list(words.allowed(j))] = True
 
     def _start(self) -> Enclosure:
         """The residual stream before the heads' results are added."""
@@ -126,48 +132,56 @@ class Changes:
         centre = x.centre + self.parts.layers[0].attention_bias
         return Enclosure(centre, above(x.box + 1e-15 * np.abs(centre), 3), above(x.ball + norms(1e-15 * centre), 3))
 
-    def plane(self, head: Head, row: Floats) -> Plane:
-        """The polygons of a direction."""
+    def plane(self, head: Head, row: Floats, near: I64 | None = None, held: Mapping[int, int] | None = None) -> Plane:
+        """The polygons of a direction; ``near`` and ``held`` as in :meth:`along`."""
         v = head.v @ row
         seen = head.e > 0
         middle = (v[seen].max() + v[seen].min()) / 2
-        x, y = head.e * (v - middle), head.e
-        size = float(np.abs(x).max(1).sum()) + 1e-300, float(y.max(1).sum())
-        table = directions(x / size[0], y / size[1], UNITS)
-        whole, rest = self.words.supports(table, self.exchanges)
+        x, y, may = head.e * (v - middle), head.e, self.allowed.copy()
+        for j, symbol in (held or {}).items():
+            may[j] &= np.arange(may.shape[1]) == symbol
+        most = [np.where(may, np.abs(part), 0).max(1) for part in (x, y)]
+        size = float(most[0].sum()) + 1e-300, float(most[1].sum()) + 1e-300
+        table = np.where(may, directions(x / size[0], y / size[1], UNITS), -np.inf)
+        exchanges = self.exchanges if near is None else [self.exchanges[k] for k in near]
+        whole, rest = self.words.supports(table, exchanges)
+        there = rest[:, DOWN] > -np.inf
+        rest[~there] = 0.0
         least = -rest[:, DOWN] * size[1] * (1 - OUT)
-        t, s, o = np.array(self.exchanges, dtype=np.int64).T
+        t, s, o = np.array(exchanges, dtype=np.int64).T
+        share = np.max([(beside(part)[t] + 1e-300) / whole for part, whole in zip(most, size, strict=True)], axis=0)
         terms = Exchange(x[t, s], y[t, s], x[t, o], y[t, o])
-        box = corners(whole[None], size, np.array([-whole[DOWN] * size[1] * (1 - OUT)]))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            box = corners(whole[None], size, np.array([-whole[DOWN] * size[1] * (1 - OUT)]))
             averages = box.x[0] / box.y[0]
         spread = float(v[seen].max() - v[seen].min())
         off = head.eta * spread + head.off * float(np.abs(row).sum()) + ROUND * (spread + float(np.abs(v).max()))
         low, high = max(float(averages.min()), -spread / 2), min(float(averages.max()), spread / 2)
         return Plane(
-            corners(rest, size, least), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT)
-        )
+            corners(rest, size, least, share[:, None]), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT),
+            there,
+        )  # fmt: skip
 
-    def along(self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None) -> tuple[
-        Floats, list[tuple[float, float]]
-    ]:  # fmt: skip
+    def along(
+        self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None,
+        held: Mapping[int, int] | None = None,
+    ) -> tuple[Floats, list[tuple[float, float]]]:  # fmt: skip
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
 
-        ``near``: which exchanges are asked for. ``within``: limits of the result, used with one head.
+        ``near``: which exchanges are asked for; the others have 0. ``within``: limits of the result, used with one
+        head. ``held``: only words with these symbols at these places, where they are not exchanged there.
         """
         total: Floats = np.zeros(len(self.exchanges))
         ranges = []
         for head in self.heads:
-            plane = self.plane(head, row)
+            plane = self.plane(head, row, near, held)
             at, terms, limits = plane.at, plane.terms, None
-            if near is not None:
-                at, terms = Corners(at.x[near], at.y[near]), Exchange(*(c[near] for c in terms))
             if within is not None and len(self.heads) == 1:
                 v = head.v @ row
                 seen = head.e > 0
                 middle = (v[seen].max() + v[seen].min()) / 2
                 limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
-            change = np.minimum(greatest_change(at, terms, limits), plane.spread)
+            change = np.where(plane.there, np.minimum(greatest_change(at, terms, limits), plane.spread), 0.0)
             if near is None:
                 total = total + change + 2 * plane.slack
             else:
@@ -188,22 +202,26 @@ class Changes:
         low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
 
-    def norms(self) -> Floats:
+    def norms(self, near: I64 | None = None, held: Mapping[int, int] | None = None) -> Floats:
         """For each exchange a bound on the Euclidean norm of the change of attention's result.
 
         The squared norm in the :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared
         norms in their planes, over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are
         added by Pythagoras. Nothing is lost but the fan's angle where one pair of words is the worst in every plane.
+        ``near``, ``held``: as in :meth:`along`.
         """
-        axes = self.axes
-        order = np.argsort(-axes.changes.max(0), kind="stable")
-        wide, rest = order[:WIDE], (axes.changes[:, order[WIDE:]] ** 2).sum(1)
+        rows, changed = self.axes.rows, self.axes.changes
+        if held:
+            changed = np.stack([self.along(row, near, held=held)[0] for row in rows], axis=1)
+        order = np.argsort(-changed.max(0), kind="stable")
+        wide, rest = order[:WIDE], (changed[:, order[WIDE:]] ** 2).sum(1)
         total: Floats = np.zeros(len(self.exchanges))
         least: Floats = np.full(len(self.exchanges), np.inf)
-        squares = axes.changes**2
+        squares = changed**2
+        turns = np.pi * (np.arange(FAN) + 0.5) / FAN
         for i, j in itertools.combinations(wide.tolist(), 2):
-            turns = np.pi * (np.arange(FAN) + 0.5) / FAN
-            fan = [self.along(math.cos(t) * axes.rows[i] + math.sin(t) * axes.rows[j])[0] for t in turns]
+            lines = [math.cos(t) * rows[i] + math.sin(t) * rows[j] for t in turns]
+            fan = [self.along(line, near, held=held)[0] for line in lines]
             plane = np.minimum(
                 (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
             )
@@ -352,19 +370,3 @@ def runs_of(model: SoftModel, language: Any) -> Delta:
         raise UsageError(f"{language.name} has no word")
     number = {q: k for k, q in enumerate(sorted(living))}
     return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in sorted(living))
-
-
-def attention_influence(found: list[Changes]) -> PairBound:
-    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
-
-    ``found``: of :func:`changes_of`. Result: the certified bound over all exchanges and words, and what was attained.
-    """
-    bound, attained, pair = 0.0, 0.0, None
-    for changes in found:
-        norms_of = changes.norms()
-        bound = max(bound, float(norms_of.max()))
-        climb = Climb(changes)
-        for one in climb.pairs(norms_of):
-            if (apart := climb.apart(one)) > attained:
-                attained, pair = apart, one
-    return PairBound(bound, attained, pair, 0)

@@ -41,9 +41,10 @@ TURNS: Floats = np.sort(
 ANGLES = len(TURNS)
 """Supports of a polygon."""
 UNITS: Floats = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
-GAPS: Floats = np.sin(np.diff(TURNS, append=TURNS[0] + 2 * math.pi))
 DOWN = int(np.argmin(UNITS[:, 1]))
 """The support whose direction is that of the least ``y``."""
+UNITS[DOWN] = 0.0, -1.0
+GAPS: Floats = np.sin(np.diff(TURNS, append=TURNS[0] + 2 * math.pi))
 NARROW = 1e-7
 """Where ``P`` and ``R`` differ by less than this, the stationary point is not used."""
 
@@ -64,12 +65,13 @@ class Corners(NamedTuple):
     y: Floats
 
 
-def corners(supports: Floats, size: tuple[float, float], least: Floats) -> Corners:
+def corners(supports: Floats, size: tuple[float, float], least: Floats, share: Floats | float = 1.0) -> Corners:
     """The corners from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`).
 
-    ``least``: the least ``y`` of each polygon, rounded down.
+    ``least``: the least ``y`` of each polygon, rounded down. ``share``: the sums of absolute terms that the supports
+    are made of, by which rounding is measured, shape (polygons, 1).
     """
-    h = supports + OUT
+    h = supports + OUT * share
     after = np.roll(h, -1, axis=1)
     cos, sin = UNITS[:, 0], UNITS[:, 1]
     x = (h * np.roll(sin, -1) - after * sin) / GAPS * size[0]
