@@ -128,7 +128,7 @@ class Costs:
             unproved(self.place.key("growth"), f"from {t} symbols on, {self.turn} more do not add {grows}")
 
 
-def after(row: Vector, edges: list[list[int]]) -> Vector:
+def after(row: Vector, edges: list[list[int]]) -> list[int]:
     """The least costs one edge later."""
     out = [INFINITE] * len(row)
     for cost, steps in zip(row, edges, strict=True):
