@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError
 from restrict.base.files import write_bytes
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
@@ -196,11 +196,7 @@ def model_document(model: Trained) -> dict[str, Any]:
     Raises:
         ModelError: it is none that a verdict can be about.
     """
-    if model.unread is not None:
-        raise ModelError(
-            f"{model.name}: the checker does not read the tensor {quote(model.unread)}: names begin with transformer., "
-            f"without masks and a second copy of a tied read-out (docs/soft-verdicts.md writes such a file)"
-        )
+    model.demand_names()
     if model.activation not in ("gelu_new", "relu"):
         raise ModelError(f"{model.name} has the activation {model.activation}; verdicts know gelu_new and relu")
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:

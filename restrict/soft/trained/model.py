@@ -131,6 +131,15 @@ class Trained:
             return None
         return len(self.positions) - self.offset - (self.bos is not None)
 
+    def demand_names(self) -> None:
+        """Refuse a file with a tensor that the checker does not read."""
+        if self.unread is not None:
+            raise ModelError(
+                f"{self.name}: the checker does not read the tensor {quote(self.unread)}: names begin with "
+                "transformer., without masks and a second copy of a tied read-out (docs/soft-verdicts.md writes such a "
+                "file)"
+            )
+
     def rows(self, word: Sequence[str]) -> list[int]:
         """The tokens that a word is read as.
 
