@@ -1,36 +1,41 @@
 """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words.
 
 The bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols
-have nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by the symbol at the
-heaviest place, and again: each part has a hull of its own, and the worst part counts. Parts whose bound is within
-:data:`NEAR` of what two words attain are left as they are. The two words come from linearising (:class:`.Climb`), then
-from changing one symbol at a time as long as that helps.
+have nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's
+weights add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more
+than ``b``, so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound
+is within :data:`NEAR` of what two words attain are left as they are. The two words come from linearising
+(:class:`.Climb`), then from changing one symbol at a time as long as that helps.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.influence.exchanges import Sample
-from restrict.soft.influence.pairs import Changes, Climb, Pair, PairBound
+from restrict.soft.influence.pairs import Changes, Climb, Pair, PairBound, Span
+from restrict.soft.influence.polygons import OUT
+from restrict.soft.influence.words import beside
 from restrict.soft.models.model import Floats
 
-NEAR, PARTS, CLIMBED = 1.02, 200, 24
+NEAR, PARTS, CLIMBED = 1.02, 40, 24
 """How near the bound is to be, parts that are looked at, and pairs of words that are climbed from."""
+NARROW, LIGHT = 1.01, 1e-12
+"""Parts whose limits are nearer than this are not halved, and what a lower limit counts at least, by the upper one."""
 
 
 class Part(NamedTuple):
-    """Words that hold some symbols at some places, and the exchanges whose bound is open there: sorted by the worst."""
+    """Words whose sums of weights are within limits, and the exchanges whose bound is open: sorted by the worst."""
 
     order: float
     number: int
     which: int
-    held: Mapping[int, int]
+    spans: tuple[Span, ...]
     near: I64
     norms: Floats
 
@@ -38,50 +43,43 @@ class Part(NamedTuple):
 def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
 
-    ``found``: of :func:`.changes_of`. ``parts``: how many sets of words are bounded at most. Result: the certified bound
-    over all exchanges and words, and what was attained.
+    ``found``: of :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them.
+    Result: the certified bound over all exchanges and words, and what was attained.
     """
     norms = [changes.norms() for changes in found]
-    tried = [(*climbed(changes, order), which) for which, (changes, order) in enumerate(zip(found, norms, strict=True))]
-    attained, pair, _ = max(tried, key=lambda one: one[0], default=(0.0, None, 0))
+    tried = [climbed(changes, order) for changes, order in zip(found, norms, strict=True)]
+    attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     settled, waiting = attained, list[Part]()
 
-    def keep(which: int, held: Mapping[int, int], bounds: Floats) -> None:
+    def keep(which: int, spans: tuple[Span, ...], bounds: Floats) -> None:
         nonlocal settled
         near = np.flatnonzero(bounds > attained * NEAR)
         settled = max(settled, float(np.delete(bounds, near).max(initial=0.0)))
         if len(near):
-            heapq.heappush(waiting, Part(-float(bounds.max()), parts, which, held, near, bounds))
+            heapq.heappush(waiting, Part(-float(bounds.max()), parts, which, spans, near, bounds))
 
-    for which, bounds in enumerate(norms):
-        keep(which, {}, bounds)
+    for which, (changes, bounds) in enumerate(zip(found, norms, strict=True)):
+        keep(which, spans_of(changes), bounds)
     while waiting and parts > 0:
         part = heapq.heappop(waiting)
-        changes = found[part.which]
-        place = heaviest(changes, part)
-        if place is None:
+        head, (low, high) = max(enumerate(part.spans), key=lambda one: one[1][1] / max(one[1][0], LIGHT * one[1][1]))
+        low = max(low, LIGHT * high)
+        if high <= NARROW * low:
             settled = max(settled, -part.order)
             continue
-        for symbol in range(changes.words.symbols):
+        middle = math.sqrt(low * high)
+        for span in ((part.spans[head][0], middle), (middle, high)):
             parts -= 1
-            held = {**part.held, place: symbol}
-            keep(part.which, held, np.minimum(changes.norms(part.near, held), part.norms))
+            spans = (*part.spans[:head], span, *part.spans[head + 1 :])
+            keep(part.which, spans, np.minimum(found[part.which].norms(part.near, spans), part.norms))
     return PairBound(max([settled, *(-part.order for part in waiting)]), attained, pair, 0)
 
 
-def heaviest(changes: Changes, part: Part) -> int | None:
-    """The place where two symbols' terms differ most, beside those that are held and that of the worst exchange."""
-    t = changes.exchanges[int(part.norms.argmax())][0]
-    free = [j for j in range(changes.words.n) if len(changes.words.allowed(j)) > 1 and j != t and j not in part.held]
-    if not free:
-        return None
-    apart: Floats = np.zeros(len(free))
-    for head in changes.heads:
-        v = head.v - head.v[head.e > 0].mean(0)
-        e = head.e[free][..., None]
-        terms = np.concatenate([e * v[free], e * np.abs(v).max()], axis=2)
-        apart += np.linalg.norm(terms[:, :, None] - terms[:, None], axis=3).max((1, 2))
-    return free[int(apart.argmax())]
+def spans_of(changes: Changes) -> tuple[Span, ...]:
+    """For each head limits of what the weights beside any place add up to, over all words."""
+    least = [np.where(changes.allowed, head.e, np.inf).min(1) for head in changes.heads]
+    most = [np.where(changes.allowed, head.e, 0.0).max(1) for head in changes.heads]
+    return tuple((float(beside(a).min()) * (1 - OUT), float(b.sum()) * (1 + OUT)) for a, b in zip(least, most, strict=True))
 
 
 def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
 from restrict.soft.bounds.scores import EXP
 from restrict.soft.bounds.values import pre_normed
-from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Corners, Exchange, corners, greatest_change
+from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Edges, Exchange, Flags, edges, greatest_change
 from restrict.soft.influence.slopes import ROUND
 from restrict.soft.influence.words import Delta, Words, beside, directions
 from restrict.soft.models import evaluate
@@ -43,9 +43,10 @@ WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
 
 
-Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 Pair = tuple[list[int], list[int]]
 """Two words that differ in one place, as columns."""
+Span = tuple[float, float]
+"""Limits of what the weights of a head add up to, beside the exchanged place."""
 
 
 class Head(NamedTuple):
@@ -74,7 +75,7 @@ class Plane(NamedTuple):
     """A direction of one head: the polygons of all exchanges, their terms, the whole words' averages, the slack of all
     that is not exact, how far two values are apart at most, and which exchanges any word has."""
 
-    at: Corners
+    at: Edges
     terms: Exchange
     reach: tuple[float, float]
     slack: float
@@ -132,62 +133,67 @@ class Changes:
         centre = x.centre + self.parts.layers[0].attention_bias
         return Enclosure(centre, above(x.box + 1e-15 * np.abs(centre), 3), above(x.ball + norms(1e-15 * centre), 3))
 
-    def plane(self, head: Head, row: Floats, near: I64 | None = None, held: Mapping[int, int] | None = None) -> Plane:
-        """The polygons of a direction; ``near`` and ``held`` as in :meth:`along`."""
+    def plane(self, head: Head, row: Floats, near: I64 | None = None, span: Span | None = None) -> Plane:
+        """The polygons of a direction; ``near`` as in :meth:`along`, ``span``: only words within it."""
         v = head.v @ row
         seen = head.e > 0
         middle = (v[seen].max() + v[seen].min()) / 2
-        x, y, may = head.e * (v - middle), head.e, self.allowed.copy()
-        for j, symbol in (held or {}).items():
-            may[j] &= np.arange(may.shape[1]) == symbol
+        spread = float(v[seen].max() - v[seen].min())
+        x, y = head.e * (v - middle), head.e
+        may = self.allowed if span is None else self.allowed & (y <= span[1])
         most = [np.where(may, np.abs(part), 0).max(1) for part in (x, y)]
         size = float(most[0].sum()) + 1e-300, float(most[1].sum()) + 1e-300
+        k = spread / 2 * (1 + OUT) * size[1] / size[0]
         table = np.where(may, directions(x / size[0], y / size[1], UNITS), -np.inf)
-        exchanges = self.exchanges if near is None else [self.exchanges[k] for k in near]
+        exchanges = self.exchanges if near is None else [self.exchanges[one] for one in near]
         whole, rest = self.words.supports(table, exchanges)
         there = rest[:, DOWN] > -np.inf
         rest[~there] = 0.0
-        least = -rest[:, DOWN] * size[1] * (1 - OUT)
         t, s, o = np.array(exchanges, dtype=np.int64).T
-        share = np.max([(beside(part)[t] + 1e-300) / whole for part, whole in zip(most, size, strict=True)], axis=0)
+        share = np.max([(beside(part)[t] + 1e-300) / one for part, one in zip(most, size, strict=True)], axis=0)
         terms = Exchange(x[t, s], y[t, s], x[t, o], y[t, o])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            box = corners(whole[None], size, np.array([-whole[DOWN] * size[1] * (1 - OUT)]))
-            averages = box.x[0] / box.y[0]
-        spread = float(v[seen].max() - v[seen].min())
+        least, greatest = span or (0.0, math.inf)
+        found = edges(rest, size, (
+            np.maximum(-rest[:, DOWN] * size[1], least) * (1 - OUT), np.full(len(rest), greatest * (1 + OUT))
+        ), share, k)  # fmt: skip
+        there &= found.kept.any(1)
         off = head.eta * spread + head.off * float(np.abs(row).sum()) + ROUND * (spread + float(np.abs(v).max()))
-        low, high = max(float(averages.min()), -spread / 2), min(float(averages.max()), spread / 2)
+        low, high = -spread / 2, spread / 2
+        if span is None:
+            limits = np.array([-whole[DOWN] * size[1] * (1 - OUT)]), np.array([math.inf])
+            box = edges(whole[None], size, limits, np.ones(1), k)
+            x, y = np.stack([box.xa, box.xb])[:, box.kept], np.stack([box.ya, box.yb])[:, box.kept]
+            if y.min() > 0:
+                low, high = max(float((x / y).min()), low), min(float((x / y).max()), high)
         return Plane(
-            corners(rest, size, least, share[:, None]), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT),
-            there,
+            found, terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT), there
         )  # fmt: skip
 
     def along(
         self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None,
-        held: Mapping[int, int] | None = None,
+        spans: Sequence[Span] | None = None,
     ) -> tuple[Floats, list[tuple[float, float]]]:  # fmt: skip
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
 
         ``near``: which exchanges are asked for; the others have 0. ``within``: limits of the result, used with one
-        head. ``held``: only words with these symbols at these places, where they are not exchanged there.
+        head. ``spans``: of each head; only words within them, 0 where there is none; the ranges are then not used.
         """
-        total: Floats = np.zeros(len(self.exchanges))
-        ranges = []
-        for head in self.heads:
-            plane = self.plane(head, row, near, held)
-            at, terms, limits = plane.at, plane.terms, None
+        asked = np.arange(len(self.exchanges)) if near is None else near
+        total: Floats = np.zeros(len(asked))
+        there, ranges = np.ones(len(asked), dtype=bool), []
+        for number, head in enumerate(self.heads):
+            plane, limits = self.plane(head, row, near, spans and spans[number]), None
             if within is not None and len(self.heads) == 1:
                 v = head.v @ row
                 seen = head.e > 0
                 middle = (v[seen].max() + v[seen].min()) / 2
                 limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
-            change = np.where(plane.there, np.minimum(greatest_change(at, terms, limits), plane.spread), 0.0)
-            if near is None:
-                total = total + change + 2 * plane.slack
-            else:
-                total[near] = total[near] + change + 2 * plane.slack
+            total += np.minimum(greatest_change(plane.at, plane.terms, limits), plane.spread) + 2 * plane.slack
+            there &= plane.there
             ranges.append(plane.reach)
-        return total, ranges
+        found: Floats = np.zeros(len(self.exchanges))
+        found[asked] = np.where(there, total, 0.0)
+        return found, ranges
 
     @cached_property
     def axes(self) -> Axes:
@@ -202,17 +208,17 @@ class Changes:
         low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
 
-    def norms(self, near: I64 | None = None, held: Mapping[int, int] | None = None) -> Floats:
+    def norms(self, near: I64 | None = None, spans: Sequence[Span] | None = None) -> Floats:
         """For each exchange a bound on the Euclidean norm of the change of attention's result.
 
         The squared norm in the :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared
         norms in their planes, over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are
         added by Pythagoras. Nothing is lost but the fan's angle where one pair of words is the worst in every plane.
-        ``near``, ``held``: as in :meth:`along`.
+        ``near``, ``spans``: as in :meth:`along`.
         """
         rows, changed = self.axes.rows, self.axes.changes
-        if held:
-            changed = np.stack([self.along(row, near, held=held)[0] for row in rows], axis=1)
+        if spans:
+            changed = np.stack([self.along(row, near, spans=spans)[0] for row in rows], axis=1)
         order = np.argsort(-changed.max(0), kind="stable")
         wide, rest = order[:WIDE], (changed[:, order[WIDE:]] ** 2).sum(1)
         total: Floats = np.zeros(len(self.exchanges))
@@ -221,7 +227,7 @@ class Changes:
         turns = np.pi * (np.arange(FAN) + 0.5) / FAN
         for i, j in itertools.combinations(wide.tolist(), 2):
             lines = [math.cos(t) * rows[i] + math.sin(t) * rows[j] for t in turns]
-            fan = [self.along(line, near, held=held)[0] for line in lines]
+            fan = [self.along(line, near, spans=spans)[0] for line in lines]
             plane = np.minimum(
                 (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
             )
