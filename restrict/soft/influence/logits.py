@@ -22,7 +22,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.influence.exchanges import Tried, spread_of
 from restrict.soft.influence.pairs import Changes, PairBound, Plane, evaluated, readout_rows
-from restrict.soft.influence.polygons import Edges, Exchange, greatest_change
+from restrict.soft.influence.polygons import Exchange, greatest_change
 from restrict.soft.influence.slopes import ROUND, Form, gradient, value
 from restrict.soft.models.model import Floats, SoftModel
 
@@ -123,7 +123,7 @@ class Space:
                 middle = (v.max() + v.min()) / 2
                 off = plane.slack + 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre)))
                 limits = (within[0] + shift - middle - off, within[1] + shift - middle + off)
-            found = greatest_change(Edges(*(c[near] for c in plane.at)), Exchange(*(c[near] for c in plane.terms)), limits)
+            found = greatest_change(plane.at.chosen(near), Exchange(*(c[near] for c in plane.terms)), limits)
             total += np.minimum(found, plane.spread) + 2 * plane.slack
         return total
 

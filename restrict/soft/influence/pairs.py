@@ -182,7 +182,7 @@ class Changes:
         total: Floats = np.zeros(len(asked))
         there, ranges = np.ones(len(asked), dtype=bool), []
         for number, head in enumerate(self.heads):
-            plane, limits = self.plane(head, row, near, spans and spans[number]), None
+            plane, limits = self.plane(head, row, near, spans[number] if spans else None), None
             if within is not None and len(self.heads) == 1:
                 v = head.v @ row
                 seen = head.e > 0

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restrict.base.arrays import I64
 from restrict.soft.models.model import Floats
 
 Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -76,6 +77,10 @@ class Edges(NamedTuple):
     xb: Floats
     yb: Floats
     kept: Flags
+
+    def chosen(self, near: I64) -> Edges:
+        """Those of some polygons."""
+        return Edges(self.xa[near], self.ya[near], self.xb[near], self.yb[near], self.kept[near])
 
 
 def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Floats], share: Floats, k: float) -> Edges:
