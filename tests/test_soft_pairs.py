@@ -18,6 +18,7 @@ from restrict.base.errors import UsageError
 from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.importers.opened import opened
+from restrict.soft.influence import attention
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import Tried
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
@@ -184,6 +185,9 @@ def whole_bound(model: SoftModel, n: int, delta: Delta | None = None) -> float:
         chosen = inside & ((words[:, out] == one.words.symbol) | (out in model.pinned(n)))
         found = [brute(values, words, x, chosen) for x in one.exchanges]
         most = max([most, *(float(np.linalg.norm(f, axis=1).max()) for f in found if len(f))])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attention, "climbed", lambda *_: (0.0, None))
+        assert most <= attention_influence(changes, 16).bound + 1e-12  # where no pair of words is known
     result = attention_influence(changes)
     assert result.attained <= most * (1 + 1e-9) + 1e-300
     assert most <= result.bound + 1e-12
@@ -222,6 +226,26 @@ def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, seed: int)
     n = 4 if len(model.layers[0].heads) > 1 else 5
     assert whole_bound(model, n) >= 1
     assert whole_bound(model, n, some_delta(len(model.alphabet), rng)) >= 1
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_parts_leave_no_weight_out(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts that were not halved cover the limits of the whole, for one head end to end."""
+    found, seen, norms = changes_of(load(shape.format(3)), 6)[:1], [], Changes.norms
+    monkeypatch.setattr(attention, "climbed", lambda *_: (0.0, None))
+    monkeypatch.setattr(Changes, "norms", lambda *a: (seen.append(a[2]) if len(a) > 2 else None, norms(*a))[1])
+    attention_influence(found, 12)
+    assert len(seen) == 12
+    root = spans_of(found[0])
+    parts = [root, *(tuple(spans) for spans in seen)]
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        at = [low + (high - low) * rng.random() ** 3 for low, high in root]
+        holding = [p for p in parts if all(low <= y <= high for y, (low, high) in zip(at, p, strict=True))]
+        halved = [sum(p != q and all(a[0] <= b[0] and b[1] <= a[1] for a, b in zip(p, q, strict=True)) for q in parts)
+                  for p in holding]  # fmt: skip
+        # Whatever holds the point and was halved has a half that holds it too: the last one that does is a leaf.
+        assert 0 in halved
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -41,6 +41,8 @@ STEPS, STARTS = 5, 12
 """Linearisations from one start, and exchanges that are started from."""
 WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
+LOW = 600
+"""How far apart scores may be, so that no weight is rounded to 0."""
 
 
 Pair = tuple[list[int], list[int]]
@@ -105,6 +107,8 @@ def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> He
     scores = scores * middle
     seen = visible(head.mask, np.array([out]), n)[0]
     top = scores[seen].max() if seen.any() else 0.0
+    if seen.any() and top - scores[seen].min() > LOW:
+        raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
     e = np.where(seen[:, None], np.exp(np.minimum(scores - top, 0.0)), 0.0)
     eta = float(above(error, width).max()) + EXP + 1e-15 * (1 + float(np.abs(scores).max()))
     return Head(e, v.centre, eta, float(v.box.max()))
