@@ -61,7 +61,7 @@ class Standing:
         return MOST_FIXED if self.best is None else len(self.best.restriction.fixed)
 
     def noting(self, **notes: object) -> Standing:
-        """The same with notes on the best certificate's provenance."""
+        """What is known, with notes on the best certificate's provenance."""
         assert self.best is not None
         return replace(self, best=replace(self.best, provenance={**self.best.provenance, **notes}))
 
@@ -307,7 +307,7 @@ def _by_releases(standing: Standing) -> Standing:
 
 
 def _by_tables(standing: Standing) -> Standing:
-    """The same by enumeration."""
+    """More free positions, or a smaller c, by enumeration."""
     assert standing.best is not None
     noted, size = standing.task.noting(strategy="enumeration"), len(standing.task.instance.unpinned)
     if standing.free is None:

@@ -45,7 +45,7 @@ class Sets:
     runs: I64
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Sets:
-        """The same, but empty where ``kept`` is false.
+        """These sets where ``kept`` is true, and empty ones elsewhere.
 
         Args:
             kept: bool, shape (n,): the positions that keep their sets.
@@ -62,7 +62,7 @@ class Sets:
         return out[self.ids]
 
     def reversed(self) -> Sets:
-        """The same for the positions from last to first."""
+        """The sets of the positions from last to first."""
         return Sets(self.ids[::-1].copy(), self.ptr, self.runs)
 
     def __or__(self, other: Sets) -> Sets:

@@ -103,7 +103,7 @@ def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> by
 
 
 def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
-    """The same for a kernel with that limit, too: refused at once where the rows alone need more steps."""
+    """The proof for a kernel with that limit, too: refused at once where the rows alone need more steps."""
     writer = _written(claim, program, instance, limit)
     if MOST_STEPS * writer.unlisted.total() > limit:
         meter = Meter(limit)

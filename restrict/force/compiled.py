@@ -88,7 +88,7 @@ class CompiledRun:
         return self._values()
 
     def look_at(self, tokens: I64) -> tuple[int, ...]:
-        """The same for an array of symbol indices, ``FREE_INPUT`` where nothing is fixed; markers included."""
+        """V of the output for an array of symbol indices, ``FREE_INPUT`` where nothing is fixed; markers included."""
         self.run.tokens[:] = tokens
         return self._values()
 

@@ -127,7 +127,7 @@ def count_ends(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, ph
 
 @inline_kernel
 def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
-    """The same for what the row gives by its literals before the cut, and by its guard."""
+    """Add or take away what the row gives by its literals before the cut, and by its guard (:func:`count_ends`)."""
     guard, size, stop = s.rows[r, GUARD], s.rows[r, LENGTH], a.ptr[r] + s.rows[r, CUT]
     if s.rows[r, SILENT] == 1:
         stop = a.ptr[r]

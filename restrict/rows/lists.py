@@ -153,7 +153,7 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
 
 
 def completed(lists: Lists, instance: Instance, head: Head, keys: Values) -> Lists:
-    """The same with every list down to its floor: the rows of those that were cut off are scored.
+    """The lists, each down to its floor: the rows of those that were cut off are scored.
 
     ``keys``: possible values of the head's key at all n positions, under which the lists hold.
     """
