@@ -342,16 +342,10 @@ def runs_of(model: SoftModel, language: Any) -> Delta:
     if dfa is None or set(dfa.alphabet) != set(model.alphabet):
         alphabet = " ".join(model.alphabet)
         raise UsageError(f"{language.name} is no regular language over the model's alphabet ({alphabet})")
-    living = {q for q in range(dfa.states) if q in dfa.accept}
-    while True:
-        more = {q for q, row in enumerate(dfa.delta) if living.intersection(row)} - living
-        if not more:
-            break
-        living |= more
-    if 0 not in living:
+    if dfa.dead == 0:
         raise UsageError(f"{language.name} has no word")
-    number = {q: k for k, q in enumerate(sorted(living))}
-    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in sorted(living))
+    number = {q: k for k, q in enumerate(q for q in range(dfa.states) if q != dfa.dead)}
+    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in number)
 
 
 def attention_influence(found: list[Changes]) -> PairBound:

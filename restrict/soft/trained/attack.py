@@ -65,15 +65,10 @@ class Attack:
 
     def longest(self, key: Key, lengths: Array) -> Word:
         """The word of a case whose sum of ``lengths[j, s]`` is greatest."""
-        ptr, source, symbol = self.graph.edges
         back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
         case = np.array(key, dtype=np.int64)
-        heaviest(np.ones_like(lengths), lengths, ptr, source, symbol, case, 0.0, back)
-        state, word = key[2], [0] * key[0]
-        for j in range(key[0], 0, -1):
-            edge = back[j, state]
-            word[j - 1], state = int(symbol[edge]), int(source[edge])
-        return tuple(word)
+        heaviest(np.ones_like(lengths), lengths, *self.graph.edges, case, 0.0, back)
+        return self.graph.traced(back, key)
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
         """Words of a case, each with the label's value behind it times its sign.
