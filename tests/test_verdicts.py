@@ -373,7 +373,7 @@ def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest
     model, _, graph = claim(verdict_cases.NAMES[0])
     run = decide._Run(model, graph, 6, lambda _: None)
     run.cases()
-    run.states.append(run.started(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
+    run.states.append(run.begun(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
     assert run.best() is run.states[0]
     run.states[0].keys.append((7, 0, 0))
     run.cases()
