@@ -184,7 +184,7 @@ def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out:
     language goes on with it, that of the end token iff the prefix is in the language) or ``membership`` (the end token
     alone).
     """
-    words = inputs or language
+    language, words = (minimal(d.alphabet, d.delta, 0, d.accept) for d in (language, inputs or language))
     if words.dead == 0:
         raise UsageError("no word may come: the language of inputs is empty")
     if model.eos is None and read_out == "membership":
