@@ -107,6 +107,7 @@ class Everywhere(Check):
             before = self.standing(first, last)
             for a in range(len(self.model.rows)):
                 found = {self.language.delta[p][a] for p in before} & self.living
+                self.meter.hold(100 * len(found))
                 yield from ((b, a, q) for q in sorted(found))
 
     def standing(self, first: int, last: int) -> set[int]:
