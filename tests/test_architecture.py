@@ -100,6 +100,18 @@ def test_no_file_imports_a_private_name_of_another() -> None:
     assert found == []
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "soft/influence/theorem6.py", "simulate/lemma27.py", "simulate/theorem26.py", "simulate/lemmas_6_to_9.py",
+        "depth_reduction/theorem1.py", "depth_reduction/lemma/lemma4.py", "rows/store.py", "certification.py",
+        "cover/sat.py", "checker/kernel.py", "checker/rocq/Sound.v",
+    ],
+)  # fmt: skip
+def test_what_a_reader_of_the_papers_looks_for_has_a_file_of_that_name(path: str) -> None:
+    assert (ROOT / "restrict" / path).is_file()
+
+
 def test_nothing_is_renamed_at_import() -> None:
     """A name is the same wherever it is read, but for the usual short ones."""
     found = set()
