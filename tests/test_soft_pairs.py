@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
 from restrict.cli.main import cli
-from restrict.soft.bounds.parts import prepare
+from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention
 from restrict.soft.influence.attention import attention_influence, spans_of
@@ -27,7 +27,6 @@ from restrict.soft.influence.pairs import (
     Climb,
     changes_of,
     evaluated,
-    readout_rows,
     runs_of,
 )
 from restrict.soft.influence.polygons import UNITS, edges

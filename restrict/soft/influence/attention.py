@@ -5,7 +5,7 @@ have nearly all the weight, the words lie far from the hull's edges. Then the wo
 weights add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more
 than ``b``, so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound
 is within :data:`NEAR` of what two words attain are left as they are. The two words come from linearising
-(:class:`.Climb`), then from changing one symbol at a time as long as that helps.
+(:class:`.Climb`), then from changing one symbol of both, or which one is exchanged, as long as that helps.
 """
 
 from __future__ import annotations
@@ -95,27 +95,34 @@ def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:
 
 
 def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
-    """A pair of words where no single symbol in common can be changed for a larger change, and that change."""
+    """A pair of words that no single step makes differ more, and its change: one symbol of both words is changed, or
+    another symbol of one of them is exchanged."""
     sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
-    (t,) = (j for j, (a, b) in enumerate(zip(*pair, strict=True)) if a != b)
-    free = sample.free[sample.free != t]
+    places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
     reached = climb.apart(pair)
-    while len(free):
-        places, other = np.repeat(free, symbols), np.tile(np.arange(symbols), len(free))
-        words = [np.tile(np.array(word), (len(places), 1)) for word in pair]
-        for word in words:
-            word[np.arange(len(places)), places] = other
-        kept = sample.inside(words[0]) & sample.inside(words[1])
-        if not kept.any():
-            break
-        first, second = (word[kept] for word in words)
+    while True:
+        (t,) = (j for j, (a, b) in enumerate(zip(*pair, strict=True)) if a != b)
+        changed = [each_changed(word, sample.free[sample.free != t], symbols) for word in pair]
+        found = [(changed[0], changed[1])]
+        for word in pair:
+            other = each_changed(word, places, symbols)
+            found.append((np.tile(np.array(word), (len(other), 1)), other))
+        first, second = (np.concatenate(side) for side in zip(*found, strict=True))
+        kept = sample.inside(first) & sample.inside(second)
+        first, second = first[kept], second[kept]
         moved = np.linalg.norm(results(changes, second) - results(changes, first), axis=1)
         best = int(moved.argmax())
         if moved[best] <= reached * (1 + 1e-9):
-            break
+            return reached, pair
         pair = (first[best].tolist(), second[best].tolist())
         reached = climb.apart(pair)
-    return reached, pair
+
+
+def each_changed(word: list[int], places: I64, symbols: int) -> I64:
+    """A word with each symbol at each of some places."""
+    found: I64 = np.tile(np.array(word, dtype=np.int64), (len(places) * symbols, 1))
+    found[np.arange(len(found)), np.repeat(places, symbols)] = np.tile(np.arange(symbols), len(places))
+    return found
 
 
 def results(changes: Changes, words: I64) -> Floats:

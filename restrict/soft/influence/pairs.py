@@ -33,7 +33,7 @@ from restrict.soft.bounds.scores import EXP
 from restrict.soft.bounds.values import pre_normed
 from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Edges, Exchange, Flags, edges, greatest_change
 from restrict.soft.influence.slopes import ROUND
-from restrict.soft.influence.words import Delta, Words, beside, directions
+from restrict.soft.influence.words import Delta, Words, beside
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
@@ -45,6 +45,7 @@ LOW = 600
 """How far apart scores may be, so that no weight is rounded to 0."""
 
 
+EVERY = slice(None)
 Pair = tuple[list[int], list[int]]
 """Two words that differ in one place, as columns."""
 Span = tuple[float, float]
@@ -148,7 +149,8 @@ class Changes:
         most = [np.where(may, np.abs(part), 0).max(1) for part in (x, y)]
         size = float(most[0].sum()) + 1e-300, float(most[1].sum()) + 1e-300
         k = spread / 2 * (1 + OUT) * size[1] / size[0]
-        table = np.where(may, directions(x / size[0], y / size[1], UNITS), -np.inf)
+        table = UNITS[:, 0, None, None] * (x / size[0]) + UNITS[:, 1, None, None] * (y / size[1])
+        table = np.where(may, table, -np.inf)
         exchanges = self.exchanges if near is None else [self.exchanges[one] for one in near]
         whole, rest = self.words.supports(table, exchanges)
         there = rest[:, DOWN] > -np.inf
@@ -182,22 +184,28 @@ class Changes:
         ``near``: which exchanges are asked for; the others have 0. ``within``: limits of the result, used with one
         head. ``spans``: of each head; only words within them, 0 where there is none; the ranges are then not used.
         """
-        asked = np.arange(len(self.exchanges)) if near is None else near
-        total: Floats = np.zeros(len(asked))
+        total: Floats = np.zeros(len(self.exchanges))
+        asked = np.arange(len(total)) if near is None else near
         there, ranges = np.ones(len(asked), dtype=bool), []
         for number, head in enumerate(self.heads):
-            plane, limits = self.plane(head, row, near, spans[number] if spans else None), None
-            if within is not None and len(self.heads) == 1:
-                v = head.v @ row
-                seen = head.e > 0
-                middle = (v[seen].max() + v[seen].min()) / 2
-                limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
-            total += np.minimum(greatest_change(plane.at, plane.terms, limits), plane.spread) + 2 * plane.slack
+            plane = self.plane(head, row, near, spans[number] if spans else None)
+            total[asked] += self.change(head, row, plane, EVERY, within)
             there &= plane.there
             ranges.append(plane.reach)
-        found: Floats = np.zeros(len(self.exchanges))
-        found[asked] = np.where(there, total, 0.0)
-        return found, ranges
+        total[asked[~there]] = 0.0
+        return total, ranges
+
+    def change(
+        self, head: Head, row: Floats, plane: Plane, near: I64 | slice, within: tuple[float, float] | None
+    ) -> Floats:
+        """The greatest change of what one head returns in a direction, by some exchanges of the plane's."""
+        limits = None
+        if within is not None and len(self.heads) == 1:
+            v = (head.v @ row)[head.e > 0]
+            middle = (v.max() + v.min()) / 2
+            limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
+        found = greatest_change(plane.at.chosen(near), Exchange(*(column[near] for column in plane.terms)), limits)
+        return np.minimum(found, plane.spread) + 2 * plane.slack
 
     @cached_property
     def axes(self) -> Axes:
@@ -311,15 +319,6 @@ class Climb:
         return float(np.linalg.norm(second - first))
 
 
-def readout_rows(model: SoftModel) -> Floats:
-    """The rows of the logits, or of all differences of two for softmax."""
-    rows = model.output.unembed
-    if model.output.kind != "softmax":
-        return rows
-    first, second = np.triu_indices(len(rows), 1)
-    return rows[first] - rows[second]
-
-
 def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
     """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
     n = len(pairs[0][0])
@@ -370,13 +369,7 @@ def runs_of(model: SoftModel, language: Any) -> Delta:
     if dfa is None or set(dfa.alphabet) != set(model.alphabet):
         alphabet = " ".join(model.alphabet)
         raise UsageError(f"{language.name} is no regular language over the model's alphabet ({alphabet})")
-    living = {q for q in range(dfa.states) if q in dfa.accept}
-    while True:
-        more = {q for q, row in enumerate(dfa.delta) if living.intersection(row)} - living
-        if not more:
-            break
-        living |= more
-    if 0 not in living:
+    if dfa.dead == 0:
         raise UsageError(f"{language.name} has no word")
-    number = {q: k for k, q in enumerate(sorted(living))}
-    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in sorted(living))
+    number = {q: k for k, q in enumerate(q for q in range(dfa.states) if q != dfa.dead)}
+    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in number)

@@ -78,7 +78,7 @@ class Edges(NamedTuple):
     yb: Floats
     kept: Flags
 
-    def chosen(self, near: I64) -> Edges:
+    def chosen(self, near: I64 | slice) -> Edges:
         """Those of some polygons."""
         return Edges(self.xa[near], self.ya[near], self.xb[near], self.yb[near], self.kept[near])
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.soft.influence.polygons import ANGLES
 from restrict.soft.models.model import Floats
 
 Delta = tuple[tuple[int, ...], ...]
@@ -127,11 +126,4 @@ def beside(terms: Floats) -> Floats:
     found = np.zeros_like(terms)
     found[1:] = terms[:-1].cumsum(0)
     found[:-1] += terms[:0:-1].cumsum(0)[::-1]
-    return found
-
-
-def directions(x: Floats, y: Floats, units: Floats) -> Floats:
-    """What each symbol adds in every direction of a polygon: shape ``(angles, n, symbols)``."""
-    assert len(units) == ANGLES
-    found: Floats = units[:, 0, None, None] * x + units[:, 1, None, None] * y
     return found
