@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from restrict.checker import main as checker
-from restrict.checker.account import MEMORY, Meter, Reject
+from restrict.checker.account import MEMORY, Meter, Place, Reject
+from restrict.checker.costs import Costs
 from tests import trusted as check
 from tests.fuzzing.kinds import Trial, sealed
 
@@ -285,6 +287,82 @@ def a_form_for_each_of_many_values() -> Trial:
     return proof(FORCES, {**LAST, "variables": [wide, head]})
 
 
+def nested(text: str, middle: str = "i % 1", depth: int = 40) -> str:
+    """An expression within itself, so many times."""
+    for _ in range(depth):
+        middle = text.replace("_", middle)
+    return middle
+
+
+def scored(score: str) -> Trial:
+    """The proof for another score, with queries and boxes for all classes of positions."""
+
+    def change(layer: Document) -> None:
+        layer["heads"][0] |= {"queries": [0, 1, 2, 3], "boxes": [[[-1]] * 4] * 2}
+
+    return with_layer(change, model={**LAST, "variables": [{**COPY, "score": score}]})
+
+
+@shape
+def a_score_of_nested_abs() -> Trial:
+    """The larger of a number and its negative, of which both are again made of two."""
+    return scored(nested("abs(_)"))
+
+
+@shape
+def a_score_of_nested_chains() -> Trial:
+    """What stands in the middle of a chain is compared twice."""
+    return scored(nested("(0 <= _ <= 1)"))
+
+
+@shape
+def a_map_of_nested_chains() -> Trial:
+    within = {"name": "m", "kind": "map", "args": ["token"], "domain": 2, "map": nested("(0 <= _ <= 1)", "token")}
+    return proof(FORCES, {**LAST, "variables": [within, {**COPY, "value": "m"}]})
+
+
+def long_sum(term: str, count: int) -> str:
+    """So many terms, in parentheses by halves."""
+    parts = [term] * count
+    while len(parts) > 1:
+        parts = [f"({a}+{b})" for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+@shape
+def a_long_sum_that_is_tried_at_all_points() -> Trial:
+    """A comparison of 2048 terms, at 500 classes on both sides."""
+    head = {**COPY, "score": f"i % 500 + n + {long_sum('i//1', 1024)} < 5"}
+    return proof(FORCES, {**LAST, "variables": [head]})
+
+
+@shape
+def a_long_condition_at_all_classes() -> Trial:
+    """Whether the model is defined, asked at every pair of classes."""
+    model = {**LAST, "when": f"{long_sum('n%1', 512)} >= 0"}
+
+    def change(layer: Document) -> None:
+        size = 201
+        after = [[min(q + 1, size - 1)] * 2 for q in range(size)]
+        whole = {"base": list(range(size)), "delta": after, "merge": [0] * size, "next": [[0, 0]]}
+        layer |= {"left": whole, "right": whole, "keep": ["h@pair", "@when"], "labels": [[0, 1], [1, 1]]}
+
+    return with_layer(change, at=0, model=model, threshold=200, period=1)
+
+
+@shape
+def a_start_box_of_many_entries_behind_many_states() -> Trial:
+    """That nothing has been read is looked up in the box of the start, for every right state."""
+    states = 3000
+    model, document = proof(FORCES).documents()
+    first, last = document["layers"]
+    right = side(states)
+    first["right"] = right | {"merge": list(range(states)), "next": right["delta"]}
+    first["table"] = [[[0] * states, [1] * states]]
+    last["heads"][0] |= {"boxes": [[[0] * 300_000 + [-1]], [[-1, 0, 1]]], "left": [[0] * states, [1] * states]}
+    return sealed(model, document)
+
+
 @shape
 def a_window_of_thousands() -> Trial:
     head = {**COPY, "score": "j - i > -3000"}
@@ -489,6 +567,34 @@ def test_a_small_limit_ends_it(name: str) -> None:
     assert found.code in (3, 4, 5), found
     assert found.steps <= 20_000
     assert found.seconds < 0.3 + 1e-7 * len(trial.proof), found
+
+
+def test_a_table_of_scores_is_charged_before_it_is_made() -> None:
+    """A file of 200 kB asks for 30 million scores."""
+    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": 1000, "map": "token"}
+    model = {**LAST, "variables": [wide, {**COPY, "query": "w", "key": "w", "value": "w", "score": "q * k + 1000"}]}
+
+    def change(layer: Document) -> None:
+        layer["heads"][0] |= {"queries": list(range(1000)), "pairs": list(range(30_000)), "boxes": [[[-1]] * 1000] * 2}
+
+    found = spent(with_layer(change, model=model, kept=["h@query", "h@pair"], labels=[[0, 0], [1, 1001]]), 10**9)
+    assert found.code == 5
+    assert found.taken < 128 << 20
+    assert found.seconds < 2
+
+
+def test_the_memory_of_costs_is_what_is_charged() -> None:
+    """Every set of states costs more than 256, so each number would be an object of its own."""
+    nodes, turn = 40, 600
+    edges = [[nodes, (u + 1) % nodes, (u + 2) % nodes] for u in range(nodes)] + [[nodes] * 3]
+    costs = {"costs": [0], "growth": [0], "settled": 300, "turn": turn}
+    meter = Meter(10**9)
+    tracemalloc.start()
+    try:
+        Costs(costs, Place("c"), meter).check(edges, [nodes], 1)
+        assert tracemalloc.get_traced_memory()[1] < (1 << 17) + meter.held
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_memory_of_a_check_is_bounded() -> None:

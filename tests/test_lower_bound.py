@@ -549,7 +549,8 @@ def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("restrict.optimum.lower_bound.check", checking)
     monkeypatch.setattr("restrict.optimum.lower_bound.needed", trimming)
-    found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, time=0.5, progress=told)
+    seconds = 60 if ends == "interrupted" else 0.5
+    found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, time=seconds, progress=told)
     assert found.stopped == ends
     assert looked
     assert max(limits) <= GRACE * CHECKED_A_SECOND

@@ -110,6 +110,7 @@ class Box:
         if len(self.query) < len(queries) or len(self.pair) < len(pairs):
             malformed(place, "a query or a pair is listed twice")
         program.meter.charge(len(queries) * len(pairs) * (20 + head.price))
+        program.meter.hold(130 * len(queries) * len(pairs))
         self.offers: list[list[Entry]] = [[head.offer(q, p) for p in pairs] for q in queries]
         self.entries = [self.read_box(b, place.key("boxes").item(at)) for at, b in enumerate(fields["boxes"])]
         most, meter = len(self.entries), program.meter
@@ -258,9 +259,9 @@ class Layer:
         machine = self.machine
         other = machine.left if mirror else machine.right
         self.program.meter.charge(len(side.base) * self.program.letters * len(other) * 2)
-        for b, first in enumerate(table[0]):
+        for first in set(table[0]):
             if first < 0 or any(None not in part for part in box.entries[first]):
-                unproved(box.place, f"nothing has been read at the start, which the box at {b} does not allow")
+                unproved(box.place, f"nothing has been read at the start, which box {first} there does not allow")
         for q, (base, steps) in enumerate(zip(side.base, side.delta, strict=True)):
             for x, to in enumerate(steps):
                 if to < 0:

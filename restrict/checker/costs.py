@@ -23,6 +23,8 @@ goals. ∎
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from typing import Any
 
 from .account import Meter, Place, malformed, unproved
@@ -37,7 +39,7 @@ COSTS = {
     "settled": integer(0, 1_000_000),
     "turn": integer(1, 100_000),
 }
-Vector = list[int]
+Vector = Sequence[int]
 
 
 def spoken_costs(costs: Any, growth: Any) -> str:
@@ -83,8 +85,8 @@ class Costs:
             if least <= t < end and found != self.at(t):
                 unproved(self.place.key("costs"), f"the cost for {t} symbols is not {self.shown(t)}")
             if t >= self.settled:
-                self.meter.hold(40 + 8 * len(row))
-                kept.append(row)
+                self.meter.hold(100 + 12 * len(row))  # and the rises, one for two rows
+                kept.append(array("q", row))
             row = after(row, edges)
         rises = [self.rise(one, two) for one, two in zip(kept[:turn], kept[turn:], strict=True)]
         for r in range(turn):
@@ -99,7 +101,7 @@ class Costs:
         """What a turn adds to each finite cost (1)."""
         if any((a == INFINITE) != (b == INFINITE) for a, b in zip(one, two, strict=True)):
             unproved(self.place.key("settled"), "a set that is reached at one length is not a turn later")
-        return [b - a for a, b in zip(one, two, strict=True)]
+        return array("q", [b - a for a, b in zip(one, two, strict=True)])
 
     def step(self, edges: list[list[int]], here: tuple[Vector, Vector], then: tuple[Vector, Vector]) -> None:
         """Condition 2 for one length."""
@@ -126,7 +128,7 @@ class Costs:
             unproved(self.place.key("growth"), f"from {t} symbols on, {self.turn} more do not add {grows}")
 
 
-def after(row: Vector, edges: list[list[int]]) -> Vector:
+def after(row: Vector, edges: list[list[int]]) -> list[int]:
     """The least costs one edge later."""
     out = [INFINITE] * len(row)
     for cost, steps in zip(row, edges, strict=True):

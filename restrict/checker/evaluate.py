@@ -77,12 +77,22 @@ def of_many(tree: Tree, args: list[Function]) -> Function:
     if tree.op == "if":
         return lambda values: first(values) if args[1](values) else last(values)
     if tree.op == "chain":
-        tests = [(OPERATORS[sign], args[at], args[at + 1]) for at, sign in enumerate(tree.value)]
-        return lambda values: +all(sign(a(values), b(values)) for sign, a, b in tests)
+        signs = [OPERATORS[sign] for sign in tree.value]
+        return lambda values: chained(signs, args, values)
     function: Callable[..., int] = hashed if tree.op == "hash" else FUNCTIONS[tree.op]
     if len(args) == 1:
         return (lambda values: function(first(values))) if tree.op not in ("min", "max") else first
     return lambda values: function(*(arg(values) for arg in args))
+
+
+def chained(signs: Sequence[Callable[[int, int], int]], args: Sequence[Function], values: Values) -> int:
+    """A chain of comparisons, each operand once: chains within chains would take a time exponential in their depth."""
+    before = args[0](values)
+    for sign, arg in zip(signs, args[1:], strict=True):
+        if not sign(before, after := arg(values)):
+            return 0
+        before = after
+    return 1
 
 
 def of_tensors(tree: Tree, known: Mapping[str, int], others: Sequence[str]) -> Function:

@@ -159,10 +159,13 @@ class Pushdown:
                     inner = (machine, pushed, to)
                     callers.setdefault(inner, []).append(entry)
                     reach(inner, to)
-                    for q in self.ends.get(inner, ()):
+                    ends = self.ends.get(inner, ())
+                    self.meter.charge(len(ends))
+                    for q in ends:
                         reach(entry, q)
                 elif to not in self.ends.setdefault(entry, set()):
                     self.ends[entry].add(to)
+                    self.meter.charge(len(callers[entry]))
                     for caller in callers[entry]:
                         reach(caller, to)
 

@@ -24,6 +24,8 @@ from .rules import Tree
 
 MOST = 4096
 POINTS = 1 << 20
+WORK = 1 << 16
+"""The most steps of one value. The parts of ``abs`` and of chains of comparisons stand in more than one form."""
 REACH = 1024
 """A comparison of ``j - i`` with a constant may tell apart at most this many distances to each side."""
 FLAT = (0, 0, 0, 0)
@@ -55,7 +57,8 @@ class Line(NamedTuple):
 
 
 class Form(NamedTuple):
-    """See the module. ``uses`` are the coordinates that ``at`` reads; the expression is the ``line``, if it has one."""
+    """See the module. ``uses`` are the coordinates that ``at`` reads; the expression is the ``line``, if it has one.
+    ``price``: the steps of one value, which are also its functions, each twice."""
 
     threshold: int
     period: int
@@ -64,6 +67,7 @@ class Form(NamedTuple):
     uses: frozenset[int]
     reach: int = 0
     line: Line | None = None
+    price: int = 2
 
 
 class Analysis:
@@ -138,7 +142,9 @@ class Analysis:
         if threshold + period > MOST:
             self.refuse(f"tells positions apart up to {threshold} and modulo {period}; the limit is {MOST}")
         uses: frozenset[int] = frozenset().union(*(a.uses for a in args))
-        return Form(threshold, period, slope, at, uses, max(a.reach for a in args))
+        if (price := 2 + sum(a.price for a in args)) > WORK:
+            self.refuse(f"takes more than {WORK} steps, as its comparisons in chains and its abs are nested")
+        return Form(threshold, period, slope, at, uses, max(a.reach for a in args), price=price)
 
     def sum(self, one: Form, two: Form, sign: int) -> Form:
         """The sum, or the difference (Lemma 3). That of two lines is a line."""
@@ -184,7 +190,7 @@ class Analysis:
         size, used = form.threshold + form.period, sorted(form.uses)
         if size ** len(used) > POINTS:
             self.refuse(f"compares positions that are told apart up to {size} on {len(used)} sides")
-        self.meter.charge(20 * size ** len(used))
+        self.meter.charge((20 + form.price) * size ** len(used))
         bound = 0
         for values in product(range(size), repeat=len(used)):
             point = [0, 0, 0, 0, 0]
@@ -252,7 +258,8 @@ def multiple(c: int, form: Form) -> Form:
     """A multiple (Lemma 3). That of a line is a line."""
     if form.line:
         return read(Line(*(c * part for part in form.line)))
-    return form._replace(slope=tuple(c * k for k in form.slope), at=lambda point: c * form.at(point))
+    slope, price = tuple(c * k for k in form.slope), form.price + 2
+    return form._replace(slope=slope, at=lambda point: c * form.at(point), price=price)
 
 
 @lru_cache(256)

@@ -131,7 +131,9 @@ class Program:
         self.meter.charge(math.prod(sizes))
         tree, work, out = moved(rule.tree, sources), Analysis(variable.place, self.meter), {}
         for values in product(*map(range, sizes)):
-            out[values] = self.fits(work.form(tree, dict(zip(finite, values, strict=True))), variable.place)
+            found = work.form(tree, dict(zip(finite, values, strict=True)))
+            self.meter.hold(300 * found.price)
+            out[values] = self.fits(found, variable.place)
         if isinstance(variable, Head) and any(moving(form) for form in out.values()):
             at = finite.index("q") if "q" in finite else None
             return by_position(partial(unproved, variable.place), out, at)
@@ -174,6 +176,7 @@ class Program:
                 return self.model.labels[value]
             return value if self.model.accept is None else +(value in self.model.accept)
         if name == WHEN:
+            self.meter.charge(self.when.price if self.when is not None else 0)
             return self.when.at((*self.place_of(known), 0, 0, 0)) if self.when is not None else 1
         variable = self.variables.get(name)
         if isinstance(variable, Map):
@@ -236,8 +239,12 @@ class Program:
                 return None
             sizes = self.count(head, "query"), self.count(head, "pair")
             offer = self.offers(head)
-            self.derived[name] = Look(name, head.mask, head.left, head.default, *sizes, price(head.rule.tree), offer)
+            self.derived[name] = Look(name, head.mask, head.left, head.default, *sizes, self.work(head), offer)
         return self.derived[name]
+
+    def work(self, head: Head) -> int:
+        """Steps of one offer."""
+        return price(head.rule.tree) + max((form.price for form in self.forms(head).values()), default=0)
 
     def count(self, head: Head, role: str) -> int:
         """How many numbers a role has."""

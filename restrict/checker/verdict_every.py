@@ -107,6 +107,7 @@ class Everywhere(Check):
             before = self.standing(first, last)
             for a in range(len(self.model.rows)):
                 found = {self.language.delta[p][a] for p in before} & self.living
+                self.meter.hold(100 * len(found))
                 yield from ((b, a, q) for q in sorted(found))
 
     def standing(self, first: int, last: int) -> set[int]:
@@ -121,7 +122,7 @@ class Everywhere(Check):
         return found
 
     def weigh(self, i: int, a: int) -> None:
-        """As at position 1."""
+        """Weigh a symbol: at every later position as at position 1."""
         super().weigh(min(i, 1), a)
 
     def through(self, a: int, q: int) -> Ways:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 
-from .evaluate import price
 from .formats import Head
 from .program import BEYOND, Known, Look, Offer, Program
 
@@ -57,7 +56,7 @@ class Windowed(Program):
             else:
                 offer = self.far(head, -reach if side == "left" else reach, none)
                 sizes = self.count(head, "query"), none + 1
-                found = Look(name, mask, head.left, none, *sizes, price(head.rule.tree), offer)
+                found = Look(name, mask, head.left, none, *sizes, self.work(head), offer)
             self.derived[name] = found
         return self.derived[name]
 
@@ -82,7 +81,7 @@ class Windowed(Program):
         """The value of a head that looks at ``j - i``: a best of its parts, from left to right."""
         none, seen = self.count(head, "pair"), parts(head.mask, self.reach(head))
         query, best = self.value(f"{head.name}@query", known), None
-        self.meter.charge(len(seen) * (10 + price(head.rule.tree)))
+        self.meter.charge(len(seen) * (10 + self.work(head)))
         for distance, part in seen:
             if (pair := self.value(f"{head.name}@{part}", known)) == none:
                 continue

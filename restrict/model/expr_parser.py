@@ -18,6 +18,8 @@ from restrict.model.expr import HASH_SEED, Expr, balanced, const, name
 MAX_LENGTH, MAX_HEIGHT = 10_000, 50
 MAX_HASHED = 200
 """Arguments of all hashes of an expression; the checker takes any number."""
+MAX_NODES = 1 << 16
+"""Operands in the middle of a chain count twice, so chains within chains double what is evaluated."""
 RESERVED = frozenset(["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min", "max", "abs", "hash", "isqrt"])
 _TOKEN = re.compile(r"(?P<number>[0-9]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>==|!=|<=|>=|//|[-+*%<>(),])")
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -67,6 +69,11 @@ class _Parser(Operators[Tall]):
         """The whole text."""
         expr, _ = self.expr()
         self.expect("")
+        waiting, count = [expr], 0
+        while waiting:
+            waiting.extend(waiting.pop().args)
+            if (count := count + 1) > MAX_NODES:
+                raise ResourceLimit(f"the expression {quote(self.text)} has more than {MAX_NODES} parts")
         return expr
 
     def expect(self, text: str) -> None:
