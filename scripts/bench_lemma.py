@@ -3,7 +3,7 @@
     python scripts/bench_lemma.py [--quick] [--section one --section two ...] [--seed 0] [-o out.json]
 
 Sections (default: all): ``shares``, ``one``, ``two``, ``stages``, ``tribes``, ``families``, ``methods``, ``symbols``,
-``aim``, ``long``. Each prints its table; with ``-o`` its rows replace those of the same section in the JSON file, so
+``long``. Each prints its table; with ``-o`` its rows replace those of the same section in the JSON file, so
 sections can be run one at a time. ``--quick`` takes lengths that end in a minute or two. Every c and mean is a
 certified bound (of the abstract run, which the checker recomputes); shares are what was found; ``lower`` is certified
 for the instance; exponents are least-squares slopes of log against log, estimates. Seconds include everything but the
@@ -241,24 +241,12 @@ def measured(name: str, n: int, C: float, method: theorem1.Method, seed: int) ->
     """All positions of one model by one method."""
     model = restrict.load(name)
     certify_all(model, 200, free=C, method=method)
-    start = clock.perf_counter()
+    start = clock.process_time()
     found = certify_all(model, n, free=C, method=method, seed=seed)
-    seconds = clock.perf_counter() - start
+    seconds = clock.process_time() - start
     k = ", ".join(str(step.stage2.k) for step in found.stages) or "-"
     return {"model": name.replace("random:", ""), "n": n, "C": C, "method": method, "k": k,
-            "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean, "s": seconds}  # fmt: skip
-
-
-def aim(quick: bool, seed: int) -> list[Row]:
-    """The lemma with one layer at n = 10 000 and C = 0.9, which is to take less than 30 s on one core.
-
-    Processor seconds count the compilation of kernels that are not in their cache, and the run at n = 200 before.
-    """
-    cpu = clock.process_time()
-    rows = [measured(one_layer(seed), 1000 if quick else 10_000, 0.9, "lemma", seed)]
-    rows[0]["CPU s"] = clock.process_time() - cpu
-    show(rows)
-    return rows
+            "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean, "CPU s": seconds}  # fmt: skip
 
 
 CHECKED = 500
@@ -286,7 +274,7 @@ def symbols(quick: bool, seed: int) -> list[Row]:
 
 SECTIONS: dict[str, Callable[[bool, int], list[Row]]] = {
     "shares": shares, "one": one, "two": two, "stages": stages, "tribes": tribes, "families": families,
-    "methods": methods, "symbols": symbols, "aim": aim, "long": long,
+    "methods": methods, "symbols": symbols, "long": long,
 }  # fmt: skip
 
 

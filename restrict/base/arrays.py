@@ -42,6 +42,14 @@ def take_rows(ptr: I64, rows: I64) -> I64:
     return starts + np.arange(len(starts), dtype=np.int64)
 
 
+def distinct(values: I64) -> I64:
+    """The different numbers among many, ascending; by sorting, which is far faster than numpy's ``unique``, a hash."""
+    ordered = np.sort(values)
+    first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    found: I64 = ordered[first]
+    return found
+
+
 def numbered(codes: I64, most: int) -> tuple[I64, I64]:
     """The different numbers among many, and for each of the many its place among the different ones.
 

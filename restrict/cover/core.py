@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.base.arrays import I64, offsets
+from restrict.base.arrays import I64, distinct, offsets
 from restrict.kernels import cover_core as kernels
 from restrict.kernels.cover_state import Cubes, Literals
 
@@ -42,7 +42,7 @@ class Core:
     def scope(self) -> tuple[I64, I64]:
         """(pointers, inputs): the distinct inputs of each pair, sorted."""
         pair_of = np.repeat(self.cube_pair, np.diff(self.cube_ptr))
-        key = np.unique(pair_of * max(self.inputs, 1) + self.cube_lit // self.symbols)
+        key = distinct(pair_of * max(self.inputs, 1) + self.cube_lit // self.symbols)
         width = max(self.inputs, 1)
         members: I64 = key % width
         return offsets(np.bincount(key // width, minlength=len(self.pairs))), members

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restrict.base.arrays import I64, offsets, take_rows
+from restrict.base.arrays import I64, distinct, offsets, take_rows
 from restrict.base.errors import UsageError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import Selection, reads, selection
@@ -64,10 +64,7 @@ def _meetings(t: CTransformer, chosen: Selection, name: I64) -> I64:
         ptr, inputs = reads(t, h)
         j = chosen.chosen[0, rows[mine]]
         found.append(np.repeat(name[owner[mine]], np.diff(ptr)[j]) * t.n + inputs[take_rows(ptr, j)])
-    every: I64 = np.sort(np.concatenate(found))  # far faster than numpy's unique, which hashes
-    first = np.append(True, every[1:] != every[:-1])[: len(every)]
-    distinct: I64 = every[first]
-    return distinct
+    return distinct(np.concatenate(found))
 
 
 def pair_inputs(t: CTransformer, chosen: Selection) -> I64:

@@ -133,9 +133,9 @@ def cover_problem(t: CTransformer, chosen: Selection) -> tuple[CoverProblem, boo
             sizes.append(len(found))
             lengths.extend(map(len, found))
             literals.extend(literal for cube in found for literal in cube)
-    known, pairs = codes >= 0, np.unique(owner)
+    known, pairs = codes >= 0, np.count_nonzero(np.bincount(owner))
     problem = _problem(t, chosen.pairs, owner[known], codes[known], offsets(sizes), offsets(lengths), literals)
-    return problem, exact and problem.pairs == len(pairs)
+    return problem, exact and problem.pairs == pairs
 
 
 def _problem(
