@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ for variable in MATRIX_THREADS:  # before numpy is imported; pytest-xdist uses t
 settings.register_profile("default", derandomize=True, deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs behind it; commands inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `restrict-verified` is built from source (docs/proof.md). Where it is not there, there is nothing to test.
 VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "rocq" / "restrict-verified"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba.core import config
+from numba.core import config, event
 
 from restrict.cli.entry import MATRIX_THREADS
 from restrict.kernels import cache, home, machine, plain
 from restrict.kernels.cache import Kept
 from restrict.kernels.jit import kernel, sized_kernel
+from restrict.kernels.shield import uninterrupted
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
@@ -305,3 +307,68 @@ def test_a_form_that_cannot_be_written_is_lost_and_nothing_else(error: Exception
     kept.save_overload(None, None)
     kept.save_overload(None, None)  # numba's cache that keeps nothing has its place
     assert not isinstance(kept.opened, Full)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A kernel that nothing has compiled, and its folder."""
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+
+    def double(a: np.ndarray) -> int:
+        return 2 * int(a[0])
+
+    return kernel(double)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_waits_until_a_kernel_is_compiled_and_written(fresh: Any, tmp_path: Path, times: int) -> None:
+    """Python drops what is raised in a callback of the compiler. Whoever asks again is heard at once."""
+
+    class Interrupting(event.Listener):
+        left = times
+
+        def on_start(self, event: Any) -> None:
+            while self.left:  # numba's own parts of a kernel are compiled in turn
+                self.left -= 1
+                signal.raise_signal(signal.SIGINT)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with (
+        event.install_listener("numba:compile", Interrupting()),
+        plain.always_compiled(),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        fresh(np.ones(3))
+    assert len(fresh.signatures) == len(list(tmp_path.rglob("*.nbc"))) == 2 - times
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert fresh(np.ones(3)) == 2
+
+
+def test_ctrl_c_waits_until_a_kernel_is_loaded(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+
+    def load(self: Kept, signature: object, target: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(signature)
+
+    monkeypatch.setattr(Kept, "load_overload", load)
+    with plain.always_compiled(), pytest.raises(KeyboardInterrupt):
+        fresh(np.ones(3))
+    assert done
+
+
+def test_a_handler_that_ignores_ctrl_c_stays(fresh: Any) -> None:
+    """Workers have one; and signals are handled in the main thread only."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    thread = threading.Thread(target=lambda: fresh(np.ones(3)))
+    thread.start()
+    thread.join()
+    assert fresh.signatures

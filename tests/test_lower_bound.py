@@ -7,6 +7,7 @@ import copy
 import itertools
 import json
 import pickle
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,8 @@ import pytest
 from click.testing import CliRunner
 
 from restrict.base.blocks import lent
-from restrict.base.errors import ModelError, NotEstablished
+from restrict.base.deadline import OutOfTime
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.certificate.hitting_run import SYMBOLS
 from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
 from restrict.certificate.lower_bound import LowerBound, indices
@@ -33,7 +35,7 @@ from restrict.elaboration.rows import Rows
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load
-from restrict.optimum.lower_bound import lower_bound
+from restrict.optimum.lower_bound import CHECKED_A_SECOND, GRACE, lower_bound
 from tests import bound_mutations, generator, naive
 from tests.bound_mutations import least_forcing
 from tests.marks import heavy_after
@@ -489,3 +491,66 @@ def test_a_search_without_time_still_proves_that_the_output_is_not_constant() ->
     assert (found.stopped, found.at_least, found.disjoint) == ("time", 1, 1)
     assert set(found.bound.labels) == {"accept", "reject"}
     check(model, found.bound)
+
+
+CUT = {"time": OutOfTime(), "nodes": ResourceLimit("too many nodes"), "interrupted": KeyboardInterrupt()}
+
+
+@pytest.mark.parametrize("part", ["needed", "check"])
+@pytest.mark.parametrize("stopped", CUT)
+def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
+    part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Boxes that closed a tree prove its level without a second tree."""
+    spec, n = "random:layers=2,heads=2,states=4,seed=2", 40
+    whole = lower_bound(load(spec), n, k=1)
+
+    def cut(*_: object, **__: object) -> None:
+        raise CUT[stopped]
+
+    monkeypatch.setattr(f"restrict.optimum.lower_bound.{part}", cut)
+    found = lower_bound(load(spec), n, k=1)
+    assert (found.at_least, found.stopped) == (2, stopped if stopped == "interrupted" else "asked")
+    assert (found.checked is None) == (part == "check")
+    assert len(found.bound.boxes) >= len(whole.bound.boxes)
+    assert "at_least=2" in check(load(spec), found.bound)
+    result = CliRunner().invoke(cli, ["lower-bound", spec, "-n", str(n), "-k", "1", "-o", str(tmp_path / "b.json")])
+    assert result.exit_code == (130 if stopped == "interrupted" else 0)
+    assert (tmp_path / "b.json").exists()
+    assert "at least 2 positions" in result.output
+    assert ("not yet checked" in result.output) == (part == "check")
+
+
+@pytest.mark.parametrize("ends", ["time", "interrupted"])
+def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes are left out by trees that look at the clock, and a check that takes more than a second is not made."""
+    limits, looked, steps = list[int](), list[bool](), 0
+
+    def told(what: str, best: int | None) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 5:
+            if ends == "interrupted":
+                raise KeyboardInterrupt
+            raise OutOfTime
+
+    def checking(model: Model, bound: LowerBound, limit: int) -> str:
+        limits.append(limit)
+        return check(model, bound, limit=limit)
+
+    def trimming(boxes: Any, alphabet: int, most: int, limit: int, charge: Any) -> Any:
+        moment = time.monotonic
+        with monkeypatch.context() as later:
+            later.setattr(time, "monotonic", lambda: moment() + GRACE)
+            with pytest.raises(OutOfTime):
+                charge(1)
+        looked.append(True)
+        return needed(boxes, alphabet, most, limit, charge)
+
+    monkeypatch.setattr("restrict.optimum.lower_bound.check", checking)
+    monkeypatch.setattr("restrict.optimum.lower_bound.needed", trimming)
+    seconds = 60 if ends == "interrupted" else 0.5
+    found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, time=seconds, progress=told)
+    assert found.stopped == ends
+    assert looked
+    assert max(limits) <= GRACE * CHECKED_A_SECOND

@@ -263,6 +263,22 @@ def test_transformer_lens_weights_are_the_same_function(kind: str) -> None:
             import_weights(arrays)
 
 
+@pytest.mark.parametrize("key", ["attn_scores_soft_cap", "output_logits_soft_cap"])
+def test_caps_that_no_weight_shows_are_refused(key: str, tmp_path: Path) -> None:
+    save_file(lens_arrays(np.random.default_rng(3)), tmp_path / "t.safetensors")
+    for cap, taken in ((-1.0, True), (None, True), (0, True), (50.0, False), ("30", False)):
+        (tmp_path / "t.config.json").write_text(json.dumps({key: cap}))
+        if taken:
+            assert import_weights(tmp_path / "t.safetensors").model.layers
+        else:
+            refused(tmp_path / "t.safetensors", tmp_path, ModelError)
+
+
+def test_what_is_given_against_the_configuration_says_so(tmp_path: Path) -> None:
+    said = {s.name: s.text() for s in import_weights(gpt2_file(tmp_path), Options(heads=4, eps="1e-05")).settings}
+    assert (said["heads"], said["eps"]) == ("given (config n_head: 2)", "given")
+
+
 def test_weights_without_positions(tmp_path: Path) -> None:
     path = gpt2_file(tmp_path, CONFIG | {"n_positions": None, "position_embeddings": "none"}, **{"wpe.weight": None})
     model = import_weights(path).model
@@ -299,6 +315,28 @@ def test_a_module_says_itself_what_weights_do_not() -> None:
     module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, other])
     with pytest.raises(ModelError, match="the layers of the module differ"):
         import_weights(module, Options(alphabet=tuple("abcd")))
+
+
+def test_what_a_module_says_is_not_overruled_without_a_word(tmp_path: Path) -> None:
+    layer = {"norm_first": True, "norm1": Attributes(eps=1e-4)}
+    norms = [Attributes(normalized_shape=(8,), eps=eps) for eps in (1e-4, 1e-12)]
+
+    def module(*more: Any, **attention: Any) -> Any:
+        parts = [Attributes(self_attn=Attributes(num_heads=4, **attention), **layer), *more]
+        return Attributes(state_dict=encoder_arrays, modules=lambda: parts)
+
+    options, path = Options(alphabet=tuple("abcd")), tmp_path / "c.json"
+    path.write_text('{"layer_norm_eps": 1.0e-4}')
+    for config in (None, {"nhead": 4}, path):  # a file does not replace what the module says
+        found = import_weights(module(norms[0], add_zero_attn=False), options, config=config)
+        assert found.model.layers[0].norm == "pre"
+    for config in ({"nhead": 2}, {"norm_first": False}, {"layer_norm_eps": "1e-5"}):
+        with pytest.raises(ModelError, match=r"the configuration has .*, the module"):
+            import_weights(module(), options, config=config)
+    with pytest.raises(ModelError, match="LayerNorms of the module differ in eps"):
+        import_weights(module(*norms), options)
+    with pytest.raises(ModelError, match="add_zero_attn"):
+        import_weights(module(add_zero_attn=True), options)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -346,6 +384,10 @@ CONFIGS: dict[str, Any] = {
     "activation in a list": {"activation_function": ["relu"]},
     "rotary": {"position_embedding_type": "rotary"},
     "no positions": {"position_embeddings": "none"},
+    "rotary behind learned": {"position_embeddings": "learned", "position_embedding_type": "rotary"},
+    "positions said twice": {"position_embeddings": "learned", "position_embedding_type": "none"},
+    "heads said twice": {"num_attention_heads": 4},
+    "lengths said twice": {"n_ctx": 11},
     "sparsemax": {"attention": "sparsemax"},
     "bert": {"model_type": "bert"},
     "cross": {"add_cross_attention": True},

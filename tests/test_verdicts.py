@@ -431,6 +431,10 @@ def test_inputs_may_be_more_than_the_language() -> None:
         ({"bos_token_id": 9}, "not a row"),
         ({"n_layer": 2}, "missing"),
         ({"tie_word_embeddings": 1}, "true or false"),
+        ({"position_embedding_type": "rotary"}, "not one of learned"),
+        ({"position_embedding_type": "none"}, "contradict"),
+        ({"num_attention_heads": 2}, "which of them is meant"),
+        ({"hidden_size": 8}, "which of them is meant"),
     ],
 )
 def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:

@@ -121,15 +121,21 @@ def test_numbers_that_no_certificate_holds_are_refused_in_one_line() -> None:
         assert confirmed(verify_trained(model, said(model, STAR), 2), "c")[0].status in ("open", "wrong")
 
 
-def test_names_that_the_checker_does_not_read_are_refused_in_one_line() -> None:
-    """The body of a model alone, without `transformer.` in front of its names."""
+def test_names_that_the_checker_does_not_read_are_refused_before_the_search() -> None:
+    """The body of a model alone, the masks of older files, a tied read-out once more, other libraries' names."""
     made, config = parts(1, {}, 1, np.float32)
-    content = save({name.removeprefix("transformer."): tensor for name, tensor in made.items()})
-    model = trained("bare", content, read_object(json.dumps(config).encode(), "c", decimals=True), "x")
-    graph = said(model, ONLY_A)
-    for verified in (verify_trained(model, graph, 1), None):
-        with pytest.raises(ModelError, match=r"expected an object|the tensor is missing"):
-            confirmed(verified or verify_every_length(model, graph), "c")
+    bare = {name.removeprefix("transformer."): tensor for name, tensor in made.items()}
+    masked = made | {"transformer.h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), dtype=bool))}
+    twice = made | {"lm_head.weight": made["transformer.wte.weight"]}
+    for tensors, says in ((bare, "'h.0.attn.c_attn.bias'"), (masked, "attn.bias'"), (twice, "'lm_head.weight'")):
+        config["tie_word_embeddings"] = tensors is twice
+        model = trained("bare", save(tensors), read_object(json.dumps(config).encode(), "c", decimals=True), "x")
+        graph = said(model, ONLY_A)
+        for every in (False, True):
+            with pytest.raises(ModelError, match=f"the checker does not read the tensor .*{says}"):
+                _ = verify_every_length(model, graph) if every else verify_trained(model, graph, 1)
+    with pytest.raises(ModelError, match="GPT-2's names"):
+        trained("lens", save({"blocks.0.attn.W_Q": made["transformer.wte.weight"]}), config, "x")
 
 
 def test_the_influence_of_light_words_has_a_bound(tmp_path: Path) -> None:

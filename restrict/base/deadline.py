@@ -59,7 +59,11 @@ class Deadline:
         except OutOfTime:
             pass
         except KeyboardInterrupt:
-            self.moment, self.interrupted = time.monotonic() - 1, True
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        """Let it come now, as Ctrl-C does."""
+        self.moment, self.interrupted = time.monotonic() - 1, True
 
     def share(self, part: float) -> Deadline:
         """A deadline after ``part`` (0 to 1) of the time that is left: for one of several pieces of work."""

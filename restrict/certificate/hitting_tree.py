@@ -60,6 +60,10 @@ class Uncovered(Exception):
         self.node = node
 
 
+def _free(steps: int) -> None:
+    """Nobody is charged."""
+
+
 @dataclass(eq=False)
 class HittingTree:
     """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes.
@@ -78,7 +82,7 @@ class HittingTree:
     most: int
     more: Callable[[Open], Sequence[Box]] | None = None
     limit: int = 10_000_000
-    charge: Callable[[int], None] = lambda steps: None
+    charge: Callable[[int], None] = _free
     tried: int = 0
     nodes: int = 0
     used: set[int] = field(default_factory=set)
@@ -238,14 +242,20 @@ def named(words: Sequence[int]) -> Iterator[int]:
         at += 1 + width
 
 
-def needed(boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000) -> tuple[list[int], int]:
+def needed(
+    boxes: list[Box],
+    alphabet: int,
+    most: int,
+    limit: int = 10_000_000,
+    charge: Callable[[int], None] = _free,
+) -> tuple[list[int], int]:
     """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone.
 
-    Cost: a few runs of the tree.
+    ``limit``, ``charge``: those of each tree. Cost: a few runs of the tree.
     """
     kept = sorted(range(len(boxes)), key=lambda t: (len(boxes[t]), t))
     while True:
-        tree = HittingTree([boxes[t] for t in kept], alphabet, most, None, limit)
+        tree = HittingTree([boxes[t] for t in kept], alphabet, most, None, limit, charge)
         tree.run()
         if len(tree.used) == len(kept):
             return kept, tree.nodes

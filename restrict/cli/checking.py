@@ -81,13 +81,14 @@ def checked_line(line: str | None, checker: str = KERNEL, why: str | None = None
     return f"  {verb} by {NAMES[checker]}: {(why or unchecked()) if line is None else line}"
 
 
-def unchecked() -> str:
-    """Why a result is not checked yet, how long that would take at least, and the command."""
+def unchecked(reason: str = "") -> str:
+    """Why a result is not checked yet, by default how long that would take at least, and the command."""
     given = click.get_current_context().params
     model, output = given.get("model", "MODEL"), given.get("output")
     seconds = AUTOMATIC_CHECK // STEPS_IN_A_SECOND
+    reason = reason or f"it takes more than {AUTOMATIC_CHECK} steps, over {seconds} s"
     return (
-        f"it takes more than {AUTOMATIC_CHECK} steps, over {seconds} s; {'' if output else '-o FILE keeps it, then '}"
+        f"{reason}; {'' if output else '-o FILE keeps it, then '}"
         f"`restrict check {model} {output or 'FILE'}`, or with --fast, which takes less"
     )
 

@@ -10,7 +10,7 @@ import click
 
 from restrict.base.wording import doing
 from restrict.cli import common
-from restrict.cli.checking import checked_by, checked_line, document_of, trusted_line
+from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line, unchecked
 from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.printer import Told, put
 
@@ -61,14 +61,16 @@ def lower_bound(
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)
-        line = trusted_line(program, found.bound, checker) if has_claim(found.bound) else None
-    place, claimed = str(output) if written else None, has_claim(found.bound)
+        claimed = has_claim(found.bound)
+        line = found.checked if checker == KERNEL or not claimed else trusted_line(program, found.bound, checker)
+    place = str(output) if written else None
+    late = unchecked("the time was over") if found.stopped in ("time", "interrupted") else None
 
     def document() -> dict[str, Any]:
         more = {"file": place} | document_of(line, checker)
         return {"model": program.name, "n": n} | bound_document(program, found) | more
 
-    told = [bound_lines(program, found), *([checked_line(line, checker)] if claimed else [])]
+    told = [bound_lines(program, found), *([checked_line(line, checker, late)] if claimed else [])]
     if output is not None:
         told.append(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
     put(Told(lambda: "\n".join(told), document), as_json)

@@ -20,6 +20,8 @@ import numpy as np
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
+from restrict.kernels.shield import uninterrupted
+
 unliteral: Any = types.unliteral
 
 RENT = 0.35e-3
@@ -35,8 +37,14 @@ ALWAYS = "RESTRICT_COMPILE"
 class Kernel(CPUDispatcher):
     """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it.
 
-    numba would make a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on.
+    numba would make a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits
+    until a form is compiled, or loaded, and written (:mod:`restrict.kernels.shield`).
     """
+
+    def compile(self, sig: Any) -> Any:
+        """The form for these types, made where it is missing."""
+        with uninterrupted():
+            return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a kernel is linked with that calls this one, with arguments of these types."""

@@ -12,12 +12,12 @@ smallest restriction then: the search for a lower bound also finds optima.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from restrict.base.deadline import OutOfTime, Progress
+from restrict.base.deadline import Deadline, OutOfTime, Progress
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.hitting_run import SYMBOLS
@@ -41,8 +41,13 @@ MOST_APART = 256
 """Disjoint boxes of one label that are looked for at first."""
 HARVEST = 20_000
 """Nodes of one tree over the boxes found so far, when a search that took larger steps is over."""
-CHECK = 20_000_000
-"""Steps that the check of what was found may take."""
+CHECK, CHECKED_A_SECOND = 20_000_000, 2_000_000
+"""Steps that the check of what was found may take; and about how many it does in a second."""
+GRACE = 1.0
+"""Seconds for what comes after a search whose time is over, or that Ctrl-C has ended: boxes are left out that long at
+most, and a check that takes longer is not made."""
+TRIMMED = 10_000_000
+"""Nodes of one tree, at most, by which boxes are left out."""
 STEP = 6
 """From this level on, the next one is at most twice as far, where an upper bound is known."""
 
@@ -55,7 +60,8 @@ class Bounds:
     it that disjoint boxes alone prove. ``forcing`` fixes ``upper`` positions and forces the output, where the search
     found one (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
     ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed), ``budget``, ``time`` or
-    ``interrupted``.
+    ``interrupted``. ``checked`` is what the trusted checker said of the certificate; ``None``: it has not been asked,
+    since the bound is 0, the check takes more than ``CHECK`` steps, or the time was over.
     """
 
     bound: LowerBound
@@ -65,6 +71,7 @@ class Bounds:
     forcing: Certificate | None
     stopped: Stopped
     nodes: int
+    checked: str | None = None
 
 
 def lower_bound(
@@ -89,12 +96,13 @@ def lower_bound(
         k: stop when no ``k`` positions force the output; by default go on to the optimum.
         upper: so many positions are known to force it; the search stops when fewer are ruled out.
         seed: the same seed gives the same bound, byte for byte (without ``time``).
-        time: seconds; the best bound by then is returned. Ctrl-C does the same. Processes that are lent
-            (:func:`restrict.workers`) share the search for boxes, and change nothing else.
+        time: seconds; the best bound by then is returned, after at most ``GRACE`` each for leaving boxes out and for
+            the check. Ctrl-C does the same. Processes that are lent (:func:`restrict.workers`) share the search for
+            boxes, and change nothing else.
         progress: called with what is being done and the number of positions ruled out.
 
     Returns:
-        The best bound; its certificate has passed the check, unless that takes more than ``CHECK`` steps.
+        The best bound; its certificate has passed the check where ``checked`` says so.
 
     Raises:
         UsageError: a bad argument, or the target ``all``.
@@ -119,13 +127,14 @@ class _Forced(Exception):
 
 @dataclass(eq=False)
 class _Proving:
-    """The boxes so far, what they prove for each label, and the smallest restriction met."""
+    """The boxes so far, what they prove for each label by which of them, and the smallest restriction met."""
 
     task: Task
     position: int
     boxes: list[FoundBox] = field(default_factory=list)
     bits: list[dict[int, int]] = field(default_factory=list)
     proved: dict[str | None, int] = field(default_factory=dict)
+    used: dict[str | None, Sequence[int]] = field(default_factory=dict)
     forcing: Certificate | None = None
     upper: int | None = None
     nodes: int = 0
@@ -167,6 +176,7 @@ class _Proving:
         except ResourceLimit:
             return "budget"
         except KeyboardInterrupt:
+            self.task.deadline.interrupt()
             return "interrupted"
 
     def _disjoint_boxes(self, k: int | None) -> None:
@@ -216,7 +226,7 @@ class _Proving:
 
     def _close(self, label: str | None, level: int) -> None:
         """Close the tree of one label, finding boxes where it is open."""
-        mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
+        mine = self._without(label)
 
         def more(node: Open) -> list[Mapping[int, int]]:
             found = self.search.find(node, label)
@@ -227,10 +237,15 @@ class _Proving:
         boxes: list[Mapping[int, int]] = [self.bits[t] for t in mine]
         tick, most = self.task.deadline.check, NODES if self.everything.bit_length() <= SYMBOLS else PLAIN_NODES
         tree = HittingTree(boxes, self.everything, level, more, most, charge=lambda steps: tick())
+        first = len(self.boxes)
         try:
             tree.run()
         finally:
             self.nodes += tree.nodes
+        self.used[label] = self._numbers([*mine, *range(first, len(self.boxes))], tree.used)
+
+    def _numbers(self, among: Sequence[int], used: Iterable[int]) -> list[int]:
+        return [among[t] for t in sorted(used)]
 
     # ------------------------------------------------------------ optima met on the way
 
@@ -269,39 +284,63 @@ class _Proving:
             apart = disjoint(b for b, box in zip(self.bits, self.boxes, strict=True) if label not in box.labels)
             self.proved[label] = min(apart - 1, self.letters)
 
-    def _harvest(self) -> None:
+    def _harvest(self, rest: Deadline) -> None:
         """What the boxes found so far prove beyond the levels that were finished."""
         for label, level in self.proved.items():
-            mine = [bits for bits, box in zip(self.bits, self.boxes, strict=True) if label not in box.labels]
+            mine = self._without(label)
             while level + 1 < self.tried:
+                tree = HittingTree(
+                    [self.bits[t] for t in mine], self.everything, level + 1, None, HARVEST, lambda steps: rest.check()
+                )
                 try:
-                    HittingTree(list(mine), self.everything, level + 1, None, HARVEST).run()
+                    tree.run()
                 except (Uncovered, ResourceLimit):
                     break
                 level += 1
-            self.proved[label] = level
+                self.proved[label], self.used[label] = level, self._numbers(mine, tree.used)
+
+    def _without(self, label: str | None) -> list[int]:
+        """The boxes that exclude a label."""
+        return [t for t, box in enumerate(self.boxes) if label not in box.labels]
+
+    def _trimmed(self, label: str | None, level: int, rest: Deadline) -> Sequence[int]:
+        """Few boxes that prove a level; those of the tree that was closed where there is no time for more."""
+        mine = self._without(label)
+        with rest.ends(), suppress(ResourceLimit):
+            bits: list[Mapping[int, int]] = [self.bits[t] for t in mine]
+            return [mine[t] for t in needed(bits, self.everything, level, TRIMMED, lambda steps: rest.check())[0]]
+        return self.used.get(label, mine)
 
     def result(self, stopped: Stopped) -> Bounds:
-        """The bound with the boxes that it needs, checked."""
+        """The bound with the boxes that it needs, checked; Ctrl-C, and the end of the time, only cut this short."""
+        left = self.task.deadline.left
+        rest = Deadline.after(None if left is None else max(left, GRACE))
         self._disjoint_levels()
-        self._harvest()
+        with rest.ends():
+            self._harvest(rest)
         kept: dict[int, None] = {}
         apart = []
         for label, level in self.proved.items():
-            mine = [t for t, box in enumerate(self.boxes) if label not in box.labels]
-            order, _ = needed([self.bits[t] for t in mine], self.everything, level)
-            kept.update(dict.fromkeys(mine[t] for t in order))
-            apart.append(disjoint(self.bits[t] for t in mine))
+            kept.update(dict.fromkeys(self._trimmed(label, level, rest)))
+            apart.append(disjoint(self.bits[t] for t in self._without(label)))
         boxes = [self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))]
         try_boxes(self.instance, [(box.symbols, box.labels) for box in boxes], self.position)
         if self.forcing is not None:
             try_certificate(self.instance, self.forcing)
         bound = self._certificate(boxes)
-        if bound.labels or bound.others:
-            with suppress(ResourceLimit):  # nothing is known then, as when the check after a search is too long
-                check(self.instance.model, bound, limit=CHECK)
+        line = self._checked(bound, rest) if bound.labels or bound.others else None
         least = bound.at_least(self.instance.model)
-        return Bounds(bound, least, min(least, *apart) if apart else 0, self.upper, self.forcing, stopped, self.nodes)
+        sure = min(least, *apart) if apart else 0
+        stopped = "interrupted" if rest.interrupted else stopped
+        return Bounds(bound, least, sure, self.upper, self.forcing, stopped, self.nodes, line)
+
+    def _checked(self, bound: LowerBound, rest: Deadline) -> str | None:
+        """What the trusted checker says, where there is time for it."""
+        left = rest.left
+        steps = CHECK if left is None else min(CHECK, int(max(left, GRACE) * CHECKED_A_SECOND))
+        with rest.ends(), suppress(ResourceLimit):
+            return check(self.instance.model, bound, limit=steps)
+        return None
 
     def _certificate(self, boxes: Iterable[FoundBox]) -> LowerBound:
         model = self.instance.model

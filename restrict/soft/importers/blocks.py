@@ -12,6 +12,7 @@ from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices, Origin
 from restrict.soft.importers.vocabulary import Vocabulary, vocabulary
+from restrict.soft.models.config import POSITION_KEYS, position_kind
 from restrict.soft.models.model import (
     Activation,
     Floats,
@@ -119,13 +120,11 @@ def position_table(choices: Choices, table: Floats | None) -> Positions:
 
     ``table``: (positions, d), or nothing.
     """
-    key, kind = choices.key("position_embeddings", "positional_embedding_type", "position_embedding_type")
-    known = {"learned": True, "standard": True, "absolute": True, "none": False}
-    if key and not (isinstance(kind, str) and kind in known):
-        raise ModelError(f"{choices.source}: config {key}: {quote(str(kind))} is not one of {', '.join(known)}")
-    if key and known[kind] != (table is not None):
+    key, there = position_kind(choices.config, choices.source)
+    choices.used |= set(POSITION_KEYS)
+    if key and there != (table is not None):
         have = "a table of positions" if table is not None else "none"
-        raise ModelError(f"{choices.source}: config {key} is {kind!r}; the weights have {have}")
+        raise ModelError(f"{choices.source}: config {key} is {choices.config[key]!r}; the weights have {have}")
     count, size = choices.key("n_positions", "n_ctx", "max_position_embeddings")
     offset = choices.options.offset or 0
     if table is not None and choices.options.positions == "none":

@@ -9,6 +9,8 @@ from restrict.base.errors import ModelError
 
 CONFIGS = ("config", "cfg")
 """Where libraries keep a configuration: transformers, TransformerLens."""
+LAYER = ("nhead", "norm_first", "layer_norm_eps", "activation")
+"""What layers say, by keys of a configuration, which must not say something else."""
 
 
 def facts_of(module: Any) -> dict[str, Any]:
@@ -23,10 +25,13 @@ def facts_of(module: Any) -> dict[str, Any]:
             config = config.to_dict()
         if isinstance(config, Mapping):
             found |= {str(k): _plain(v) for k, v in config.items()}
-    layers = [m for m in module.modules() if hasattr(m, "self_attn")] if hasattr(module, "modules") else []
-    facts = [_layer_facts(layer) for layer in layers]
+    parts = list(module.modules()) if hasattr(module, "modules") else []
+    facts = [_layer_facts(part) for part in parts if hasattr(part, "self_attn")]
     if any(other != facts[0] for other in facts):
         raise ModelError("the layers of the module differ in heads, norms, activation or eps")
+    epsilons = {part.eps for part in parts if hasattr(part, "normalized_shape") and isinstance(part.eps, float)}
+    if len(epsilons) > 1:
+        raise ModelError(f"the LayerNorms of the module differ in eps: {', '.join(map(repr, sorted(epsilons)))}")
     return found | (facts[0] if facts else {})
 
 
@@ -35,6 +40,8 @@ def _layer_facts(layer: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if type(getattr(layer.self_attn, "num_heads", None)) is int:
         found["nhead"] = layer.self_attn.num_heads
+    if getattr(layer.self_attn, "add_zero_attn", False):
+        raise ModelError("a layer of the module has add_zero_attn, which is not read")
     if type(getattr(layer, "norm_first", None)) is bool:
         found["norm_first"] = layer.norm_first
     if isinstance(getattr(getattr(layer, "norm1", None), "eps", None), float):
@@ -52,6 +59,14 @@ def _activation(function: Any) -> str:
     if name not in ("relu", "gelu"):
         raise ModelError(f"the activation {name!r} of a layer is not relu or gelu")
     return str(name)
+
+
+def alike(value: Any, other: Any) -> bool:
+    """Whether two values of a configuration are the same, be they texts or numbers."""
+    try:
+        return bool(value == other or float(value) == float(other))
+    except (TypeError, ValueError):
+        return False
 
 
 def _plain(value: Any) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from restrict.base.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.gpt2 import BUFFER, gpt2
-from restrict.soft.importers.module import facts_of
+from restrict.soft.importers.module import LAYER, alike, facts_of
 from restrict.soft.importers.named import Arrays, Named, read_arrays
 from restrict.soft.importers.settings import Choices, Options, Setting
 from restrict.soft.importers.torch_encoder import torch_encoder
@@ -79,7 +79,11 @@ def import_weights(
     if path is not None and config is None:
         config = beside(path)
     where = str(config) if isinstance(config, str | Path) else "given"
-    found = read_config(Path(config)) if isinstance(config, str | Path) else {**facts, **(config or {})}
+    written = read_config(Path(config)) if isinstance(config, str | Path) else config or {}
+    found = {**facts, **written}
+    for key in LAYER:
+        if key in facts and not alike(found[key], facts[key]):
+            raise ModelError(f"the configuration has {key} {quote(found[key])}, the module {quote(facts[key])}")
     told = "none" if config is None and not facts else f"{where}" if config is not None else "the module"
     label = str(path) if path is not None else "state dict"
     tensors = Named({key: a for key, a in arrays.items() if not BUFFER.fullmatch(key)}, label)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from restrict.base.errors import ModelError, UsageError, quote
+from restrict.soft.models.config import first_of
 from restrict.soft.models.model import Activation, Place
 
 Origin = Literal["given", "config", "weights", "assumed"]
@@ -108,9 +109,12 @@ class Choices:
 
         Returns:
             The key and the value; ``("", None)`` where there is none.
+
+        Raises:
+            ModelError: two of them say different things.
         """
         self.used |= set(keys)
-        return next(((key, self.config[key]) for key in keys if self.config.get(key) is not None), ("", None))
+        return first_of(self.config, keys, self.source)
 
     def pick(self, name: str, given: Value | None, keys: tuple[str, ...], default: Value, why: str) -> Any:
         """A setting: as given, else as configured, else the default, which is then an assumption.
@@ -124,7 +128,7 @@ class Choices:
         """
         key, configured = self.key(*keys)
         if given is not None:
-            self.note(name, given, "given")
+            self.note(name, given, "given", f"(config {key}: {configured})" if key and configured != given else "")
             return given
         if key:
             self.note(name, configured, "config", key)

@@ -85,6 +85,7 @@ def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
     heads, _, dk = query.shape
     choices.demand(d_model=d, d_vocab=rows, n_layers=count, n_heads=heads, d_head=dk)
     choices.only(parallel_attn_mlp=False, gated_mlp=False, final_rms=False, use_local_attn=False)
+    _uncapped(choices)
     if choices.options.heads not in (None, heads):
         raise UsageError(f"{tensors.source}: the weights have {heads} heads, not {choices.options.heads}")
     choices.note("heads", heads, "weights", "W_Q")
@@ -136,6 +137,14 @@ def _attention(choices: Choices, dk: int) -> tuple[Mask, Term]:
         choices.note("scores divided by", divisor, "config", key)
     scale = "1" if not scaled else f"1/sqrt({dk})" if usual else f"1/{divisor}"
     return ("past" if found == "causal" else "none"), Term(scale)
+
+
+def _uncapped(choices: Choices) -> None:
+    """Scores and logits as they are: caps (positive numbers) change them, and no weight shows it."""
+    for key in ("attn_scores_soft_cap", "output_logits_soft_cap"):
+        _, cap = choices.key(key)
+        if cap is not None and not str(cap).startswith("-") and not _near(cap, 0.0):
+            raise ModelError(f"{choices.source}: config {key}: only -1 (no cap) is read, not {quote(str(cap))}")
 
 
 def _near(text: object, number: float) -> bool:

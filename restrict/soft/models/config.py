@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,6 +11,14 @@ from restrict.base.errors import ModelError, quote
 from restrict.base.files import read_bytes
 
 SUFFIX = ".safetensors"
+POSITION_KEYS = ("position_embeddings", "positional_embedding_type", "position_embedding_type")
+POSITIONS = {"learned": True, "standard": True, "absolute": True, "none": False}
+"""Kinds of positions, and whether there is a table of them. Others (rotary) change what is computed."""
+SAME = (
+    ("n_embd", "hidden_size"), ("n_head", "num_attention_heads"), ("n_layer", "num_hidden_layers"),
+    ("n_inner", "intermediate_size"), ("n_positions", "n_ctx", "max_position_embeddings"),
+)  # fmt: skip
+"""GPT-2's sizes and their other names: a configuration that has two of a group says one thing with both."""
 
 
 def beside(path: Path) -> Path | None:
@@ -50,6 +59,34 @@ def read_object(content: bytes, source: str, *, decimals: bool) -> dict[str, Any
     if not isinstance(value, dict):
         raise ModelError(f"{source}: expected an object of JSON")
     return value
+
+
+def first_of(config: Mapping[str, Any], keys: Sequence[str], source: str) -> tuple[str, Any]:
+    """The first of some keys for one thing that a configuration has, with its value; ``("", None)`` without any.
+
+    Raises ``ModelError`` where another one of them says something else.
+    """
+    said = [(key, config[key]) for key in keys if config.get(key) is not None]
+    for key, value in said[1:]:
+        if value != said[0][1]:
+            first = f"config {said[0][0]} is {quote(said[0][1])}"
+            raise ModelError(f"{source}: {first} and config {key} is {quote(value)}: which of them is meant?")
+    return said[0] if said else ("", None)
+
+
+def position_kind(config: Mapping[str, Any], source: str) -> tuple[str, bool | None]:
+    """Whether a configuration says that there is a table of positions, and by which key; ``("", None)``: neither.
+
+    Raises ``ModelError`` for a kind of positions that is not read, and for two keys that contradict each other.
+    """
+    said = [(key, config[key]) for key in POSITION_KEYS if config.get(key) is not None]
+    for key, kind in said:
+        if not (isinstance(kind, str) and kind in POSITIONS):
+            raise ModelError(f"{source}: config {key}: {quote(kind)} is not one of {', '.join(POSITIONS)}")
+    found = {POSITIONS[kind]: key for key, kind in reversed(said)}
+    if len(found) > 1:
+        raise ModelError(f"{source}: config {found[True]} and config {found[False]} contradict each other")
+    return next(((key, there) for there, key in found.items()), ("", None))
 
 
 def token_names(path: Path | None, config: dict[str, Any]) -> tuple[Any, str]:

@@ -196,6 +196,7 @@ def model_document(model: Trained) -> dict[str, Any]:
     Raises:
         ModelError: it is none that a verdict can be about.
     """
+    model.demand_names()
     if model.activation not in ("gelu_new", "relu"):
         raise ModelError(f"{model.name} has the activation {model.activation}; verdicts know gelu_new and relu")
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import read_bytes
-from restrict.soft.models.config import SUFFIX, beside, read_config
+from restrict.soft.models.config import SAME, SUFFIX, beside, first_of, position_kind, read_config
 
 Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
@@ -41,6 +41,10 @@ FIXED = {
     "reorder_and_upcast_attn": False,
 }
 """Keys of a configuration that may have this one value only."""
+
+
+FIRST = re.compile(r"(transformer\.)?h\.0\.attn\.c_attn\.weight")
+"""A tensor that every file has."""
 
 
 class Norm(NamedTuple):
@@ -96,6 +100,9 @@ class Trained:
     sep: int | None
     offset: int = 0
     task: Mapping[str, Any] | None = field(default=None, repr=False)
+    unread: str | None = None
+    """A tensor of the file that the trusted checker does not read, if there is one: another name for the same, a mask,
+    a tied read-out once more."""
 
     @property
     def d(self) -> int:
@@ -123,6 +130,15 @@ class Trained:
         if self.positions is None:
             return None
         return len(self.positions) - self.offset - (self.bos is not None)
+
+    def demand_names(self) -> None:
+        """Refuse a file with a tensor that the checker does not read."""
+        if self.unread is not None:
+            raise ModelError(
+                f"{self.name}: the checker does not read the tensor {quote(self.unread)}: names begin with "
+                "transformer., without masks and a second copy of a tied read-out (docs/soft-verdicts.md writes such a "
+                "file)"
+            )
 
     def rows(self, word: Sequence[str]) -> list[int]:
         """The tokens that a word is read as.
@@ -236,10 +252,15 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
 
     ``config``: GPT-2's keys, with ``vocab`` (the name of each token); decimals as texts.
     """
-    read = _Reader(config, _tensors(content, source), source)
+    tensors = _tensors(content, source)
+    read = _Reader(config, tensors, source)
+    if not any(FIRST.fullmatch(key) for key in tensors):
+        read.fail("no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names")
     for key, value in FIXED.items():
         if config.get(key, value) != value:
             read.fail(f"config {key}: only {value!r} is read, not {quote(config[key])}")
+    for keys in SAME:
+        first_of(config, keys, source)
     d, heads, rows = read.size("n_embd"), read.size("n_head"), read.size("vocab_size")
     if d % heads:
         read.fail(f"config n_head: {heads} heads do not divide the width {d}")
@@ -252,9 +273,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     labels = _labels(read, rows)
     embed = read.tensor("wte.weight", rows, d)
-    kind = config.get("position_embeddings", "learned")
-    if kind not in ("learned", "none"):
-        read.fail(f"config position_embeddings: expected learned or none, not {quote(kind)}")
+    learned = position_kind(config, source)[1] is not False
     found = Trained(
         name=name,
         sha256=hashlib.sha256(content).hexdigest(),
@@ -264,7 +283,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         epsilon=_epsilon(read),
         activation=activation,
         embed=embed,
-        positions=read.tensor("wpe.weight", read.size("n_positions"), d) if kind == "learned" else None,
+        positions=read.tensor("wpe.weight", read.size("n_positions"), d) if learned else None,
         final=read.norm("ln_f", d),
         unembed=_unembed(read, embed, tied),
         tied=tied,
@@ -275,9 +294,15 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         pad=special["pad"],
         sep=special["sep"],
         task=config.get("task"),
+        unread=next((key for key in sorted(tensors) if not _checked(key, read.used, tied)), None),
     )
     read.rest()
     return found
+
+
+def _checked(key: str, used: set[str], tied: bool) -> bool:
+    """Whether the trusted checker reads a tensor."""
+    return key in used and (not tied if key == "lm_head.weight" else key.startswith("transformer."))
 
 
 def _tensors(content: bytes, source: str) -> dict[str, Array]:
