@@ -1,6 +1,6 @@
 """Proofs for all lengths of other programs than the model's, made by the engine: does the checker accept a false claim?
 
-    python scripts/lying_prover.py --programs 2000 --seed 1
+    python scripts/lying_prover.py --programs 100 --seed 1
 
 Each random program is changed in each way of tests/lying_prover.py, of the changes one is kept that has a false claim
 if some draws find one, and its proof is given to the checker. The table counts, for each kind of change, the proofs
@@ -27,7 +27,7 @@ COLUMNS = ("offered", "false claims", "refused 3", "refused 4", "refused 5", "tr
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=int, default=2000)
+    parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     total: Counter[str] = Counter()

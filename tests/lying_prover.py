@@ -23,7 +23,7 @@ from restrict.all_lengths.moore import moore
 from restrict.all_lengths.program import Look, OrderOnly, Step
 from restrict.all_lengths.proof import document, to_bytes
 from restrict.all_lengths.recognise import recognise
-from restrict.all_lengths.stages import build
+from restrict.all_lengths.stages import Built, build
 from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
@@ -36,8 +36,21 @@ from tests.length_claims import Document, Subject, random_model, true_claim, tru
 Lie = Callable[[Generator, OrderOnly], OrderOnly]
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 STEPS = 30_000_000
-TRIES = 6
+LARGE = 20_000
+"""Entries of the boxes of a proof that is too large to be tried."""
+TRIES = 4
 """So many programs, and so many claims about each, are drawn in search of a false one."""
+
+
+def entries(built: Built) -> int:
+    """About how many entries the boxes of a proof have before equal ones become one."""
+    return sum(
+        len(classes.members) * layer.tables[at].rank.shape[0]
+        for layer in built.layers
+        for side in (layer.left, layer.right)
+        for at, classes in enumerate(side)
+        if classes is not None
+    )
 
 
 class Forged(Subject):
@@ -143,6 +156,8 @@ def forgeries(rng: Generator, programs: int, each: int) -> dict[str, Counter[str
             program = recognise(own.model)
         except RestrictError:
             continue
+        if entries(own.built) > LARGE:
+            continue
         counts["genuine"][verdict(own, own, true_claim(rng, own))] += 1
         for _ in range(each):
             name = list(LIES)[turn % len(LIES)]
@@ -167,6 +182,8 @@ def forged(rng: Generator, lie: Lie, own: Subject, program: OrderOnly) -> tuple[
         try:
             other = Forged(own.document, own.content, lied)
         except (RestrictError, IndexError):
+            continue
+        if entries(other.built) > LARGE:
             continue
         for _ in range(TRIES):
             claim = true_claim(rng, other)

