@@ -13,7 +13,7 @@ from restrict.cli.main import cli
 from restrict.languages.dfa import Dfa
 from restrict.languages.exchange import edges
 from restrict.languages.source import language
-from restrict.report.automaton_drawing import RADIUS, RING, _crossings, _samples, _steps, dead_state, draw_dfa
+from restrict.report.automaton_drawing import RADIUS, RING, _crossings, _samples, _steps, draw_dfa
 from restrict.report.drawing import Drawing, Shape
 
 SPECS = ("parity", "regex[ab]:(ab)*", "dyck:1,depth=3", "dyck:2,depth=2", "flip-flop", "regex[ab]:(a|b)*abba(a|b)*")
@@ -32,7 +32,7 @@ def shapes(drawing: Drawing, kind: str) -> list[Shape]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_arrows_join_their_states_and_keep_clear_of_the_others(spec: str) -> None:
     dfa = automaton_of(spec)
-    drawing, dead = draw_dfa(dfa), dead_state(dfa)
+    drawing, dead = draw_dfa(dfa), dfa.dead
     circles = [shape.at for shape in shapes(drawing, "circle") if shape.at[2] == RADIUS]
     shown = [q for q in range(dfa.states) if q != dead]
     named = {shape.text: (shape.at[0], shape.at[1] - 4) for shape in shapes(drawing, "text")}
@@ -82,10 +82,10 @@ def test_arrows_of_small_automata_do_not_cross_and_labels_are_beside_them(spec: 
 
 
 def test_a_state_that_accepts_nothing_is_left_out_unless_it_is_the_only_one() -> None:
-    assert dead_state(automaton_of("regex[ab]:(ab)*")) == 2
-    assert dead_state(automaton_of("parity")) is None
+    assert automaton_of("regex[ab]:(ab)*").dead == 2
+    assert automaton_of("parity").dead is None
     empty = Dfa(("a",), ((0,),), frozenset())
-    assert dead_state(empty) is None
+    assert empty.dead == 0
     assert len(shapes(draw_dfa(empty), "circle")) == 1
 
 

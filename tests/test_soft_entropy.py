@@ -89,8 +89,8 @@ def test_p0_tends_to_its_limit_and_doubles_agree_with_fractions() -> None:
             assert abs(far - limit) < abs(near - limit) / 5 < 0.02
     from restrict.soft.influence import sources
 
-    exact = sources._exact_heights(Fraction(1, 3), 40)
-    doubles = sources._double_heights(1 / 3, 40)
+    exact = sources._heights(Fraction(1, 3), 40)
+    doubles = sources._heights(1 / 3, 40)
     for a, b in zip(exact, doubles, strict=True):
         np.testing.assert_allclose([float(v) for v in a], b[: len(a)], atol=1e-13)
     with pytest.raises(UsageError, match="below 1/2"):

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
 from restrict.cli.main import cli
-from restrict.soft.bounds.parts import prepare
+from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence.exchanges import Tried
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
@@ -25,7 +25,6 @@ from restrict.soft.influence.pairs import (
     attention_influence,
     changes_of,
     evaluated,
-    readout_rows,
     runs_of,
 )
 from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, gradient, point

@@ -16,8 +16,8 @@ from restrict.base.errors import UsageError
 from restrict.cli.main import cli
 from restrict.report.source import page_of
 from restrict.report.verdict_page import graph_of_document, ranges_of
-from restrict.soft.trained.model import load, normed
-from restrict.soft.trained.wrong import ACTIVATE, forward
+from restrict.soft.models.evaluate import activated
+from restrict.soft.trained.model import forward, load, normed
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 
@@ -71,7 +71,7 @@ def deviation(file: str, word: tuple[int, ...]) -> float:
     weights = np.exp(k @ q[-1] / np.sqrt(model.d))
     y = x[-1] + weights / weights.sum() @ v @ layer.projection.weight + layer.projection.bias
     hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-    z = y + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
+    z = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
     return float(np.sqrt(z.var() + epsilon))
 
 

@@ -24,6 +24,7 @@ from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
+from restrict.languages.dfa import Dfa
 from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
@@ -42,6 +43,19 @@ PI = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923
 def claim(name: str) -> tuple[Trained, Naive, Graph]:
     model, naive = verdict_cases.kept(name)
     return model, naive, graph_of(model, task_language(model))
+
+
+def test_an_automaton_with_needless_states_makes_the_same_claim() -> None:
+    """Two dead states, one of which leads to the other, and each other state twice."""
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    small = task_language(model)
+    count, k = small.states, len(small.alphabet)
+    rows = [tuple(t if t != small.dead else 2 * count for t in row) for row in small.delta]
+    twice = [tuple(t + count if t < count else t for t in row) for row in rows]
+    delta = (*twice, *rows, (2 * count + 1,) * k, (2 * count + 1,) * k)
+    large = Dfa(small.alphabet, delta, small.accept | {q + count for q in small.accept})
+    assert graph_of(model, large) == graph
+    assert graph_of(model, small, large) == graph
 
 
 # ---------------------------------------------------------------- the numbers of the checker
@@ -373,7 +387,7 @@ def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest
     model, _, graph = claim(verdict_cases.NAMES[0])
     run = decide._Run(model, graph, 6, lambda _: None)
     run.cases()
-    run.states.append(run.started(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
+    run.states.append(run.begun(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
     assert run.best() is run.states[0]
     run.states[0].keys.append((7, 0, 0))
     run.cases()

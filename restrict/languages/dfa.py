@@ -39,6 +39,11 @@ class Dfa:
         return {symbol: a for a, symbol in enumerate(self.alphabet)}
 
     @cached_property
+    def dead(self) -> int | None:
+        """The state from which no word is accepted, which a minimal automaton has at most once."""
+        return next((q for q, row in enumerate(self.delta) if q not in self.accept and set(row) == {q}), None)
+
+    @cached_property
     def table(self) -> npt.NDArray[np.int64]:
         """The transitions as an array of shape ``(symbols, states)``."""
         return np.array(self.delta, dtype=np.int64).reshape(self.states, len(self.alphabet)).T.copy()

@@ -46,7 +46,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
     One arrow stands for all symbols between two states; its label counts them where they would be long. A state from
     which no word is accepted is left out, with its arrows. The same drawing for the same automaton.
     """
-    dead = dead_state(dfa)
+    dead = dfa.dead or None  # a dead start is the only state
     place = places(dfa, dead)
     arrows, names, drawn = Group(), Group(), _Drawn([], [], {})
     joined = {edge: symbols for edge, symbols in edges(dfa.delta).items() if dead not in edge}
@@ -68,12 +68,6 @@ def draw_dfa(dfa: Dfa) -> Drawing:
     arrows.shapes.append(Shape("curve", tuple(c for point in start for c in point), "arrow"))
     arrows.shapes.append(Shape("path", _tip(start), "box"))
     return _framed([arrows, nodes, names], f"automaton of {counted(dfa.states, 'state')}")
-
-
-def dead_state(dfa: Dfa) -> int | None:
-    """The state from which no word is accepted, which a minimal automaton has at most once; not the only state."""
-    dead = (q for q, row in enumerate(dfa.delta) if q not in dfa.accept and set(row) == {q})
-    return next(dead, None) if dfa.states > 1 else None
 
 
 def places(dfa: Dfa, dead: int | None) -> dict[int, Point]:

@@ -8,11 +8,11 @@ from restrict.base.wording import counted
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.program import Model
 from restrict.report.drawing import Drawing, Shape
-from restrict.report.lower_bound import label_bounds
+from restrict.report.lower_bound import box_words, label_bounds
 from restrict.report.page import Page, Section
 from restrict.report.picture import Axis
 from restrict.report.scene import LEFT
-from restrict.report.text import check_command, model_words, span
+from restrict.report.text import check_command, model_words
 
 DRAWN = 80
 """Boxes that are drawn and listed."""
@@ -52,9 +52,7 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
 
 def _told(box: Box) -> list[str]:
     """A box in words."""
-    cells = [f"{p}:{'|'.join(symbols)}" for p, symbols in box.only.items()]
-    cells += [f"{p}:not {'|'.join(symbols)}" for p, symbols in box.never.items()]
-    nodes = "; ".join(f"{name} at {span(where, 4)}" for name, where in box.cone.items())
+    cells, nodes = box_words(box)
     return [" ".join(cells[:16]) + (f" ... ({len(cells) - 16} more)" if len(cells) > 16 else ""), nodes[:400]]
 
 

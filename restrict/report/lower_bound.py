@@ -8,7 +8,7 @@ from typing import Any
 
 from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate
-from restrict.certificate.lower_bound import LowerBound
+from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.examples.known import known_optimum
 from restrict.model.program import Model
 from restrict.optimum.exact import Exact
@@ -25,6 +25,8 @@ WHY = {
 }
 SHOWN = 8
 """Labels that are printed by name."""
+LISTED = 12
+"""Boxes, and positions of one, that are printed."""
 
 
 def best_lower(
@@ -145,7 +147,7 @@ def has_claim(bound: LowerBound) -> bool:
     return bool(bound.labels) or bound.others is not None
 
 
-def bound_picture(bound: LowerBound, model: Model | None = None, most: int = 12) -> str:
+def bound_picture(bound: LowerBound, model: Model | None = None) -> str:
     """A lower bound as drawn by `restrict show`: the claim and the first boxes."""
     lines = [f"lower bound for {bound.model_name}, n = {bound.n}, target {bound.target}"]
     if model is not None:
@@ -155,11 +157,16 @@ def bound_picture(bound: LowerBound, model: Model | None = None, most: int = 12)
         f"  labels  {label_bounds(bound)}",
         f"  boxes   {len(bound.boxes)}, few positions first",
     ]
-    for box in bound.boxes[:most]:
-        cells = [f"{p}:{'|'.join(symbols)}" for p, symbols in box.only.items()]
-        cells += [f"{p}:not {'|'.join(symbols)}" for p, symbols in box.never.items()]
-        nodes = "; ".join(f"{name} at {span(where, 4)}" for name, where in box.cone.items())
-        lines.append(f"    {' '.join(cells[:most])}{' ...' if len(cells) > most else ''}  [{nodes}]")
-    if len(bound.boxes) > most:
-        lines.append(f"    ... {len(bound.boxes) - most} more")
+    for box in bound.boxes[:LISTED]:
+        cells, nodes = box_words(box)
+        lines.append(f"    {' '.join(cells[:LISTED])}{' ...' if len(cells) > LISTED else ''}  [{nodes}]")
+    if len(bound.boxes) > LISTED:
+        lines.append(f"    ... {len(bound.boxes) - LISTED} more")
     return "\n".join(lines)
+
+
+def box_words(box: Box) -> tuple[list[str], str]:
+    """What a box allows, position by position, and the nodes that it reads."""
+    cells = [f"{p}:{'|'.join(symbols)}" for p, symbols in box.only.items()]
+    cells += [f"{p}:not {'|'.join(symbols)}" for p, symbols in box.never.items()]
+    return cells, "; ".join(f"{name} at {span(where, 4)}" for name, where in box.cone.items())

@@ -62,12 +62,12 @@ def layout_of(picture: Picture) -> Layout:
     return Layout(rows, cells, dx, 62.0 if rows <= 8 else 44.0 if rows <= 16 else 30.0)
 
 
-def scene(picture: Picture, title: str, after: bool = True, before: bool = True) -> Drawing:
+def scene(picture: Picture, title: str) -> Drawing:
     """Draw a certificate.
 
-    ``before``: draw what they could attend to with nothing fixed. Result: the drawing. Its groups have the roles
-    ``row``, ``before``, ``after`` and ``reads``, and the layer as step; the key of a spot is its number in the order of
-    rows and spots. Linear in what is drawn.
+    Result: the drawing. Its groups have the roles ``row``, ``before`` (what they could attend to with nothing fixed),
+    ``after`` and ``reads``, and the layer as step; the key of a spot is its number in the order of rows and spots.
+    Linear in what is drawn.
     """
     at = layout_of(picture)
     drawing = Drawing(at.width, at.height, title)
@@ -88,11 +88,11 @@ def scene(picture: Picture, title: str, after: bool = True, before: bool = True)
             key += 1
             if spot.look == "unexamined":
                 continue
-            kinds = (("before", before, spot.before), ("after", after, spot.after))
-            for role, wanted, links in kinds:
-                if wanted and lines:
-                    edges[role][track.layer].shapes += _links(at, here, links, "solid" if role == "after" else "dashed")
-            for below in spot.reads if at.cells <= 64 and lines else ():
+            if not lines:
+                continue
+            edges["before"][track.layer].shapes += _links(at, here, spot.before, "dashed")
+            edges["after"][track.layer].shapes += _links(at, here, spot.after, "solid")
+            for below in spot.reads if at.cells <= 64 else ():
                 edges["reads"][track.layer].shapes.append(
                     Shape("line", (*here, at.x(spot.cell), at.y(below)), "skip" if below else "skipdash")
                 )

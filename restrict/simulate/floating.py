@@ -25,7 +25,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
+from restrict.base.errors import UsageError
 from restrict.soft.models.model import MAX_N
 from restrict.soft.models.terms import down, up
 
@@ -38,6 +40,14 @@ EXP_ULPS = 16
 """The assumed error of the exponential, in units roundoff: 8 units in the last place."""
 SLACK = 1.0 + 2.0**-40
 """More than the rounding of the few operations on positive numbers that a bound is made of."""
+
+
+def check_epsilon(epsilon: Fraction) -> None:
+    """Refuse an error beyond which rounding (Lemma 9) would not restore what is read."""
+    if not 0 < epsilon <= Fraction(1, 4):
+        raise UsageError(
+            f"epsilon = {epsilon} must be positive and at most 1/4, so that rounding restores what is read"
+        )
 
 
 def share(odds: float) -> float:

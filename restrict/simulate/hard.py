@@ -39,7 +39,7 @@ from restrict.model.program import Model
 from restrict.model.rules import Callback, Dot, Formula, evaluate, expression
 from restrict.model.variables import Head, Map, rule_of
 from restrict.simulate.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
-from restrict.simulate.floating import UNITS
+from restrict.simulate.floating import UNITS, check_epsilon
 from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
@@ -71,10 +71,7 @@ def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) ->
         NotEstablished: a variable that cannot be compiled, by name, with the reason.
         ResourceLimit: tables or matrices beyond the limits.
     """
-    if not 0 < epsilon <= Fraction(1, 4):
-        raise UsageError(
-            f"epsilon = {epsilon} must be positive and at most 1/4, so that rounding restores what is read"
-        )
+    check_epsilon(epsilon)
     return _Compiler(model, n, epsilon).result()
 
 

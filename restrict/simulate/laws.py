@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.soft.models.evaluate import activations
+from restrict.soft.models.evaluate import activations, checked
 from restrict.soft.models.model import Floats, SoftHead, SoftLayer, SoftModel, visible
 from restrict.soft.models.terms import Term
 
@@ -147,10 +147,7 @@ def run(
         raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
     if law == "softmax":
         return activations(model, words, at=at)
-    words = np.asarray(words)
-    model.check_length(words.shape[1])
-    if words.size and not (words.min() >= 0 and words.max() < len(model.symbols)):
-        raise UsageError(f"indices of symbols must be in 0 .. {len(model.symbols) - 1}")
+    words = checked(model, words)
     _refuse_inexact(model)
     rows = np.arange(words.shape[1]) if at is None else np.asarray(at, dtype=np.int64)
     return np.stack([_run_exactly(model, word, law)[rows] for word in words])

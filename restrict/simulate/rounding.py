@@ -26,7 +26,7 @@ from restrict.soft.models.model import SoftModel
 from restrict.soft.models.terms import Span, up
 
 
-def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) -> float:
+def head_error(head: HeadReport, n: int, unit: float) -> float:
     """How far what a head of a compiled program reads in floating point can be from the hard one.
 
     Args:
@@ -39,7 +39,7 @@ def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) 
         A certified bound. From ``n = 64`` on it grows with ``n``.
     """
     span = head.scale.enclose(0, n)
-    low, top = max(span.low, 0.0) * (1 - 4 * unit), head.top if ranks is None else ranks
+    low = max(span.low, 0.0) * (1 - 4 * unit)
     if head.ties == "harmless":
         exact = gap_error(n - 1, 1, low)
     else:  # the scale is a multiple of n, so the bound falls with n where arithmetic is exact
@@ -49,7 +49,7 @@ def head_error(head: HeadReport, n: int, unit: float, ranks: int | None = None) 
         return exact
     if exact >= 1:
         return 1.0
-    errs = 2 * span.high * unit * (2 * top + 2) * (1 + 1e-6)
+    errs = 2 * span.high * unit * (2 * head.top + 2) * (1 + 1e-6)
     odds = up(exact / (1 - exact)) * blown(errs) * (1 + (EXP_ULPS + 8) * unit) * (1 + 1e-12)
     return deviation(odds, n, unit)
 

@@ -27,8 +27,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from restrict.base.errors import UsageError
-from restrict.simulate.floating import SLACK, UNITS, longest, noise, share
+from restrict.simulate.floating import SLACK, UNITS, check_epsilon, longest, noise, share
 from restrict.simulate.formulas.bounds import fall, lookup_falls, moved, steps
 from restrict.simulate.theorem26 import Sharpness, by_softmax, least_scale
 from restrict.soft.models.model import SoftModel
@@ -253,10 +252,7 @@ class Budget:
             UsageError: an epsilon out of range.
             NotEstablished: no temperature is enough for these bounds.
         """
-        if not 0 < epsilon <= Fraction(1, 4):
-            raise UsageError(
-                f"epsilon = {epsilon} must be positive and at most 1/4, so that rounding restores what is read"
-            )
+        check_epsilon(epsilon)
         scale = least_scale(lambda s: self.deviation(n, s) <= epsilon)
         return Sharpness(n, Fraction(1, 2 * n), scale, self.deviation(n, scale))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.kernels.soft import coupled_tops
-from restrict.soft.bounds.enclosure import Enclosure, U, above, gamma, norms
+from restrict.soft.bounds.enclosure import Enclosure, U, above, gamma, norms, where
 from restrict.soft.bounds.scores import Bools, Keys, Scores, exponentials
 from restrict.soft.models.model import Floats
 
@@ -98,9 +98,4 @@ def _between(x: Enclosure, low: Floats, high: Floats, outer: Enclosure | None = 
     ball = above(norms(centre - x.centre) + x.ball + 4 * U * norms(centre), 2)
     if outer is not None:
         ball = np.minimum(ball, above(norms(centre - outer.centre) + outer.ball + 4 * U * norms(centre), 2))
-    better = norms(box) < x.ball
-    return Enclosure(
-        np.where(better[..., None], centre, x.centre),
-        np.where(better[..., None], box, x.box),
-        np.where(better, ball, x.ball),
-    ).tightened()
+    return where(norms(box) < x.ball, Enclosure(centre, box, ball), x).tightened()

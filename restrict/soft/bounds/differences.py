@@ -8,9 +8,8 @@ whose slope is at most ``1/s``; where the two runs' values are far apart, the di
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.soft.bounds.enclosure import Enclosure, U, above, add, hull, norms, stack
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, hull, norms, stack, where
 from restrict.soft.bounds.parts import ReadyFeedForward
 from restrict.soft.bounds.positionwise import centred, normed, scale_bounds
 from restrict.soft.models.model import Floats, LayerNorm
@@ -48,16 +47,7 @@ def norm_difference(norm: LayerNorm, values: tuple[Enclosure, ...], change: Encl
         return found
     a, b = normed(norm, values[0]), normed(norm, values[1])
     direct = add(a, Enclosure(-b.centre, b.box, b.ball))
-    return _where(direct.ball < found.ball, direct, found)
-
-
-def _where(smaller: npt.NDArray[np.bool_], a: Enclosure, b: Enclosure) -> Enclosure:
-    """One set or the other, position by position."""
-    return Enclosure(
-        np.where(smaller[:, None], a.centre, b.centre),
-        np.where(smaller[:, None], a.box, b.box),
-        np.where(smaller, a.ball, b.ball),
-    )
+    return where(direct.ball < found.ball, direct, found)
 
 
 def _norm_difference(norm: LayerNorm, x: Enclosure, change: Enclosure) -> Enclosure:
@@ -84,4 +74,4 @@ def _norm_difference(norm: LayerNorm, x: Enclosure, change: Enclosure) -> Enclos
     alone = above(by_slope * float(weight.max()), 2)
     flat = Enclosure(np.zeros_like(centre), np.broadcast_to(alone[:, None], centre.shape), alone)
     smaller = (alone < found.ball + norms(found.centre)) & (found.ball > norms(found.centre))
-    return _where(smaller, flat, found).tightened()
+    return where(smaller, flat, found).tightened()

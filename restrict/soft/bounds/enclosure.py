@@ -65,6 +65,13 @@ class Enclosure:
         d = self.centre.shape[-1]
         return Enclosure(self.centre.reshape(*shape, d), self.box.reshape(*shape, d), self.ball.reshape(*shape))
 
+    def repeated(self, *shape: int) -> Enclosure:
+        """The same sets again along axes of length 1, or new ones in front; ``shape`` leaves the last axis out."""
+        whole = (*shape, self.centre.shape[-1])
+        return Enclosure(
+            np.broadcast_to(self.centre, whole), np.broadcast_to(self.box, whole), np.broadcast_to(self.ball, shape)
+        )
+
     @property
     def low(self) -> Floats:
         """Lower ends of the box, rounded down."""
@@ -123,9 +130,10 @@ def hull(x: Enclosure, axis: int) -> Enclosure:
     return Enclosure(centre, box, above((apart + 4 * U * norms(x.centre)).max(axis=axis), d)).tightened()
 
 
-def with_zero(x: Enclosure) -> Enclosure:
-    """The set together with the zero vector."""
-    return hull(stack([x, exactly(np.zeros_like(x.centre))]), 0)
+def where(first: npt.NDArray[np.bool_], a: Enclosure, b: Enclosure) -> Enclosure:
+    """One set or the other, as a mask over the leading axes says."""
+    wide = first[..., None]
+    return Enclosure(np.where(wide, a.centre, b.centre), np.where(wide, a.box, b.box), np.where(first, a.ball, b.ball))
 
 
 def stack(parts: list[Enclosure]) -> Enclosure:

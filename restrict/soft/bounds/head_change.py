@@ -172,7 +172,7 @@ class Block:
             kappa = above(np.minimum(kappa / rest, 1e300))
         step_key, step_value = move.own_key, move.own_value
         if own is None:
-            step_key, step_value = _repeat(move.step_key, len(least)), _repeat(move.step_value, len(least))
+            step_key, step_value = move.step_key.repeated(len(least)), move.step_value.repeated(len(least))
         else:
             step_key, step_value = step_key[own], step_value[own]
         ds = self._step_score(query, step_key)
@@ -252,15 +252,6 @@ def _products(a: Side, b: Side) -> Floats:
     room = Room(gamma(d), 1 + 2 * gamma(2 * d), TINY, 1.0, 1.0)
     product_sizes(found, a.as_query @ b.as_key, a.sizes, b.sizes, room)
     return found
-
-
-def _repeat(x: Enclosure, count: int) -> Enclosure:
-    """One set (d,), ``count`` times."""
-    return Enclosure(
-        np.broadcast_to(x.centre, (count, len(x.centre))),
-        np.broadcast_to(x.box, (count, len(x.box))),
-        np.broadcast_to(x.ball, (count,)),
-    )
 
 
 def _scaled(x: Enclosure, least: Floats, most: Floats) -> Enclosure:

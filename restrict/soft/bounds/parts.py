@@ -80,12 +80,7 @@ class Parts:
         found = exactly(model.embed[tokens])
         if model.positions.table is None:
             return found
-        places = self.positions
-        spread = Enclosure(
-            np.broadcast_to(places.centre[:, None], (*tokens.shape, places.centre.shape[1])),
-            np.broadcast_to(places.box[:, None], (*tokens.shape, places.centre.shape[1])),
-            np.broadcast_to(places.ball[:, None], tokens.shape),
-        )
+        spread = self.positions[:, None].repeated(*tokens.shape)
         if model.positions.combine == "add":
             return add(found, spread)
         return Enclosure(
@@ -145,18 +140,22 @@ def eps_range(norm: LayerNorm) -> tuple[float, float]:
     return max(span.low, 0.0), span.high
 
 
+def readout_rows(model: SoftModel) -> Floats:
+    """The rows of the logits, or of all differences of two for softmax."""
+    rows = model.output.unembed
+    if model.output.kind != "softmax":
+        return rows
+    first, second = np.triu_indices(len(rows), 1)
+    return rows[first] - rows[second]
+
+
 def logit_gap(parts: Parts, y: Enclosure) -> float:
     """For a set of differences of activations, (d,): a bound on how much any difference of two logits changes.
 
     For a sign output, or signs, how much a logit changes.
     """
-    rows = parts.unembed.matrix
+    rows, pairs = parts.unembed.matrix, readout_rows(parts.model)
     d = rows.shape[1]
-    if parts.model.output.kind != "softmax":
-        pairs = rows
-    else:
-        first, second = np.triu_indices(len(rows), 1)
-        pairs = rows[first] - rows[second]
     if len(pairs) == 0:
         return 0.0
     slack = 0.0 if parts.model.output.kind != "softmax" else 2.0**-52

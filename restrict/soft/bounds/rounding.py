@@ -21,7 +21,6 @@ radius.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.soft.models.evaluate import activated
+from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
 
 U, V = 2.0**-24, 2.0**-53
@@ -393,22 +392,12 @@ def neurons(kind: str, h: Ball, run: Pass, within: tuple[Floats, ...] | None = N
         certain = np.abs(c) > h.radius + e
         gens = _with(h.gens * (certain & (c > 0))[:, None], np.where(certain, 0, e))
         return run.ball(np.maximum(c, 0), gens, within)
-    slope, turned = _slope(kind, c), CURVE * h.radius
+    slope, turned = steepness(kind, c), CURVE * h.radius
     if within is not None:
-        far = np.abs(_slope(kind, c[..., None] + h.radius[..., None] * POINTS) - slope[..., None]).max(axis=-1)
+        far = np.abs(steepness(kind, c[..., None] + h.radius[..., None] * POINTS) - slope[..., None]).max(axis=-1)
         turned = np.minimum(turned, far + turned / (len(POINTS) - 1))
     own = (10 + 2 * run.ulps) * run.u * h.computed + CURVE * e**2 / 2 + turned * e + 64 * V * e + TINY
     return run.ball(activated(kind, c), _with(h.gens * slope[:, None], own), within)
-
-
-def _slope(kind: str, x: Floats) -> Floats:
-    """The derivative of a GELU."""
-    if kind == "gelu":
-        normal = np.vectorize(lambda t: 0.5 * math.erfc(-t / math.sqrt(2)), otypes=[np.float64])(x)
-        return np.asarray(normal + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
-    k = math.sqrt(2 / math.pi)
-    t = np.tanh(k * (x + 0.044715 * x**3))
-    return np.asarray(0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 0.134145 * x * x))
 
 
 def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:

@@ -89,19 +89,10 @@ def cross_entropy(
     parts = prepare(model, n)
     if task == "membership":
         eta, floor = _membership_floor(parts)
-        measured = _membership(model, m, samples, seed)
-        return CrossEntropy(n, task, 0.0, 1.0, floor, eta, *measured)
-    if task == "next symbol, parity":
-        source = Parity(p)
-        eta, floor = _parity_floor(parts, source, m)
-        return CrossEntropy(
-            n, task, source.optimum(m), source.chance(m), floor, eta, *_next(model, source, m, samples, seed)
-        )
-    brackets = Dyck2(p)
-    eta, floor = _dyck_floor(parts, brackets, m)
-    return CrossEntropy(
-        n, task, brackets.optimum(m), brackets.chance(m), floor, eta, *_next(model, brackets, m, samples, seed)
-    )
+        return CrossEntropy(n, task, 0.0, 1.0, floor, eta, *_membership(model, m, samples, seed))
+    made = Parity(p) if task == "next symbol, parity" else Dyck2(p)
+    eta, floor = _parity_floor(parts, made, m) if isinstance(made, Parity) else _dyck_floor(parts, made, m)
+    return CrossEntropy(n, task, made.optimum(m), made.chance(m), floor, eta, *_next(model, made, m, samples, seed))
 
 
 def _task(model: SoftModel, language: str) -> str:
@@ -208,10 +199,7 @@ def _membership(model: SoftModel, m: int, samples: int, seed: int) -> tuple[floa
 
 def _membership_loss(model: SoftModel, words: npt.NDArray[np.int64]) -> Floats:
     odd = words.sum(axis=1) % 2 == 1
-    found = evaluate.logits(model, model.encode(words), at=np.array([model.output_position(_length(model, words))]))[
-        :, 0
-    ]
-    margin = _accept_margin(model, found)
+    margin = _accept_margin(model, _read(model, words))
     return np.asarray(np.logaddexp(0, np.where(odd, -margin, margin)) / math.log(2))
 
 
@@ -223,8 +211,11 @@ def _accept_margin(model: SoftModel, logits: Floats) -> Floats:
     return np.asarray(sign * (logits[:, 1] - logits[:, 0]))
 
 
-def _length(model: SoftModel, words: npt.NDArray[np.int64]) -> int:
-    return int(words.shape[1]) + (model.start_marker is not None) + (model.end_marker is not None)
+def _read(model: SoftModel, words: npt.NDArray[np.int64]) -> Floats:
+    """The logits at the output's position, behind words without markers."""
+    encoded = model.encode(words)
+    found: Floats = evaluate.logits(model, encoded, at=np.array([model.output_position(encoded.shape[1])]))[:, 0]
+    return found
 
 
 def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
@@ -240,8 +231,7 @@ def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: 
 
 
 def _next_loss(model: SoftModel, source: Parity | Dyck2, words: npt.NDArray[np.int64]) -> Floats:
-    at = np.array([model.output_position(_length(model, words))])
-    found = evaluate.logits(model, model.encode(words), at=at)[:, 0]
+    found = _read(model, words)
     log_q = found - np.logaddexp.reduce(found, axis=1, keepdims=True)
     true = source.next_many(words)
     return np.asarray(-(np.where(true > 0, true * log_q, 0.0)).sum(axis=1) / math.log(2))

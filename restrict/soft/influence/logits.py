@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.exchanges import Tried, spread_of
-from restrict.soft.influence.pairs import Changes, PairBound, Plane, evaluated, readout_rows
-from restrict.soft.influence.polygons import Corners, Exchange, greatest_change
+from restrict.soft.influence.pairs import Changes, PairBound, Plane, evaluated
 from restrict.soft.influence.slopes import ROUND, Form, gradient, value
 from restrict.soft.models.model import Floats, SoftModel
 
@@ -111,22 +111,14 @@ class Space:
         once = np.array([k for k, (_, s, o) in enumerate(self.changes.exchanges) if s < o], dtype=np.int64)
         return Both(self.whole, self.whole, once, self.entries[once].max(0))
 
-    def moved(self, line: Line, near: I64, within: tuple[float, float] | None) -> Floats:
+    def moved(self, line: Line, near: I64, within: tuple[float, float]) -> Floats:
         """How far exchanges move the result along a line, from words whose result is within limits (one head)."""
         at = self.basis.T @ line.row
-        shift = float(at @ self.centre)
-        total: Floats = np.zeros(len(near))
-        for head, plane in zip(self.changes.heads, line.planes, strict=True):
-            limits = None
-            if within is not None and len(line.planes) == 1:
-                v = (head.v @ at)[head.e > 0]
-                middle = (v.max() + v.min()) / 2
-                off = plane.slack + 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre)))
-                limits = (within[0] + shift - middle - off, within[1] + shift - middle + off)
-            corners = Corners(plane.at.x[near], plane.at.y[near])
-            found = greatest_change(corners, Exchange(*(c[near] for c in plane.terms)), limits)
-            total += np.minimum(found, plane.spread) + 2 * plane.slack
-        return total
+        shift, off = float(at @ self.centre), 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre)))
+        limits = (within[0] + shift - off, within[1] + shift + off)
+        heads = zip(self.changes.heads, line.planes, strict=True)
+        changes = [self.changes.change(head, at, plane, near, limits) for head, plane in heads]
+        return np.asarray(np.sum(changes, axis=0))
 
     def narrowed(self, pair: Both) -> Both | None:
         """The same pair of words in smaller cells, with fewer exchanges; ``None`` where there is no such pair."""

@@ -32,7 +32,7 @@ from restrict.soft.bounds.scores import EXP
 from restrict.soft.bounds.values import pre_normed
 from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Corners, Exchange, corners, greatest_change
 from restrict.soft.influence.slopes import ROUND
-from restrict.soft.influence.words import Delta, Words, directions
+from restrict.soft.influence.words import Delta, Words
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
@@ -42,6 +42,7 @@ WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
 
 
+EVERY = slice(None)
 Pair = tuple[list[int], list[int]]
 """Two words that differ in one place, as columns."""
 
@@ -133,7 +134,7 @@ class Changes:
         middle = (v[seen].max() + v[seen].min()) / 2
         x, y = head.e * (v - middle), head.e
         size = float(np.abs(x).max(1).sum()) + 1e-300, float(y.max(1).sum())
-        table = directions(x / size[0], y / size[1], UNITS)
+        table = UNITS[:, 0, None, None] * (x / size[0]) + UNITS[:, 1, None, None] * (y / size[1])
         whole, rest = self.words.supports(table, self.exchanges)
         least = -rest[:, DOWN] * size[1] * (1 - OUT)
         t, s, o = np.array(self.exchanges, dtype=np.int64).T
@@ -148,9 +149,9 @@ class Changes:
             corners(rest, size, least), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT)
         )
 
-    def along(self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None) -> tuple[
-        Floats, list[tuple[float, float]]
-    ]:  # fmt: skip
+    def along(
+        self, row: Floats, near: I64 | slice = EVERY, within: tuple[float, float] | None = None
+    ) -> tuple[Floats, list[tuple[float, float]]]:
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
 
         ``near``: which exchanges are asked for. ``within``: limits of the result, used with one head.
@@ -159,21 +160,22 @@ class Changes:
         ranges = []
         for head in self.heads:
             plane = self.plane(head, row)
-            at, terms, limits = plane.at, plane.terms, None
-            if near is not None:
-                at, terms = Corners(at.x[near], at.y[near]), Exchange(*(c[near] for c in terms))
-            if within is not None and len(self.heads) == 1:
-                v = head.v @ row
-                seen = head.e > 0
-                middle = (v[seen].max() + v[seen].min()) / 2
-                limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
-            change = np.minimum(greatest_change(at, terms, limits), plane.spread)
-            if near is None:
-                total = total + change + 2 * plane.slack
-            else:
-                total[near] = total[near] + change + 2 * plane.slack
+            total[near] += self.change(head, row, plane, near, within)
             ranges.append(plane.reach)
         return total, ranges
+
+    def change(
+        self, head: Head, row: Floats, plane: Plane, near: I64 | slice, within: tuple[float, float] | None
+    ) -> Floats:
+        """The greatest change of what one head returns in a direction, by some exchanges."""
+        limits = None
+        if within is not None and len(self.heads) == 1:
+            v = (head.v @ row)[head.e > 0]
+            middle = (v.max() + v.min()) / 2
+            limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
+        corners = Corners(plane.at.x[near], plane.at.y[near])
+        found = greatest_change(corners, Exchange(*(column[near] for column in plane.terms)), limits)
+        return np.minimum(found, plane.spread) + 2 * plane.slack
 
     @cached_property
     def axes(self) -> Axes:
@@ -283,15 +285,6 @@ class Climb:
         return float(np.linalg.norm(second - first))
 
 
-def readout_rows(model: SoftModel) -> Floats:
-    """The rows of the logits, or of all differences of two for softmax."""
-    rows = model.output.unembed
-    if model.output.kind != "softmax":
-        return rows
-    first, second = np.triu_indices(len(rows), 1)
-    return rows[first] - rows[second]
-
-
 def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
     """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
     n = len(pairs[0][0])
@@ -342,16 +335,10 @@ def runs_of(model: SoftModel, language: Any) -> Delta:
     if dfa is None or set(dfa.alphabet) != set(model.alphabet):
         alphabet = " ".join(model.alphabet)
         raise UsageError(f"{language.name} is no regular language over the model's alphabet ({alphabet})")
-    living = {q for q in range(dfa.states) if q in dfa.accept}
-    while True:
-        more = {q for q, row in enumerate(dfa.delta) if living.intersection(row)} - living
-        if not more:
-            break
-        living |= more
-    if 0 not in living:
+    if dfa.dead == 0:
         raise UsageError(f"{language.name} has no word")
-    number = {q: k for k, q in enumerate(sorted(living))}
-    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in sorted(living))
+    number = {q: k for k, q in enumerate(q for q in range(dfa.states) if q != dfa.dead)}
+    return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in number)
 
 
 def attention_influence(found: list[Changes]) -> PairBound:

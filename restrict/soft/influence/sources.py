@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.models.model import Floats
 
 Words = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
+"""Doubles, or objects that are all fractions."""
 BRACKETS = ("(", ")", "[", "]")
 MAX_EXACT = 200
 """Lengths up to which the height's law is computed with fractions; beyond, with doubles (error below 1e-10)."""
@@ -155,28 +158,29 @@ class Dyck2(Source):
         opened = sum(1 for s in word if s % 2 == 0)
         return (self.p / 2) ** opened * (1 - self.p) ** (len(word) - opened)
 
-    def heights(self, m: int) -> tuple[list[Fraction] | Floats, list[Fraction] | Floats]:
+    def heights(self, m: int) -> tuple[Numbers, Numbers]:
         """The law of the height at length ``m`` given survival, and its part where the last symbol closes.
 
         Fractions for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``.
         """
         if not 0 <= m <= MAX_LENGTH:
             raise ResourceLimit(f"2DYCK: the length {m} is above {MAX_LENGTH}")
-        return _exact_heights(self.p, m) if m <= MAX_EXACT else _double_heights(float(self.p), m)
+        return _heights(self.p if m <= MAX_EXACT else float(self.p), m)
 
     def survival(self, m: int) -> Fraction:
         """The probability that a string has at least ``m`` symbols (``m`` up to :data:`MAX_EXACT`)."""
         if m > MAX_EXACT:
             raise ResourceLimit(f"2DYCK: exact survival is computed up to length {MAX_EXACT}")
-        law = [Fraction(1)]
+        law = _ground(self.p, m)
         for _ in range(m):
             law, _closed = _walk(law, self.p)
-        return sum(law, Fraction(0))
+        return Fraction(law.sum())
 
     def p0(self, m: int) -> Fraction | float:
         """``P0(m, p)``: the prefix ends with a closing bracket and is unbalanced."""
         _law, closed = self.heights(m)
-        return sum(closed[1:], Fraction(0)) if isinstance(closed, list) else float(closed[1:].sum())
+        found: Fraction | float = closed[1:].sum()
+        return found
 
     def p0_limit(self, even: bool) -> Fraction:
         """The limit of ``P0`` along even or odd lengths, for ``p < 1/2``."""
@@ -188,7 +192,8 @@ class Dyck2(Source):
     def unbalanced(self, m: int) -> Fraction | float:
         """The probability that the prefix is unbalanced."""
         law, _ = self.heights(m)
-        return sum(law[1:], Fraction(0)) if isinstance(law, list) else float(law[1:].sum())
+        found: Fraction | float = law[1:].sum()
+        return found
 
     def prefixes(self, m: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
         """All prefixes of this length with their probabilities given survival."""
@@ -238,33 +243,25 @@ class Dyck2(Source):
         return entropy((self.p / 2, self.p / 2, close, close, (1 - self.p) * (1 - some)))
 
 
-def _walk(law: list[Fraction], p: Fraction) -> tuple[list[Fraction], list[Fraction]]:
+def _ground(p: Fraction | float, m: int) -> Numbers:
+    """The law of the height at length 0, with room for ``m`` steps: fractions where ``p`` is one, else doubles."""
+    law: Numbers = np.zeros(m + 2, dtype=object if isinstance(p, Fraction) else np.float64)
+    law[0] = p**0
+    return law
+
+
+def _walk(law: Numbers, p: Fraction | float) -> tuple[Numbers, Numbers]:
     """One step of the height: the mass that lives on, and its part that came down."""
-    size = len(law) + 1
-    closed = [(1 - p) * law[h + 1] if h + 1 < len(law) else Fraction(0) for h in range(size)]
-    return [(p * law[h - 1] if h else Fraction(0)) + closed[h] for h in range(size)], closed
+    closed = np.append((1 - p) * law[1:], 0)
+    return np.append(0, p * law[:-1]) + closed, closed
 
 
-def _exact_heights(p: Fraction, m: int) -> tuple[list[Fraction], list[Fraction]]:
-    law, closed = [Fraction(1)], [Fraction(0)]
-    for _ in range(m):
-        law, closed = _walk(law, p)
-    total = sum(law, Fraction(0))
-    return [w / total for w in law], [w / total for w in closed]
-
-
-def _double_heights(p: float, m: int) -> tuple[Floats, Floats]:
-    law, closed = np.zeros(m + 2), np.zeros(m + 2)
-    law[0] = 1.0
-    for _ in range(m):
-        closed = np.zeros(m + 2)
-        closed[:-1] = (1 - p) * law[1:]
-        rise = np.zeros(m + 2)
-        rise[1:] = p * law[:-1]
-        law = rise + closed
-        total = law.sum()
-        law, closed = law / total, closed / total
-    return law, closed
+def _heights(p: Fraction | float, m: int) -> tuple[Numbers, Numbers]:
+    law = _ground(p, m)
+    closed = 0 * law
+    for _ in range(m):  # doubles would underflow
+        law, closed = _walk(law if isinstance(p, Fraction) else law / law.sum(), p)
+    return law / law.sum(), closed / law.sum()
 
 
 def _living(p: float, m: int) -> list[Floats]:

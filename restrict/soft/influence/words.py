@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.soft.influence.polygons import ANGLES
 from restrict.soft.models.model import Floats
 
 Delta = tuple[tuple[int, ...], ...]
@@ -120,10 +119,3 @@ class Words:
                     options.append((float(table[j, c] + behind[j + 1][e, u, 0]), c, (e, u)))
             _, word[j], pair = max(options)
         return word
-
-
-def directions(x: Floats, y: Floats, units: Floats) -> Floats:
-    """What each symbol adds in every direction of a polygon: shape ``(angles, n, symbols)``."""
-    assert len(units) == ANGLES
-    found: Floats = units[:, 0, None, None] * x + units[:, 1, None, None] * y
-    return found

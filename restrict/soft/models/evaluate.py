@@ -7,6 +7,7 @@ stays near ``block * n`` numbers per input at any length.
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def activations(
     arithmetic. Result: shape (batch, positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and
     input, the last layer only for the positions read.
     """
-    words = _checked(model, words)
+    words = checked(model, words)
     n = words.shape[1]
     x: Real = embedded(model, words).astype(dtype)
     everywhere = np.arange(n)
@@ -113,7 +114,8 @@ def embedded(model: SoftModel, words: Words) -> Floats:
     return np.concatenate([tokens, spread], axis=2)
 
 
-def _checked(model: SoftModel, words: Words) -> Words:
+def checked(model: SoftModel, words: Words) -> Words:
+    """The words, which must be rows of indices of the model's symbols at a length that it has."""
     words = np.asarray(words)
     if words.ndim != 2 or words.dtype.kind not in "iu" or words.shape[0] == 0:
         raise UsageError("words must be an integer array of shape (batch, n), with at least one row")
@@ -230,10 +232,19 @@ def activated(kind: str, x: Real) -> Real:
     return x * 0.5 * (1 + _erf(x / np.sqrt(x.dtype.type(2))))
 
 
-def _erf(x: Real) -> Real:
-    from math import erf
+def steepness(kind: str, x: Real) -> Real:
+    """The derivative of an activation."""
+    if kind == "relu":
+        return (x > 0).astype(x.dtype)
+    if kind == "gelu_tanh":
+        t = np.tanh(_GELU * (x + 0.044715 * x**3))
+        return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * _GELU * (1 + 0.134145 * x * x)
+    normal = np.vectorize(lambda t: 0.5 * math.erfc(-t / math.sqrt(2)), otypes=[np.float64])(x)
+    return normal + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
-    return np.asarray(np.frompyfunc(erf, 1, 1)(x), dtype=x.dtype)
+
+def _erf(x: Real) -> Real:
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), dtype=x.dtype)
 
 
 def normalised(norm: LayerNorm | None, x: Real) -> Real:

@@ -24,10 +24,10 @@ from restrict.elaboration.check import trusted_check
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
-from restrict.soft.trained.decide import FORMAT, Certified, Tell, claim_document, model_document
+from restrict.soft.trained.decide import FORMAT, Certified, Tell, head, model_document
 from restrict.soft.trained.graph import Graph, all_words, graph_of
 from restrict.soft.trained.model import Array, Trained, forward
-from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document, prepare
+from restrict.soft.trained.verdict import Case, Key, Open, Search, bases_document, case_document, prepare
 from restrict.version import __version__
 
 Fixed = dict[int, int]
@@ -53,20 +53,10 @@ class Forced(Certified):
 
     def document(self) -> dict[str, Any]:
         """The certificate."""
-        used = sorted({0, *(case.basis for case in self.cases)})
-        numbers = {number: place for place, number in enumerate(used)}
-        found: dict[str, Any] = {
-            "format": FORMAT,
-            "model": model_document(self.model),
-            "n": self.n,
-            "upto": self.n,
-        }
-        found |= claim_document(self.graph)
+        bases, numbers = bases_document(self.bases, self.cases)
+        found = head(FORMAT, self.model, self.graph, n=self.n, upto=self.n)
         found["fixed"] = [[i, s] for i, s in sorted(self.fixed.items())]
-        found["basis"] = basis_document(self.bases[0])
-        if len(used) > 1:
-            found["turned"] = [basis_document(self.bases[number]) for number in used[1:]]
-        found["cases"] = [case_document(case, numbers) for case in self.cases]
+        found |= bases | {"cases": [case_document(case, numbers[case.basis]) for case in self.cases]}
         return found | {"provenance": {"tool": f"restrict {__version__}", "inputs": self.inputs}}
 
     @property

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from restrict.kernels.verdict import heaviest
+from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
@@ -44,7 +45,7 @@ class Attack:
         deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
         x = gap / deviation
         inner = (x * layer.norm2.weight + layer.norm2.bias) @ layer.inner.weight + layer.inner.bias
-        value, slope = curve(self.model.activation, inner)
+        value, slope = activated(self.model.kind, inner), steepness(self.model.kind, inner)
         z = y + value @ layer.outer.weight + layer.outer.bias
         last = z - z.mean()
         s = math.sqrt(float(last @ last) / len(z) + epsilon)
@@ -65,15 +66,10 @@ class Attack:
 
     def longest(self, key: Key, lengths: Array) -> Word:
         """The word of a case whose sum of ``lengths[j, s]`` is greatest."""
-        ptr, source, symbol = self.graph.edges
         back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
         case = np.array(key, dtype=np.int64)
-        heaviest(np.ones_like(lengths), lengths, ptr, source, symbol, case, 0.0, back)
-        state, word = key[2], [0] * key[0]
-        for j in range(key[0], 0, -1):
-            edge = back[j, state]
-            word[j - 1], state = int(symbol[edge]), int(source[edge])
-        return tuple(word)
+        heaviest(np.ones_like(lengths), lengths, *self.graph.edges, case, 0.0, back)
+        return self.graph.traced(back, key)
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
         """Words of a case, each with the label's value behind it times its sign.
@@ -126,18 +122,3 @@ class Attack:
                     if value <= 0:
                         return word
         return None
-
-
-def curve(activation: str, x: Array) -> tuple[Array, Array]:
-    """An activation and its derivative.
-
-    ``activation``: ``gelu_new`` or ``relu``. Gives two arrays of its shape.
-    """
-    if activation == "relu":
-        positive: Array = (x > 0).astype(np.float64)
-        return x * positive, positive
-    k, cubic = math.sqrt(2 / math.pi), 0.044715
-    t: Array = np.tanh(k * (x + cubic * x**3))
-    slope: Array = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * cubic * x * x)
-    value: Array = 0.5 * x * (1 + t)
-    return value, slope

@@ -43,10 +43,10 @@ def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
 def unshown(found: Found) -> Found:
     """The same where the checker does not see that the wrong word is wrong: the case that it ends with is open."""
     assert found.wrong is not None
-    word, state, a = found.wrong.word, 0, -1
-    for a in word:
-        state = found.graph.delta[state][a]
-    case = Open((len(word), a, state), found.wrong.label, -abs(found.wrong.logit))
+    word = found.wrong.word
+    case = Open(
+        (len(word), word[-1] if word else -1, found.graph.state(word)), found.wrong.label, -abs(found.wrong.logit)
+    )
     less = replace(found, status="open", wrong=None, open=[case, *found.open])
     if isinstance(less, Verdict):
         return replace(less, shortest=False)

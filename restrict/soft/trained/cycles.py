@@ -17,7 +17,7 @@ from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
-from restrict.soft.trained.verdict import FEW, GAIN, SHORTEST, Case, Key, Open, Search
+from restrict.soft.trained.verdict import FEW, SHORTEST, Case, Key, Open, Search
 
 ALL = -1
 """The end of the block of all lengths."""
@@ -154,15 +154,7 @@ class EverySearch(Search):
         both = zip(self.atoms.v, axes, strict=True)
         d = self.model.d
         made = (basis_of(v, np.array(b.centre) / UNIT, np.array(b.rows).reshape(-1, d) / UNIT) for v, b in both)
-        self.turns.append(list(made))
-        self.use(len(self.turns) - 1)
-        other = self.attempt(key)
-        if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):
-            self.chosen[key[1:]] = self.number
-            return other
-        self.turns.pop()
-        self.use(0)
-        return found
+        return self.again(key, found, list(made))
 
     def length(self, key: Key) -> int | None:
         """A great length of the block at which there are words of a case, whose axes are taken."""

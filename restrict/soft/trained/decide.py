@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Second, layered_document
-from restrict.soft.trained.verdict import Case, Key, Open, Search, basis_document, case_document, prepare
+from restrict.soft.trained.verdict import Case, Key, Open, Search, bases_document, case_document, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
@@ -123,25 +124,22 @@ class Verdict(Certified):
         Returns:
             An object of integers and texts.
         """
-        found: dict[str, Any] = {
-            "format": FORMAT if len(self.model.layers) == 1 else LAYERED,
-            "model": model_document(self.model),
-            "n": self.n,
-            "upto": self.upto,
-        } | claim_document(self.graph)
         cases = [case for case in self.cases if case.key[0] <= self.upto]
-        used = sorted({0, *(case.basis for case in cases)})
-        found["basis"] = basis_document(self.bases[0])
-        if len(used) > 1:
-            found["turned"] = [basis_document(self.bases[number]) for number in used[1:]]
-        numbers = {number: place for place, number in enumerate(used)}
+        bases, numbers = bases_document(self.bases, cases)
+        kind = FORMAT if len(self.model.layers) == 1 else LAYERED
+        found = head(kind, self.model, self.graph, n=self.n, upto=self.upto) | bases
         if len(self.model.layers) == 1:
-            found["cases"] = [case_document(case, numbers) for case in cases]
+            found["cases"] = [case_document(case, numbers[case.basis]) for case in cases]
         else:
             found |= layered_document(cases, numbers, self.frames)
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+
+
+def head(kind: str, model: Trained, graph: Graph, **lengths: int) -> dict[str, Any]:
+    """The beginning of a certificate: its format, the model, what it says of lengths, and the claim."""
+    return {"format": kind, "model": model_document(model)} | lengths | claim_document(graph)
 
 
 def claim_document(graph: Graph) -> dict[str, Any]:
@@ -151,11 +149,11 @@ def claim_document(graph: Graph) -> dict[str, Any]:
         graph: a graph, with any number of memories.
 
     Returns:
-        ``language`` and, where there is one, ``memory``.
+        ``language`` and, where there is one, ``memory``, with the state of the language that each state refines.
     """
-    base = graph.base or graph
+    of, base = list(range(len(graph.delta))), graph
     while base.base is not None:
-        base = base.base
+        of, base = [base.of[q] for q in of], base.base
     found: dict[str, Any] = {
         "language": {
             "delta": [list(row) for row in base.delta],
@@ -165,23 +163,8 @@ def claim_document(graph: Graph) -> dict[str, Any]:
         }
     }
     if graph is not base:
-        found["memory"] = {"delta": [list(row) for row in graph.delta], "of": list(projected(graph))}
+        found["memory"] = {"delta": [list(row) for row in graph.delta], "of": of}
     return found
-
-
-def projected(graph: Graph) -> tuple[int, ...]:
-    """The state of the language that each state refines, through all memories.
-
-    Args:
-        graph: a graph, with any number of memories.
-
-    Returns:
-        A state for each state.
-    """
-    of, base = graph.of, graph.base
-    while base is not None and base.base is not None:
-        of, base = tuple(base.of[q] for q in of), base.base
-    return of
 
 
 def model_document(model: Trained) -> dict[str, Any]:
@@ -282,8 +265,12 @@ class _Run:
         self.hunt = Hunt(model, graph, n)
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
-        self.states = [self.started(graph)]
-        self.attack = Attack(model, graph, self.search().atoms)
+        self.states = [self.begun(graph)]
+
+    @cached_property
+    def attack(self) -> Attack:
+        """Attacks on the first graph."""
+        return Attack(self.model, self.states[0].graph, self.search().atoms)
 
     def search(self) -> Search:
         """That of the finest graph."""
@@ -291,7 +278,7 @@ class _Run:
         assert isinstance(found, Search)
         return found
 
-    def started(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
+    def begun(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
         """All cases of a graph are to be decided."""
         return _State(graph, Search(self.model, graph, self.n), graph.cases(self.n), memory)
 
@@ -367,7 +354,7 @@ class _Run:
             search = Search(self.model, finer, self.n)
             keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
             if all(isinstance(search.case(key), Case) for key in keys):
-                self.states.append(self.started(finer, (*at.memory, name)))
+                self.states.append(self.begun(finer, (*at.memory, name)))
                 return True
         return False
 
@@ -379,15 +366,7 @@ class _Run:
 class _Layers(_Run):
     """The same for several layers: words by sampling alone, and two layers are decided with finer and finer cells."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell) -> None:
-        self.model, self.n, self.tell = model, n, tell
-        self.until: float | None = None
-        self.hunt = Hunt(model, graph, n)
-        self.wrong: Wrong | None = None
-        self.stopped: str | None = None
-        self.states = [self.begun(graph, 0)]
-
-    def begun(self, graph: Graph, step: int, memory: tuple[str, ...] = ()) -> _State:
+    def begun(self, graph: Graph, memory: tuple[str, ...] = (), step: int = 0) -> _State:
         """All cases of a graph are to be decided, with cells as fine as the step says."""
         return _State(graph, Second(self.model, graph, self.n, *FINER[step]), graph.cases(self.n), memory)
 
@@ -409,11 +388,11 @@ class _Layers(_Run):
         """Finer cells, then memories, each with finer cells."""
         graph = self.states[0].graph
         for step in range(len(FINER)):
-            yield self.begun(graph, step)
+            yield self.begun(graph, step=step)
         for name, table in memories(len(self.model.symbols)):
             finer = graph.remembering(table)
             if len(finer.delta) > len(graph.delta):
-                yield from (self.begun(finer, step, (name,)) for step in range(1, len(FINER)))
+                yield from (self.begun(finer, (name,), step) for step in range(1, len(FINER)))
 
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before."""

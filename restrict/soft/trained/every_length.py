@@ -16,11 +16,11 @@ from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Certified, Tell, claim_document, memories, model_document
+from restrict.soft.trained.decide import Certified, Tell, head, memories, model_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.potentials import Proof, elaborated
-from restrict.soft.trained.verdict import Case, Open, Search, basis_document, case_document
+from restrict.soft.trained.verdict import Case, Open, Search, bases_document, case_document
 from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
 from restrict.version import __version__
 
@@ -45,7 +45,7 @@ class EveryLength(Certified):
     upto: int | None
     blocks: list[tuple[int, int]]
     cases: list[Case] = field(repr=False)
-    bases: list[list[dict[str, Any]]] = field(repr=False)
+    bases: dict[str, Any] = field(repr=False)
     proof: Proof | None = field(repr=False)
     open: list[Open]
     wrong: Wrong | None
@@ -72,9 +72,9 @@ class EveryLength(Certified):
         """The certificate."""
         if self.proof is None:
             raise ModelError(f"{self.model.name}: nothing is proved, so there is no certificate")
-        found = head(self.model, self.graph, self.bases, self.blocks) | {
+        found = beginning(self.model, self.graph, self.bases, self.blocks) | {
             "scale": self.proof.scale,
-            "cases": [case_document(case, dict(enumerate(range(len(self.bases))))) for case in self.proof.cases],
+            "cases": [case_document(case, case.basis) for case in self.proof.cases],
             "phi": self.proof.phi,
         }
         if self.wrong is not None:
@@ -82,16 +82,9 @@ class EveryLength(Certified):
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
 
 
-def head(
-    model: Trained, graph: Graph, bases: list[list[dict[str, Any]]], blocks: list[tuple[int, int]]
-) -> dict[str, Any]:
-    """The claim of a certificate, its bases and its blocks of lengths.
-
-    ``bases``: for each head; the first one, then those that a case may name.
-    """
-    claim = {"format": FORMAT, "model": model_document(model)} | claim_document(graph)
-    claim |= {"basis": bases[0]} | ({"turned": bases[1:]} if len(bases) > 1 else {})
-    return claim | {"blocks": [list(block) for block in blocks]}
+def beginning(model: Trained, graph: Graph, bases: dict[str, Any], blocks: list[tuple[int, int]]) -> dict[str, Any]:
+    """The claim of a certificate, its bases and its blocks of lengths."""
+    return head(FORMAT, model, graph) | bases | {"blocks": [list(block) for block in blocks]}
 
 
 class _Run:
@@ -295,11 +288,10 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     """The answer, with potentials where all lengths are decided."""
     run.tell("potentials")
     kept, proof = [case for case in run.found if case.key[0] <= len(run.blocks)], None
-    used = sorted({0, *(case.basis for case in kept)})
-    bases = [basis_document(run.search.turns[number]) for number in used]
-    kept = [replace(case, basis=used.index(case.basis)) for case in kept]
+    bases, numbers = bases_document(run.search.turns, kept)
+    kept = [replace(case, basis=numbers[case.basis]) for case in kept]
     if run.blocks or (run.wrong is not None and (kept or not run.wrong.word)):
-        proof = elaborated(run.model, head(run.model, run.graph, bases, run.blocks), kept)
+        proof = elaborated(run.model, beginning(run.model, run.graph, bases, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
     right = proof is not None and bool(run.blocks) and upto == ALL
     return EveryLength(

@@ -45,7 +45,6 @@ ROWS = 1500
 """The most symbols at positions; a table of scores has this many squared entries."""
 SLACK = 1 + 1e-6
 """For the engine's own rounding: of ranges that are found in float64, and of the sums of the bound."""
-KINDS = {"gelu_new": "gelu_tanh"}
 
 
 class Float32(NamedTuple):
@@ -135,7 +134,7 @@ class Rounding:
             x = Ball(stage.stream[0], stage.stream[1], gens)
             u = normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
             h = linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
-            values = neurons(KINDS.get(model.activation, model.activation), h, run, stage.neurons)
+            values = neurons(model.kind, h, run, stage.neurons)
             network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
             z = added(x, network, run, 1, stage.out)
             c, reach, _, high = stage.last

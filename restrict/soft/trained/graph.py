@@ -6,9 +6,10 @@ state lives if some word goes on from it; transitions to others are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from restrict.languages.dfa import Dfa, minimal
 from restrict.soft.trained.model import Trained, forward
 
 MOST_STATES = 4096
-READ_OUTS = ("next-set", "membership")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,19 @@ class Graph:
         flat = [edge for edges in found for edge in edges]
         pairs = np.array(flat, dtype=np.int64).reshape(-1, 2)
         return ptr, pairs[:, 0].copy(), pairs[:, 1].copy()
+
+    def state(self, word: Iterable[int]) -> int:
+        """The state behind a word (indices of symbols)."""
+        return reduce(lambda state, s: self.delta[state][s], word, 0)
+
+    def traced(self, back: I64, case: tuple[int, int, int]) -> tuple[int, ...]:
+        """The word of a case from the table of a kernel: the last edge of the best path to each position and state."""
+        _, source, symbol = self.edges
+        state, word = case[2], [0] * case[0]
+        for j in range(case[0], 0, -1):
+            edge = back[j, state]
+            word[j - 1], state = int(symbol[edge]), int(source[edge])
+        return tuple(word)
 
     def reached(self, n: int) -> list[set[int]]:
         """The states of all words of each length.
@@ -86,21 +99,28 @@ class Graph:
         ``memory``: complete transitions, ``memory[r][s]``, from state 0. Gives the product, with ``base`` and ``of``;
         only states that are reached.
         """
-        number, order, delta = {(0, 0): 0}, [(0, 0)], []
-        for q, r in order:
-            row = []
-            for s, t in enumerate(self.delta[q]):
-                pair = (t, memory[r][s])
-                if t >= 0 and pair not in number:
-                    number[pair] = len(order)
-                    order.append(pair)
-                row.append(number[pair] if t >= 0 else -1)
-            delta.append(tuple(row))
-            if len(order) > MOST_STATES:
-                raise ModelError(f"a memory would need more than {MOST_STATES} states")
-        of = tuple(q for q, _ in order)
+        found = list(itertools.islice(paired(self.delta, memory, -1), MOST_STATES + 1))
+        if len(found) > MOST_STATES:
+            raise ModelError(f"a memory would need more than {MOST_STATES} states")
+        of = tuple(q for q, _, _ in found)
         accept = frozenset(p for p, q in enumerate(of) if q in self.accept)
-        return Graph(tuple(delta), accept, self.labels, tuple(self.want[q] for q in of), of, self)
+        delta = tuple(row for _, _, row in found)
+        return Graph(delta, accept, self.labels, tuple(self.want[q] for q in of), of, self)
+
+
+def paired(
+    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], dead: int | None
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """The pairs of states that two automata reach from (0, 0), with their transitions; -1 where the first is dead."""
+    number, order = {(0, 0): 0}, [(0, 0)]
+    for p, q in order:
+        row = []
+        for pair in zip(first[p], second[q], strict=True):
+            if pair[0] != dead and pair not in number:
+                number[pair] = len(order)
+                order.append(pair)
+            row.append(-1 if pair[0] == dead else number[pair])
+        yield p, q, tuple(row)
 
 
 def task_language(model: Trained) -> Dfa:
@@ -164,39 +184,17 @@ def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out:
     language goes on with it, that of the end token iff the prefix is in the language) or ``membership`` (the end token
     alone).
     """
-    words = inputs or language
-    living, right = alive(words), alive(language)
-    if not living[0]:
+    language, words = (minimal(d.alphabet, d.delta, 0, d.accept) for d in (language, inputs or language))
+    if words.dead == 0:
         raise UsageError("no word may come: the language of inputs is empty")
     if model.eos is None and read_out == "membership":
         raise UsageError(f"{model.name} has no end token, by which membership is read")
-    number, order, delta = {(0, 0): 0}, [(0, 0)], []
-    for p, q in order:
-        row = []
-        for s in range(len(model.symbols)):
-            pair = (words.delta[p][s], language.delta[q][s])
-            if living[pair[0]] and pair not in number:
-                number[pair] = len(order)
-                order.append(pair)
-            row.append(number[pair] if living[pair[0]] else -1)
-        delta.append(tuple(row))
+    found = list(paired(words.delta, language.delta, words.dead))
     end = () if model.eos is None else (model.eos,)
     labels = (*(model.tokens if read_out == "next-set" else ()), *end)
     want = []
-    for _, q in order:
-        good = {token for s, token in enumerate(model.tokens) if right[language.delta[q][s]]}
+    for _, q, _ in found:
+        good = {token for s, token in enumerate(model.tokens) if language.delta[q][s] != language.dead}
         want.append(frozenset((good | (set(end) if q in language.accept else set())) & set(labels)))
-    accept = frozenset(k for k, (p, _) in enumerate(order) if p in words.accept)
-    return Graph(tuple(delta), accept, labels, tuple(want), tuple(range(len(order))))
-
-
-def alive(dfa: Dfa) -> list[bool]:
-    """From which states some word is accepted."""
-    living = [q in dfa.accept for q in range(dfa.states)]
-    changed = True
-    while changed:
-        changed = False
-        for q, row in enumerate(dfa.delta):
-            if not living[q] and any(living[t] for t in row):
-                living[q] = changed = True
-    return living
+    accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
+    return Graph(tuple(row for _, _, row in found), accept, labels, tuple(want), tuple(range(len(found))))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,9 +21,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import read_bytes
 from restrict.soft.models.config import SAME, SUFFIX, beside, first_of, position_kind, read_config
+from restrict.soft.models.evaluate import activated
 
 Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
@@ -113,6 +115,11 @@ class Trained:
     def dk(self) -> int:
         """The width of a head."""
         return self.d // self.heads
+
+    @property
+    def kind(self) -> str:
+        """The activation as :func:`restrict.soft.models.evaluate.activated` names it."""
+        return "gelu_tanh" if self.activation == "gelu_new" else self.activation
 
     @property
     def special(self) -> tuple[int, ...]:
@@ -351,43 +358,6 @@ def _unembed(read: _Reader, embed: Array, tied: bool) -> Array:
     return embed
 
 
-def erf(x: Array) -> Array:
-    """The error function, entry by entry, to the accuracy of the standard library.
-
-    Gives an array of the same shape.
-    """
-    found: Array = np.vectorize(math.erf, otypes=[np.float64])(x)
-    return found
-
-
-def gelu_new(x: Array) -> Array:
-    """GPT-2's GELU with a hyperbolic tangent.
-
-    Gives ``x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2``.
-    """
-    found: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return found
-
-
-def gelu(x: Array) -> Array:
-    """The GELU with the error function.
-
-    Gives ``x (1 + erf(x / sqrt 2)) / 2``.
-    """
-    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
-
-
-def relu(x: Array) -> Array:
-    """The positive part.
-
-    Gives ``max(x, 0)``.
-    """
-    return np.maximum(x, 0)
-
-
-ACTIVATE: dict[str, Callable[[Array], Array]] = {"gelu_new": gelu_new, "gelu": gelu, "relu": relu}
-
-
 def normed(x: Array, norm: Norm, epsilon: float) -> Array:
     """LayerNorm over the last axis.
 
@@ -404,23 +374,28 @@ def forward(model: Trained, tokens: Sequence[int]) -> Array:
     ``tokens``: rows of the embedding, the start token included (:meth:`Trained.rows`), at least one. Gives shape
     ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each layer.
     """
-    t, heads, d = len(tokens), model.heads, model.d
+    t = len(tokens)
     if not t or (model.positions is not None and model.offset + t > len(model.positions)):
         raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]
-    x = model.embed[list(tokens)]
+    found: Array = forward_all(model, np.array([tokens]))[0]
+    return found
+
+
+def forward_all(model: Trained, tokens: I64) -> Array:
+    """The logits after every prefix of words of one length: from ``(words, t)`` to ``(words, t, labels)``."""
+    (b, t), heads, d = tokens.shape, model.heads, model.d
+    x = model.embed[tokens]
     if model.positions is not None:
         x = x + model.positions[model.offset : model.offset + t]
     epsilon, unseen = float(model.epsilon), np.triu(np.full((t, t), -np.inf), 1)
     for layer in model.layers:
         mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
-        q, k, v = (part.reshape(t, heads, d // heads).swapaxes(0, 1) for part in np.split(mixed, 3, axis=1))
-        scores = q @ k.swapaxes(1, 2) / math.sqrt(d // heads) + unseen
+        q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
+        scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         read = (weights / weights.sum(-1, keepdims=True)) @ v
-        x = x + read.swapaxes(0, 1).reshape(t, d) @ layer.projection.weight + layer.projection.bias
+        x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
         hidden = normed(x, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-        x = x + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
-    if model.final is not None:
-        x = normed(x, model.final, epsilon)
-    found: Array = x @ model.unembed.T
+        x = x + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
+    found: Array = (normed(x, model.final, epsilon) if model.final is not None else x) @ model.unembed.T
     return found

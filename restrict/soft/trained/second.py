@@ -27,7 +27,6 @@ from restrict.soft.trained.verdict import (
     DEEPEST,
     GAIN,
     SAFE,
-    SPANS,
     TRIED,
     Case,
     Key,
@@ -35,6 +34,10 @@ from restrict.soft.trained.verdict import (
     Search,
     Tree,
     basis_document,
+    halved,
+    halves,
+    outward,
+    widest,
 )
 
 KEPT, STREAM = 4, 8
@@ -158,8 +161,7 @@ class Second:
         if far <= self.fine or not depth or not len(low) or high[m] - low[m] < 1e-3:
             found.append(leaf)
             return 0
-        middle, below, above = (low[m] + high[m]) / 2, high.copy(), low.copy()
-        below[m], above[m] = middle + 1e-9, middle - 1e-9
+        below, above = halves(low, high, m)
         first = self.cells(key, low, below, depth - 1, found)
         return [m, first, self.cells(key, above, high, depth - 1, found)]
 
@@ -174,8 +176,7 @@ class Second:
             self.turned[group] = key[0], number
         first.use(number)
         top, bottom = first.box(key)
-        upper = [math.floor(x * BOUND) + 1 for x in top]
-        width = [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, bottom, strict=True)]
+        upper, width = outward(top, bottom)
         high, leaves = np.array(upper) / BOUND, list[Leaf]()
         tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, leaves)
         return Layered(key, upper, width, tree, len(leaves), math.inf, number), leaves
@@ -274,7 +275,7 @@ class At:
 
     def decided(self, number: int) -> list[Any] | None:
         """The box in a basis, with the tree of its cells where one is needed."""
-        search, upper, width, rows = self.search, list[int](), list[int](), []
+        search, tops, bottoms, rows = self.search, list[float](), list[float](), []
         self.worst, self.used = (math.inf, 0), 0
         rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
         for h, basis in enumerate(search.frames[number]):
@@ -287,12 +288,13 @@ class At:
                 if not held or top - bottom > 1 << 20:
                     self.worst = (-math.inf, 0)
                     return None
-                upper.append(math.floor(top * BOUND) + 1)
-                width.append(upper[-1] - (math.ceil(bottom * BOUND) - 1))
+                tops.append(top)
+                bottoms.append(bottom)
             rest = rest + np.abs(np.eye(len(centre)) - near.T @ near) @ (search.most[h] + np.abs(centre)) + 1e-12
             start, self.centre = start + centre, centre
             rows.append(near)
         self.rows, self.rest, self.start = np.concatenate(rows), rest + self.leaf.stream.r, start
+        upper, width = outward(tops, bottoms)
         high = np.array(upper) / BOUND
         tree = self.cell(high - np.array(width) / BOUND, high, DEEPEST)
         return None if tree is None else [upper, width, tree] if tree != 0 else [upper, width]
@@ -301,11 +303,7 @@ class At:
         """The tree of cells that decides this one, or ``None``."""
         search, wanted = self.search, self.search.wanted[self.key[2]]
         self.used += 1
-        kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
-        others = np.setdiff1d(np.arange(len(low)), kept)
-        start = self.start + (low + high)[others] / 2 @ self.rows[others]
-        rest = self.rest + (high - low)[others] / 2 @ np.abs(self.rows[others])
-        cell = Cell(start, self.rows[kept], rest, low[kept], high[kept], self.leaf.stream.g)
+        cell, kept = widest(Cell(self.start, self.rows, self.rest, low, high, self.leaf.stream.g))
         least, short = search.tail.signs(cell.form(), wanted)
         least = least - np.abs(short[:, len(kept) :]).sum(1)
         lines = np.zeros((len(least), len(low)))
@@ -321,15 +319,7 @@ class At:
             self.worst = (float(margins[worst]), worst)
             return None
         m = int(kept[search.tail.halving(cell, wanted, worst, np.argsort((low - high)[kept])[:TRIED].tolist())])
-        return self.halved(low, high, m, depth)
-
-    def halved(self, low: Array, high: Array, m: int, depth: int) -> Tree | None:
-        """Both halves of a cell."""
-        middle, below, above = (low[m] + high[m]) / 2, high.copy(), low.copy()
-        below[m], above[m] = middle + 1e-9, middle - 1e-9
-        first = self.cell(low, below, depth - 1)
-        second = None if first is None else self.cell(above, high, depth - 1)
-        return None if second is None else [m, first, second]
+        return halved(self.cell, low, high, m, depth)
 
     def own(self, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5 in the second layer: the bound of a label by its own direction."""

@@ -7,7 +7,7 @@ order of their position and stops at ``--time`` or an interrupt with what it has
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -161,14 +161,18 @@ class Search:
         if not (hard and again and key[0] >= SHORTEST and len(self.turns) < TURNS):
             return found
         self.tried[group] = key[0]
-        self.turns.append(self.turned(key))
+        return self.again(key, found, self.turned(key))
+
+    def again(self, key: Key, found: Case | Open, bases: list[Basis]) -> Case | Open:
+        """What was found of a case, or what is found in other coordinates, which are kept, where that is better."""
+        self.turns.append(bases)
         self.use(len(self.turns) - 1)
         other = self.attempt(key)
         if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):
-            self.chosen[group] = self.number
+            self.chosen[key[1:]] = self.number
             return other
         self.turns.pop()
-        self.use(self.chosen.get(group, 0))
+        self.use(self.chosen.get(key[1:], 0))
         return found
 
     def turned(self, key: Key) -> list[Basis]:
@@ -204,9 +208,7 @@ class Search:
             As :meth:`case`.
         """
         high, low = self.box(key)
-        upper = [math.floor(x * BOUND) + 1 for x in high]
-        width = [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, low, strict=True)]
-        return self.settled(key, upper, width)
+        return self.settled(key, *outward(high, low))
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
         """A decided case again, with every label's bound beyond an error.
@@ -271,36 +273,12 @@ class Search:
             return None
         tried = np.argsort((low - high)[kept])[:TRIED].tolist()
         m = int(kept[self.tail.halving(cell, wanted, worst, tried)])
-        return self.halved(key, low, high, m, depth)
+        return halved(lambda *half: self.cell(key, *half), low, high, m, depth)
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
-        """A cell in its widest coordinates, with the others in its remainder, and which these are."""
-        kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
-        others = np.setdiff1d(np.arange(len(low)), kept)
+        """A cell of a case as :func:`widest` gives it."""
         start = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias + sum(self.at)
-        start = start + (low + high)[others] / 2 @ self.rows[others]
-        rest = self.rest + (high - low)[others] / 2 @ np.abs(self.rows[others])
-        return Cell(start, self.rows[kept], rest, low[kept], high[kept]), kept
-
-    def halved(self, key: Key, low: Array, high: Array, m: int, depth: int) -> Tree | None:
-        """Both halves of a cell.
-
-        Args:
-            key: the case.
-            low: lower ends.
-            high: upper ends.
-            m: the coordinate that is halved.
-            depth: halvings that are left.
-
-        Returns:
-            As :meth:`cell`.
-        """
-        below, above = halves(low, high, m)
-        first = self.cell(key, low, below, depth - 1)
-        if first is None:
-            return None
-        second = self.cell(key, above, high, depth - 1)
-        return None if second is None else [m, first, second]
+        return widest(Cell(start, self.rows, self.rest, low, high))
 
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5: the bound of a label by its own direction over all words of the case.
@@ -347,13 +325,35 @@ class Search:
         limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
         back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
         heaviest(weights, values, ptr, source, symbol, case, limit, back)
-        state, word = key[2], [0] * (key[0] + 1)
-        for j in range(key[0], 0, -1):
-            edge = back[j, state]
-            word[j], state = int(symbol[edge]), int(source[edge])
-        steps = np.arange(key[0] + 1)
-        share = weights[steps, word]
-        return tuple(word[1:]), at[:, steps, word] @ share / share.sum()
+        word, steps = self.graph.traced(back, key), np.arange(key[0] + 1)
+        share = weights[steps, (0, *word)]
+        return word, at[:, steps, (0, *word)] @ share / share.sum()
+
+
+def outward(high: Iterable[float], low: Iterable[float]) -> tuple[list[int], list[int]]:
+    """The upper ends and the widths of a box, rounded outward to integers times ``2^-16``."""
+    upper = [math.floor(x * BOUND) + 1 for x in high]
+    return upper, [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, low, strict=True)]
+
+
+def widest(cell: Cell) -> tuple[Cell, I64]:
+    """A cell in its widest coordinates, with the others in its remainder, and which these are."""
+    low, high = cell.low, cell.high
+    kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
+    others = np.setdiff1d(np.arange(len(low)), kept)
+    start = cell.start + (low + high)[others] / 2 @ cell.rows[others]
+    rest = cell.rest + (high - low)[others] / 2 @ np.abs(cell.rows[others])
+    return Cell(start, cell.rows[kept], rest, low[kept], high[kept], cell.more), kept
+
+
+def halved(
+    decide: Callable[[Array, Array, int], Tree | None], low: Array, high: Array, m: int, depth: int
+) -> Tree | None:
+    """The tree of a cell from those of its halves along a coordinate, or ``None``."""
+    below, above = halves(low, high, m)
+    first = decide(low, below, depth - 1)
+    second = None if first is None else decide(above, high, depth - 1)
+    return None if second is None else [m, first, second]
 
 
 def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
@@ -387,16 +387,23 @@ def basis_document(bases: list[Basis]) -> list[dict[str, Any]]:
     return [{"centre": basis.centre, "rows": basis.rows} for basis in bases]
 
 
-def case_document(case: Case, numbers: Mapping[int, int] | None = None) -> list[Any]:
+def bases_document(turns: list[list[Basis]], cases: list[Case]) -> tuple[dict[str, Any], dict[int, int]]:
+    """The first of some bases and those that cases are in, as a certificate holds them, and the place of each there."""
+    used = sorted({0, *(case.basis for case in cases)})
+    made = [basis_document(turns[number]) for number in used]
+    found: dict[str, Any] = {"basis": made[0]} | ({"turned": made[1:]} if len(used) > 1 else {})
+    return found, {number: place for place, number in enumerate(used)}
+
+
+def case_document(case: Case, basis: int) -> list[Any]:
     """A case as a certificate holds it.
 
     Args:
         case: a decided case.
-        numbers: the place of each basis in the certificate, if there are several.
+        basis: the place of its basis in the certificate.
 
     Returns:
         ``[i, a, q, upper, width]``, then the tree of cells and the basis where these are not 0.
     """
-    basis = 0 if numbers is None else numbers[case.basis]
     last = [case.tree, basis] if basis else [case.tree] if case.tree != 0 else []
     return [*case.key, case.upper, case.width, *last]

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.soft.models.evaluate import activated
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import ACTIVATE, Array, Trained, forward, normed
+from restrict.soft.trained.model import Array, Trained, forward, forward_all, normed
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
@@ -44,24 +45,8 @@ def logits(model: Trained, words: I64) -> Array:
     Returns:
         Shape ``(words, length + 1, labels)``.
     """
-    b, t, heads, d = len(words), words.shape[1] + 1, model.heads, model.d
-    tokens = np.empty((b, t), dtype=np.int64)
-    tokens[:, 0], tokens[:, 1:] = model.bos, np.array(model.tokens)[words]
-    x = model.embed[tokens]
-    if model.positions is not None:
-        x = x + model.positions[model.offset : model.offset + t]
-    epsilon, unseen = float(model.epsilon), np.triu(np.full((t, t), -np.inf), 1)
-    for layer in model.layers:
-        mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
-        q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
-        scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        read = (weights / weights.sum(-1, keepdims=True)) @ v
-        x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
-        hidden = normed(x, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-        x = x + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
-    found: Array = (normed(x, model.final, epsilon) if model.final is not None else x) @ model.unembed.T
-    return found
+    start = np.full((len(words), 1), model.bos)
+    return forward_all(model, np.concatenate([start, np.array(model.tokens)[words]], axis=1))
 
 
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
@@ -75,11 +60,9 @@ def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | Non
     Returns:
         The label that is farthest on the wrong side, or ``None``.
     """
-    state = 0
-    for s in word:
-        state = graph.delta[state][s]
     found = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
-    signed = {k: found[k] if k in graph.want[state] else -found[k] for k in graph.labels}
+    want = graph.want[graph.state(word)]
+    signed = {k: found[k] if k in want else -found[k] for k in graph.labels}
     worst = min(signed, key=lambda k: float(signed[k]))
     return Wrong(word, worst, float(found[worst])) if signed[worst] <= 0 else None
 
@@ -106,12 +89,10 @@ def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
     read = np.einsum("hj,jhk->hk", weights / weights.sum(1, keepdims=True), v).reshape(d)
     y = x[-1] + read @ layer.projection.weight + layer.projection.bias
     hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-    z = y + ACTIVATE[model.activation](hidden) @ layer.outer.weight + layer.outer.bias
+    z = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
     said = (normed(z, model.final, epsilon) if model.final is not None else z) @ model.unembed.T
-    state = 0
-    for s in word:
-        state = graph.delta[state][s]
-    return min(float(said[k] if k in graph.want[state] else -said[k]) for k in graph.labels)
+    want = graph.want[graph.state(word)]
+    return min(float(said[k] if k in want else -said[k]) for k in graph.labels)
 
 
 class Hunt:
