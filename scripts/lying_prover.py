@@ -1,4 +1,4 @@
-"""Proofs for all lengths of other programs than the model's, made by the engine: does the checker accept a false claim?
+"""Proofs for all lengths of other programs than the model's, made by the engine, are offered to the checker.
 
     python scripts/lying_prover.py --programs 100 --seed 1
 
