@@ -19,7 +19,7 @@ from restrict.force.cases import confirm, forced
 from restrict.force.image import is_wide
 from restrict.force.inputs import by_inputs
 from restrict.force.release import relax
-from restrict.force.search import Best, Search
+from restrict.force.search import Best, GoalSearch
 from restrict.model.alike import kinds_of
 from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
@@ -61,7 +61,7 @@ class Standing:
         return MOST_FIXED if self.best is None else len(self.best.restriction.fixed)
 
     def noting(self, **notes: object) -> Standing:
-        """The same with notes on the best certificate's provenance."""
+        """What is known, with notes on the best certificate's provenance."""
         assert self.best is not None
         return replace(self, best=replace(self.best, provenance={**self.best.provenance, **notes}))
 
@@ -221,7 +221,7 @@ def _searched(task: Task) -> tuple[Best, str]:
     Where the program cannot tell most of its symbols apart, the search uses only one symbol of each kind.
     """
     kinds, instance = kinds_of(task.instance.model), task.instance
-    search = Search(task if kinds is None else replace(task, instance=kinds.model.at(instance.n)))
+    search = GoalSearch(task if kinds is None else replace(task, instance=kinds.model.at(instance.n)))
     stopped = "budget" if task.deadline.moment is None else "time"
     try:
         search.run()
@@ -307,7 +307,7 @@ def _by_releases(standing: Standing) -> Standing:
 
 
 def _by_tables(standing: Standing) -> Standing:
-    """The same by enumeration."""
+    """More free positions, or a smaller c, by enumeration."""
     assert standing.best is not None
     noted, size = standing.task.noting(strategy="enumeration"), len(standing.task.instance.unpinned)
     if standing.free is None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import restrict
 from restrict.force.options import OPTIONS, Option, SearchOptions, table
-from restrict.force.search import Search
+from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 
 MODELS = (
@@ -41,7 +41,7 @@ def measured(options: SearchOptions, models: list[tuple[str, int]], seeds: int) 
     fixed = work = 0
     for name, n in models:
         for seed in range(seeds):
-            search = Search(Task.of(restrict.load(name), n, seed=seed), options=options)
+            search = GoalSearch(Task.of(restrict.load(name), n, seed=seed), options=options)
             search.run()
             fixed += n if search.best.count is None else search.best.count
             work += search.state.work

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.bounds.values import allowed_tokens
-from restrict.soft.influence.cross_entropy import cross_entropy
 from restrict.soft.influence.influence import Influence, fit_decay, influence
 from restrict.soft.influence.sources import BRACKETS, Dyck2
+from restrict.soft.influence.theorem6 import cross_entropy
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import parity, random
 from restrict.soft.models.model import SoftModel

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from restrict.soft.importers import from_torch
-from restrict.soft.influence.cross_entropy import cross_entropy
+from restrict.soft.influence.theorem6 import cross_entropy
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import SoftModel
 

@@ -284,7 +284,7 @@ def test_a_time_that_is_no_number_is_refused(shell: Shell, monkeypatch: pytest.M
     def give_up(*_: object) -> None:
         raise AssertionError("it searches")
 
-    monkeypatch.setattr("restrict.certification.Search.run", give_up)
+    monkeypatch.setattr("restrict.certification.GoalSearch.run", give_up)
     assert "--time" in shell.bad(2, "certify", "contains-one", "-n", "5", "--time", "nan")
 
 

@@ -11,8 +11,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:restrict|tests|docs|scripts)/[\w./*]*)`", PAGE)))
 REGISTRIES = [
-    ("SOLVERS", "restrict/cover/solve.py"),
-    ("Method", "restrict/depth_reduction/lemma/stage3.py"),
+    ("SolverName", "restrict/cover/solve.py"),
     ("solution_of", "restrict/cover/solution.py"),
     ("KINDS", "restrict/cli/import_.py"),
     ("LAYOUTS", "restrict/soft/importers/read.py"),

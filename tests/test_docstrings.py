@@ -168,6 +168,24 @@ def test_docstrings_of_public_functions_have_one_form() -> None:
     assert not wrong, f"{len(wrong)} docstrings:\n" + "\n".join(wrong)
 
 
+SAME = re.compile(
+    r"(The same(?! \w)|The same (for|where|by|as|in|of|with|without|under|backwards)\b|As (at|above)\b|Likewise)"
+)
+
+
+def test_a_docstring_does_not_lean_on_the_one_before_it() -> None:
+    """Whoever jumps to a function reads its docstring alone."""
+    assert SAME.match("The same for an array.")
+    assert SAME.match("The same, sorted.")
+    leaning, rooms = [], {"report", "simulate", "soft"}
+    for path in sorted((ROOT / "restrict").rglob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and path.relative_to(ROOT).parts[1] not in rooms:
+                doc = ast.get_docstring(node) or ""
+                leaning += [f"{path.relative_to(ROOT)}: {doc}"] if SAME.match(doc) else []
+    assert leaning == []
+
+
 CODE = re.compile("^>>>| = |  ")
 """In lines that are not prose."""
 

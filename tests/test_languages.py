@@ -22,7 +22,7 @@ from restrict.languages.protocol import Language, check_alphabet, pattern_of, re
 from restrict.languages.regular import Regular, dfa_document, from_dfa
 from restrict.languages.shuffle import ShuffleDyck, _splits, _two_types
 from restrict.languages.source import language, listing
-from restrict.model.brackets import brackets
+from restrict.model.brackets import bracket_alphabet
 from restrict.model.restriction import Restriction
 
 Cells = tuple[str | None, ...]
@@ -255,7 +255,7 @@ def test_matching_by_chart_kernel_and_greedy() -> None:
             if pairs is not None:
                 word = dyck_matching.typed(codes, pairs)
                 assert all(c in (0, w) for c, w in zip(codes, word, strict=True))
-                assert Dyck(kinds).contains(dyck.symbols(brackets(kinds), word))
+                assert Dyck(kinds).contains(dyck.symbols(bracket_alphabet(kinds), word))
         met[0] += whole is None
         met[1] += whole is not None and quick is None
         met[2] += kernel is not None and len(kernel[0]) < len(codes)

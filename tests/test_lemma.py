@@ -16,6 +16,7 @@ import pytest
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cover.moser_tardos import moser_tardos
+from restrict.cover.solve import SOLVERS
 from restrict.depth_reduction.c_transformer import streamed
 from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
@@ -442,6 +443,14 @@ def test_stage3_is_exact_by_enumeration() -> None:
                 record.solution.verify(optimum - 1)
                 refuted += 1
     assert refuted > 10
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_stage3_takes_every_solver_of_the_covering_problem(method: str) -> None:
+    t = next(t for t in map(small, range(70)) if fewest(t, 1))
+    rho, record = stage3(t, k=1, q=0.5, delta=0.5, eta=0.1, C=1, C_next=0, method=method)  # type: ignore[arg-type]
+    assert (record.status, record.method) == ("captured", "resample" if method == "auto" else method)
+    check_captured(t, rho, 1)
 
 
 def check_captured(t: CTransformer, rho: Restriction, k: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import restrict
 from restrict.force.options import OPTIONS, Option, table
-from restrict.force.search import Search
+from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 from tests.test_architecture import load_script
 
@@ -39,7 +39,7 @@ def test_an_option_reaches_the_search() -> None:
     """Without work after the first answer the search walks less, and its answer is no better."""
     model = restrict.load("random:layers=2,heads=2,states=3,seed=1")
     full, short = (
-        Search(Task.of(model, 12), options=options)
+        GoalSearch(Task.of(model, 12), options=options)
         for options in (OPTIONS, replace(OPTIONS, more_work=1, work_per_token=0))
     )
     full.run()
@@ -61,5 +61,5 @@ def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -
         def run(self) -> None:
             assert self.state.work == 10
 
-    monkeypatch.setattr(ablation, "Search", Found)
+    monkeypatch.setattr(ablation, "GoalSearch", Found)
     assert ablation.measured(OPTIONS, [("instances/contains-one.json", 9)], 2) == (12, 20)

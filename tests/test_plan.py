@@ -16,7 +16,7 @@ import restrict
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.options import OPTIONS
 from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, mask_of, plannable, values_of
-from restrict.force.search import Search
+from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model
 from restrict.model.task import Task
@@ -179,7 +179,7 @@ def test_deep_programs_fix_fewer_positions_with_plans() -> None:
 def found_by(n: int, seed: int = 3, **options: int) -> tuple[int | None, int]:
     """What the first dives find, and the rows of the planner's last level."""
     few = replace(OPTIONS, deep_scores=1, planned_scores=1, more_work=1, work_per_token=0, **options)
-    search = Search(Task.of(restrict.load(f"random:layers=5,heads=2,states=2,seed={seed}"), n), options=few)
+    search = GoalSearch(Task.of(restrict.load(f"random:layers=5,heads=2,states=2,seed={seed}"), n), options=few)
     search.run()
     return search.best.count, len(search.state.rows._lists)
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import UsageError
-from restrict.soft.influence.cross_entropy import binary_floor, cross_entropy
 from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity, entropy, source
+from restrict.soft.influence.theorem6 import binary_floor, cross_entropy
 from restrict.soft.models.known import parity, random
 from restrict.soft.models.model import SoftModel
 from restrict.soft.models.source import load

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from restrict.base.arrays import I64, MAX64, MIN64
 from restrict.base.errors import ResourceLimit
-from restrict.kernels import run_everywhere as kernel
+from restrict.kernels import run_everywhere
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.restriction import Restriction
@@ -45,7 +45,7 @@ class Sets:
     runs: I64
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Sets:
-        """The same, but empty where ``kept`` is false.
+        """These sets where ``kept`` is true, and empty ones elsewhere.
 
         Args:
             kept: bool, shape (n,): the positions that keep their sets.
@@ -58,11 +58,11 @@ class Sets:
     def sizes(self) -> I64:
         """The number of elements at every position."""
         out = np.zeros(len(self.ptr) - 1, dtype=np.int64)
-        kernel.set_sizes(self.ptr, self.runs, out)
+        run_everywhere.set_sizes(self.ptr, self.runs, out)
         return out[self.ids]
 
     def reversed(self) -> Sets:
-        """The same for the positions from last to first."""
+        """The sets of the positions from last to first."""
         return Sets(self.ids[::-1].copy(), self.ptr, self.runs)
 
     def __or__(self, other: Sets) -> Sets:
@@ -77,7 +77,9 @@ class Sets:
         ptr = np.zeros(len(a) + 1, dtype=np.int64)
         runs = np.empty((len(self.runs) + len(other.runs) + 64, 2), dtype=np.int64)
         at = 0
-        while (at := kernel.merge_tables(self.ptr, self.runs, a, other.ptr, other.runs, b, ptr, runs, at)) < len(a):
+        while (
+            at := run_everywhere.merge_tables(self.ptr, self.runs, a, other.ptr, other.runs, b, ptr, runs, at)
+        ) < len(a):
             runs = _grown(runs)
         return Sets(ids.astype(np.int64), ptr, runs[: ptr[-1]].copy())
 
@@ -333,12 +335,12 @@ class _Sweeps:
             sets, arrays = sets.reversed(), tuple(a[::-1].copy() for a in arrays)  # type: ignore[assignment]
         keys, gives, floor, equal = arrays
         flags = np.array([inclusive, self.right != backwards, self.copies, answers], dtype=np.int64)
-        offered = kernel.Candidates(keys, gives, sets.ids, sets.ptr, sets.runs, floor, equal, flags)
+        offered = run_everywhere.Candidates(keys, gives, sets.ids, sets.ptr, sets.runs, floor, equal, flags)
         work = _Work(n, self.domain)
         for first in range(0, n, BLOCK):
             stop = min(n, first + BLOCK)
             scores = self._block(u, n - stop, n - first)[::-1].copy() if backwards else self._block(u, first, stop)
-            while why := kernel.sweep(first, scores, offered, work.levels(), work.answers()):
+            while why := run_everywhere.sweep(first, scores, offered, work.levels(), work.answers()):
                 work.grow(why)
         values, found = work.answer()
         return (values[::-1].copy(), found.reversed()) if backwards else (values, found)
@@ -349,8 +351,8 @@ class _Work:
 
     def __init__(self, n: int, domain: int, slots: int = 64, capacity: int = 64) -> None:
         slots = max(slots, 2 * domain)
-        self.state = np.zeros(kernel.STATE_SIZE, dtype=np.int64)
-        self.state[kernel.CHANGED] = self.state[kernel.SETS] = 1
+        self.state = np.zeros(run_everywhere.STATE_SIZE, dtype=np.int64)
+        self.state[run_everywhere.CHANGED] = self.state[run_everywhere.SETS] = 1
         self.order = np.arange(slots, dtype=np.int64)
         self.level = np.zeros((3, slots), dtype=np.int64)
         self.level_runs = np.empty((slots, capacity, 2), dtype=np.int64)
@@ -358,25 +360,25 @@ class _Work:
         self.values, self.ids = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self.ptr, self.runs = np.zeros(n + 2, dtype=np.int64), np.empty((n + 64, 2), dtype=np.int64)
 
-    def levels(self) -> kernel.Levels:
+    def levels(self) -> run_everywhere.Levels:
         """The arrays for the work, as the kernel takes them."""
         score, sizes, values = self.level
-        return kernel.Levels(self.state, self.order, score, sizes, values, self.level_runs, self.room)
+        return run_everywhere.Levels(self.state, self.order, score, sizes, values, self.level_runs, self.room)
 
-    def answers(self) -> kernel.Answers:
+    def answers(self) -> run_everywhere.Answers:
         """The arrays for the answers, as the kernel takes them."""
-        return kernel.Answers(self.values, self.ids, self.ptr, self.runs)
+        return run_everywhere.Answers(self.values, self.ids, self.ptr, self.runs)
 
     def grow(self, why: int) -> None:
         """Double what was too small; :class:`ResourceLimit` where that would not fit in memory."""
         slots, capacity, _ = self.level_runs.shape
         if max(slots * capacity, len(self.runs)) > MAX_RUNS:
             raise ResourceLimit(f"the dependencies of all positions need more than {MAX_RUNS} runs; try a smaller n")
-        if why == kernel.NO_LEVELS:
+        if why == run_everywhere.NO_LEVELS:
             self.order = np.append(self.order, np.arange(slots, 2 * slots))
             self.level = np.concatenate((self.level, np.zeros_like(self.level)), axis=1)
             self.level_runs = np.concatenate((self.level_runs, np.empty_like(self.level_runs)))
-        elif why == kernel.NO_RUNS:
+        elif why == run_everywhere.NO_RUNS:
             self.level_runs = np.concatenate((self.level_runs, np.empty_like(self.level_runs)), axis=1)
         else:
             self.room = np.concatenate((self.room, np.empty_like(self.room)), axis=1)
@@ -384,7 +386,7 @@ class _Work:
 
     def answer(self) -> tuple[I64, Sets]:
         """Values and sets by position of the sweep."""
-        sets, runs = int(self.state[kernel.SETS]), int(self.state[kernel.RUNS])
+        sets, runs = int(self.state[run_everywhere.SETS]), int(self.state[run_everywhere.RUNS])
         return self.values, Sets(self.ids, self.ptr[: sets + 1].copy(), self.runs[:runs].copy())
 
 

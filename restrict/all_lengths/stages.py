@@ -368,7 +368,7 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last,
 
 
 def _merge_last(joint: _Joint, side_l, at_l, steps, keep):  # type: ignore[no-untyped-def]
-    """The same where only the empty suffix counts: the right automaton is dropped."""
+    """Minimise the left automaton where only the empty suffix counts: the right one is dropped."""
     rows = np.arange(len(joint.rows_l), dtype=np.int64)
     columns, values = joint.values(rows, True)
     columns, values = bimachine.with_steps(columns, values, steps)

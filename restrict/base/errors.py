@@ -58,7 +58,7 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 
 
 def near_files(text: str) -> str:
-    """The same for a file that does not exist: the nearest names in its folder.
+    """The part of a message about a file that does not exist: the nearest names in its folder.
 
     Returns:
         `` (did you mean X?)``; empty where none is near.

@@ -44,7 +44,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def doing(count: int, noun: str, verb: str) -> str:
-    """The same with a verb: "1 position forces", "2 positions force". Cost: O(1).
+    """A number with what it counts and a verb: "1 position forces", "2 positions force". Cost: O(1).
 
     ``count``: the number, at least 0.
     """

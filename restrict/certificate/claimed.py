@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from restrict.base.strictjson import Node, read_document
+from restrict.base.strictjson import Node
+from restrict.certificate import lower_bound, refutation
 from restrict.certificate.certificate import Certificate
-from restrict.certificate.lower_bound import FORMAT as LOWER_BOUND
 from restrict.certificate.lower_bound import LowerBound
-from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import Refutation
 
 Claimed = Certificate | Refutation | LowerBound
-
-
-def load_any(path: Path) -> Claimed:
-    """The certificate, refutation or lower bound in a file; it is not checked here.
-
-    ``path``: the file; its field ``format`` says which it is.
-    """
-    return read_document(path, read_any)
 
 
 def read_any(root: Node) -> Claimed:
@@ -29,6 +18,6 @@ def read_any(root: Node) -> Claimed:
     that it describes; it is not checked here.
     """
     kind = root.value.get("format") if isinstance(root.value, dict) else None
-    if kind == REFUTATION:
+    if kind == refutation.FORMAT:
         return Refutation.from_json(root)
-    return LowerBound.from_json(root) if kind == LOWER_BOUND else Certificate.from_json(root)
+    return LowerBound.from_json(root) if kind == lower_bound.FORMAT else Certificate.from_json(root)

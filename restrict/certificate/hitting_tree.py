@@ -104,7 +104,7 @@ class HittingTree:
         return self.plainly()
 
     def _compiled(self) -> list[int]:
-        """The same by :mod:`restrict.kernels.hitting`."""
+        """Close the tree by :mod:`restrict.kernels.hitting`."""
         run, paid, cost = Run(self.alphabet, self.most, self.tried == 1), 0, 2 + self.cost // COMPILED
         for box in self.boxes:
             run.add(box)
@@ -124,7 +124,7 @@ class HittingTree:
         return run.words
 
     def plainly(self) -> list[int]:
-        """The same in Python: the branch is one of those tried, and the symbols may be many."""
+        """Close the tree in Python: the branch is one of those tried, and the symbols may be many."""
         try:
             words = self._node(frozenset(), {}, range(len(self.boxes)))
         except RecursionError:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote as percent
+from urllib import parse
 
 from restrict.base.errors import quote
 from restrict.base.strictjson import Node, Record, one_line_lists
@@ -86,7 +86,7 @@ class LowerBound(Record):
         Returns:
             One line without the digest.
         """
-        named = ",".join(f"{percent(label, safe='')}:{bound}" for label, bound in self.labels.items())
+        named = ",".join(f"{parse.quote(label, safe='')}:{bound}" for label, bound in self.labels.items())
         more = (f" labels={named}" if named else "") + ("" if self.others is None else f" others={self.others}")
         return f"n={self.n} target={self.target} at_least={self.at_least(model)}{more}"
 

@@ -31,7 +31,7 @@ def in_anbn(word: Word, depth: int) -> bool:
 
 
 def in_palindromes(word: Word, depth: int) -> bool:
-    """The same backwards."""
+    """Words that read the same from right to left."""
     return word == word[::-1]
 
 

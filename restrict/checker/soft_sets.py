@@ -71,7 +71,7 @@ def units(x: Fraction) -> int:
 
 
 def entry(x: float) -> int:
-    """The same of a float below ``2^100`` in size: scaling by a power of two is exact."""
+    """A float below ``2^100`` in size, rounded down to a multiple of ``2^-128``; scaling by a power of two is exact."""
     return math.floor(math.ldexp(x, BITS))
 
 

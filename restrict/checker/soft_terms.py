@@ -16,9 +16,9 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, NoReturn
 
+from . import rules
 from .account import Meter, Place, exhausted, malformed, require, shown
 from .rules import COMPARISONS, LEVELS, Parser, Tree
-from .rules import TOKEN as EXPRESSION_TOKEN
 
 CHARACTERS = 200
 POWER = 64
@@ -60,7 +60,7 @@ class TermParser(Parser):
     """The grammar of terms: that of expressions with decimals, ``/`` and ``**``, and with other functions."""
 
     characters = CHARACTERS
-    token = re.compile(rf"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\*\*|{EXPRESSION_TOKEN.pattern}")
+    token = re.compile(rf"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\*\*|{rules.TOKEN.pattern}")
     levels: ClassVar = {**LEVELS, "/": 6, "**": 8}
     functions: ClassVar = dict.fromkeys(("sqrt", "log", "exp", "cospi", "sinpi"), (1, 1))
 

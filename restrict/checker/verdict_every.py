@@ -122,7 +122,7 @@ class Everywhere(Check):
         return found
 
     def weigh(self, i: int, a: int) -> None:
-        """As at position 1."""
+        """Weigh a symbol: at every later position as at position 1."""
         super().weigh(min(i, 1), a)
 
     def through(self, a: int, q: int) -> Ways:

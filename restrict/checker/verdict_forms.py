@@ -150,13 +150,13 @@ def network(kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matr
 
 
 def opened(y: Form) -> Form:
-    """The same where each entry of the remainder is a generator of its own, so that what it causes may cancel."""
+    """A form with a generator for each entry of its remainder, so that what the entry causes may cancel."""
     d = len(y.rest)
     return Form(y.centre, [*y.spans, *([0] * k + [r] + [0] * (d - k - 1) for k, r in enumerate(y.rest))], [0] * d)
 
 
 def merged(y: Form, most: int) -> Form:
-    """The same with its largest generators; the others go to the remainder."""
+    """A form with its largest generators; the others go to the remainder."""
     order = sorted(y.spans, key=total, reverse=True)
     return Form(y.centre, order[:most], list(map(sum, zip(y.rest, *(map(abs, g) for g in order[most:]), strict=True))))
 

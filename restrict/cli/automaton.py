@@ -21,7 +21,7 @@ LABELS = 8
 """The cost of forcing is computed for at most this many labels."""
 
 
-@click.command()
+@click.command("automaton")
 @common.MODEL
 @STATES
 @common.output_option("the minimal automaton (restrict-dfa/1)")
@@ -31,7 +31,7 @@ LABELS = 8
 )
 @common.file_option("--figure", text="Draw it here: FILE.svg or FILE.pdf.")
 @common.JSON
-def automaton(
+def automaton_command(
     model: str,
     states: int,
     output: Path | None,
@@ -45,7 +45,7 @@ def automaton(
     Prints the states, whether the language is star-free, the cost of forcing each label at every length, and shortest
     words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
     """
-    from restrict.all_lengths.automaton import automaton as run
+    from restrict.all_lengths.automaton import automaton
     from restrict.base.errors import UsageError
     from restrict.base.files import write_bytes
     from restrict.languages.exchange import exported, to_json
@@ -57,7 +57,7 @@ def automaton(
         check_ending(figure)
     program = load(model)
     with stages_on(program.name[:40]) as tell:
-        found = run(program, states=states, progress=tell)
+        found = automaton(program, states=states, progress=tell)
     if found.every and (output or dot or export or figure):
         raise UsageError(
             "-o, --dot, --export and --figure are for models with output at the last position, not at every one"

@@ -82,7 +82,7 @@ def exact_lines(model: Model, found: Exact) -> str:
 
 
 def exact_document(found: Exact) -> dict[str, Any]:
-    """The same as JSON."""
+    """The bounds of an exact search as JSON."""
     witnesses = [
         {"label": w.label, "bound": w.bound, "cubes": [sorted(c.items()) for c in w.cubes]} for w in found.witnesses
     ]

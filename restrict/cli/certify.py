@@ -85,7 +85,7 @@ class Wish:
             raise UsageError("--lower-bound is for c = 0 at one position; leave out -c, --free, --pareto, --target all")
 
 
-@click.command()
+@click.command("certify")
 @common.MODEL
 @common.LENGTH_OR_ALL
 @click.option(
@@ -163,7 +163,7 @@ class Wish:
 @STATES
 @checked_by
 @common.JSON
-def certify(model: str, all_lengths: bool, states: int, label: str | None, cost: bool, **options: Any) -> None:
+def certify_command(model: str, all_lengths: bool, states: int, label: str | None, cost: bool, **options: Any) -> None:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
 
     With --all-lengths: a pattern of fixed symbols that forces the label at the last position at every length, with a
@@ -209,7 +209,7 @@ def _crew(wish: Wish) -> AbstractContextManager[None]:
 def _one_position(program: Model, wish: Wish) -> None:
     """Search, write, print."""
     from restrict.base.deadline import Deadline
-    from restrict.certification import certify as run
+    from restrict.certification import certify
     from restrict.model.restriction import Restriction
 
     given = Restriction.parse(program.at(wish.n), wish.rho) if wish.rho is not None else None
@@ -217,7 +217,7 @@ def _one_position(program: Model, wish: Wish) -> None:
     parts = 1 + wish.exact + wish.lower_bound
     deadline = Deadline.after(wish.time)  # one limit for all parts
     with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
-        found = run(
+        found = certify(
             program,
             wish.n,
             target=wish.target,

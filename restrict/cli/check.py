@@ -55,20 +55,20 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
     from restrict.base.errors import RestrictError
     from restrict.base.files import read_bytes
     from restrict.checker.main import say
-    from restrict.elaboration import verified as rocq
+    from restrict.elaboration.verified import NAME, check_verified, program
     from restrict.model.source import load
 
     try:
         if verified:
-            rocq.program()  # before the work
-        program = load(model)
-        found = elaborated(program, read_bytes(certificate), model, str(certificate), limit)
-        line = rocq.check_verified(found, limit) if verified else found.check()
+            program()  # before the work
+        loaded = load(model)
+        found = elaborated(loaded, read_bytes(certificate), model, str(certificate), limit)
+        line = check_verified(found, limit) if verified else found.check()
     except RestrictError as error:
         say(sys.stderr, str(error))
         sys.exit(error.exit_code)
     common.print_verdict(line, as_json, checker="verified" if verified else "kernel")
-    who = rocq.NAME if verified else "the kernel"
+    who = NAME if verified else "the kernel"
     say(sys.stderr, f"checked by {who}: a proof of {len(found.made.proof)} bytes, elaborated from {certificate}")
 
 

@@ -94,5 +94,5 @@ def unchecked(reason: str = "") -> str:
 
 
 def document_of(line: str | None, checker: str) -> dict[str, str | None]:
-    """The same for JSON: the line, and who said it."""
+    """What a checker said, for JSON: the line, and who said it."""
     return {"checked": line, "checker": checker if line is not None else None}

@@ -67,7 +67,7 @@ def summary(model: Model) -> dict[str, int]:
 
 
 def summed_up(model: Model) -> str:
-    """The same in words."""
+    """Heads, layers and maps of a model in words."""
     found = summary(model)
     heads, layers, maps = (counted(found[key], noun) for key, noun in KINDS)
     return f"{heads} in {layers}, {maps}"

@@ -22,9 +22,9 @@ def main() -> NoReturn:
     for variable in MATRIX_THREADS:
         os.environ.setdefault(variable, "1")
     try:
-        from restrict.cli.main import main as run
+        from restrict.cli import main
 
-        run()
+        main.main()
     except SystemExit:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _forget_interrupt()

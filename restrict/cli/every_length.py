@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.checking import checked_line
-from restrict.cli.printer import Told, json_line, put
+from restrict.cli.printer import Told, put, put_json
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Progress
@@ -136,7 +136,7 @@ def refute_everywhere(
         found = verify(program, language, states=states, progress=tell)
         if isinstance(found, Proved):
             if as_json:
-                click.echo(json_line(document(found) | {"immune": True}))
+                put_json(document(found) | {"immune": True})
             line = f" ({found.line})" if found.line else ""
             raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
         wrong, first = found.difference, f"{found.difference.n}, the first such length"

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from restrict.base.wording import counted
 from restrict.cli.certificate_words import certificate_document, report
 from restrict.cli.checking import trusted_line
 from restrict.cli.common import leave_interrupted, progress_on
-from restrict.cli.printer import json_line
+from restrict.cli.printer import put_json
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ def certify_everywhere(program: Model, wish: Any) -> None:
             found.certificate.save(wish.output)
         line = trusted_line(program, found.certificate, wish.checker)
     if wish.as_json:
-        click.echo(json_line(_document(found, wish.output, line, wish.checker)))
+        put_json(_document(found, wish.output, line, wish.checker))
     else:
         report(program, found.certificate, wish.output, line, False, checker=wish.checker)
         echo(f"  method  {found.method}")

@@ -20,7 +20,7 @@ MOST = 1_000_000
 """Explanations that may be asked for."""
 
 
-@click.command()
+@click.command("explain")
 @common.MODEL
 @click.option(
     "--input",
@@ -45,19 +45,19 @@ MOST = 1_000_000
 @common.SEED
 @common.output_option("the first certificate")
 @common.JSON
-def explain(
+def explain_command(
     model: str, word: str, count: int | None, pin: tuple[int, ...], weight: tuple[str, ...], output: Path | None,
     as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
     from restrict.base.errors import NotEstablished
     from restrict.model.source import load
-    from restrict.optimum.explain import explain as run
+    from restrict.optimum.explain import explain
 
     program = load(model)
     prices = dict(_weight(w) for w in weight)
     with common.progress_on(program.name[:40]) as progress:
-        found = run(program, word, all=count, given=pin, weights=prices, progress=progress, **options)
+        found = explain(program, word, all=count, given=pin, weights=prices, progress=progress, **options)
     certificate = found[0].certificate if found else None
     if output is not None:
         if certificate is None:

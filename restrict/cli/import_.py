@@ -112,7 +112,7 @@ def text(found: Imported, output: Path) -> str:
 
 
 def document(found: Imported, output: Path) -> dict[str, Any]:
-    """The same as JSON."""
+    """What was imported, as JSON."""
     model = found.model
     return {
         "file": str(output),

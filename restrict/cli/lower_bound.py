@@ -34,7 +34,7 @@ from restrict.cli.printer import Told, put
 @click.option("--jobs", type=common.Whole(1, 4096), default=None, help="Share the search for boxes among N processes.")
 @checked_by
 @common.JSON
-def lower_bound(
+def lower_bound_command(
     model: str,
     n: int,
     k: int | None,
@@ -50,14 +50,14 @@ def lower_bound(
     """
     from restrict.base.errors import NotEstablished
     from restrict.model.source import load
-    from restrict.optimum.lower_bound import lower_bound as run
+    from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim
     from restrict.sweep.workers import workers
 
     program = load(model)
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         with nullcontext() if jobs is None else workers(jobs):
-            found = run(program, n, k=k, progress=progress, **options)
+            found = lower_bound(program, n, k=k, progress=progress, **options)
         written = output is not None and has_claim(found.bound)
         if output is not None and written:
             found.bound.save(output)

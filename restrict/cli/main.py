@@ -15,20 +15,20 @@ from click.shell_completion import shell_complete
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import RestrictError
 from restrict.base.files import one_command
-from restrict.cli.automaton import automaton
+from restrict.cli.automaton import automaton_command
 from restrict.cli.bounds import bounds
-from restrict.cli.certify import certify
+from restrict.cli.certify import certify_command
 from restrict.cli.check import check
 from restrict.cli.common import announce_compilation, on_interrupt, say
 from restrict.cli.compile import compile_command
 from restrict.cli.elaborate import elaborate
 from restrict.cli.examples import SHORT, epilog
-from restrict.cli.explain import explain
+from restrict.cli.explain import explain_command
 from restrict.cli.import_ import import_
 from restrict.cli.language import language
-from restrict.cli.lower_bound import lower_bound
+from restrict.cli.lower_bound import lower_bound_command
 from restrict.cli.new import new
-from restrict.cli.refute import refute
+from restrict.cli.refute import refute_command
 from restrict.cli.report import report
 from restrict.cli.run import run
 from restrict.cli.show import show
@@ -36,32 +36,32 @@ from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
 from restrict.cli.spoken import for_the_shell
 from restrict.cli.sweep import sweep
-from restrict.cli.tighten import tighten
-from restrict.cli.verify import verify
+from restrict.cli.tighten import tighten_command
+from restrict.cli.verify import verify_command
 from restrict.cli.warm_up import warm_up
 from restrict.version import __version__
 
 COMMANDS = (
-    automaton,
+    automaton_command,
     bounds,
-    certify,
+    certify_command,
     check,
     compile_command,
     elaborate,
-    explain,
+    explain_command,
     import_,
     language,
-    lower_bound,
+    lower_bound_command,
     new,
-    refute,
+    refute_command,
     report,
     run,
     show,
     simulate,
     soft,
     sweep,
-    tighten,
-    verify,
+    tighten_command,
+    verify_command,
     warm_up,
 )
 COMPLETION = "_RESTRICT_COMPLETE"

@@ -48,12 +48,17 @@ def put(answer: Answer, as_json: bool, files: Mapping[str, Path | None] | None =
     ``wide``: the words hold a table, whose lines are not broken on a terminal.
     """
     if as_json:
-        click.echo(json_line(answer.document()))
+        put_json(answer.document())
         return
     (click.echo if wide else echo)(answer.text())
     for what, path in (files or {}).items():
         if path is not None:
             echo(f"{what} {path}")
+
+
+def put_json(value: Any) -> None:
+    """Print one line of JSON."""
+    click.echo(json_line(value))
 
 
 def json_line(value: Any) -> str:

@@ -12,7 +12,7 @@ from restrict.cli import common
 from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line
 from restrict.cli.common import progress_on
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.printer import Told, json_line, put
+from restrict.cli.printer import Told, put, put_json
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
 
 
-@click.command()
+@click.command("refute")
 @common.MODEL
 @common.language_option("The language: parity, dyck:1, regex:(ab)*, model:FILE, ...", required=True)
 @common.LENGTH_OR_ALL
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @common.output_option("the refutation")
 @checked_by
 @common.JSON
-def refute(
+def refute_command(
     model: str, spec: str, n: int, all_lengths: bool, states: int, output: Path | None, checker: str, as_json: bool,
     **options: Any,
 ) -> None:  # fmt: skip
@@ -46,7 +46,7 @@ def refute(
     """
     from restrict.base.errors import NotEstablished
     from restrict.certificate.refutation import Refutation
-    from restrict.corollary2.refute import refute as run
+    from restrict.corollary2.refute import refute
     from restrict.model.source import load
 
     if all_lengths:
@@ -56,11 +56,11 @@ def refute(
         refute_everywhere(program, spec, states, output, as_json, n)
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = run(program, spec, n, progress=progress, **options)
+        found = refute(program, spec, n, progress=progress, **options)
         line = trusted_line(program, found, checker) if isinstance(found, Refutation) else None
     if not isinstance(found, Refutation):
         if as_json:
-            click.echo(json_line(immune_document(found)))
+            put_json(immune_document(found))
         text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
         raise NotEstablished(text)
     if output is not None:

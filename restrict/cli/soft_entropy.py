@@ -14,7 +14,7 @@ from restrict.cli.printer import Told, number, put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
 
 if TYPE_CHECKING:
-    from restrict.soft.influence.cross_entropy import CrossEntropy
+    from restrict.soft.influence.theorem6 import CrossEntropy
 
 
 @click.command("cross-entropy")
@@ -31,7 +31,7 @@ def cross_entropy_command(
 ) -> None:
     """Theorem 6: optimum, certified lower bound and measured cross-entropy of MODEL on a source, in bits."""
     from restrict.soft.importers.opened import opened
-    from restrict.soft.influence.cross_entropy import cross_entropy
+    from restrict.soft.influence.theorem6 import cross_entropy
     from restrict.soft.restriction.claim import read_epsilon
 
     loaded = opened(model)

@@ -20,7 +20,9 @@ SYMBOLS = "letters side by side, or separated by spaces"
 @click.argument("file", type=FILE)
 @output_option("the model", required=True)
 @click.option("--config", type=FILE, help="Its configuration; else NAME.config.json or config.json beside FILE.")
-@click.option("--compare", type=FILE, help="Recorded tokens and logits (.npz or JSON) that the model must give.")
+@click.option(
+    "--compare", "recorded", type=FILE, help="Recorded tokens and logits (.npz or JSON) that the model must give."
+)
 @click.option(
     "--tolerance", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=1e-5, show_default=True,
     help="Of --compare, relative to the largest recorded logit.",
@@ -43,22 +45,21 @@ SYMBOLS = "letters side by side, or separated by spaces"
 @click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
 @JSON
 def import_command(
-    file: Path, output: Path, config: Path | None, compare: Path | None, tolerance: float, as_json: bool, **given: Any
+    file: Path, output: Path, config: Path | None, recorded: Path | None, tolerance: float, as_json: bool, **given: Any
 ) -> None:
     """Map the weights of FILE (safetensors) to a restrict-soft/1 file; nothing of it is executed.
 
     FILE has GPT-2's names, those of TransformerLens, or is the state dict of an nn.TransformerEncoder. What the weights
     and the configuration do not say is assumed and printed; --compare excludes wrong assumptions.
     """
-    from restrict.soft.importers import compare as compared
-    from restrict.soft.importers import import_weights, read_record
+    from restrict.soft.importers import compare, import_weights, read_record
 
     options = options_of(given)
     found = import_weights(file, options, config=config)
     agreed = None
-    if compare is not None:
-        record = read_record(compare, found.tokens)
-        agreed = compared(found, record, tolerance=tolerance, source=file, options=options, config=config)
+    if recorded is not None:
+        record = read_record(recorded, found.tokens)
+        agreed = compare(found, record, tolerance=tolerance, source=file, options=options, config=config)
     found.model.save(output)
     put(Told(lambda: text(found, agreed, output), lambda: document(found, agreed, output)), as_json)
 

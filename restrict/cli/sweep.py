@@ -16,7 +16,7 @@ from restrict.base.errors import UsageError
 from restrict.base.wording import counted, install
 from restrict.cli import common
 from restrict.cli.common import FILE, check_writable, say
-from restrict.cli.printer import Told, json_line, put
+from restrict.cli.printer import Told, put, put_json
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -112,7 +112,7 @@ def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str,
     with _bar() as (begin, step):
         found = recheck_rows(rows, engine, fast=fast, begin=begin, step=step)
     if as_json and found.wrong:
-        click.echo(json_line({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)}))
+        put_json({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)})
     established(found, rows)
     return {"rows": str(rows), "checked": found.checked, "without": found.without, "wrong": {}}
 

@@ -97,7 +97,7 @@ def complete_model(_context: click.Context, _parameter: click.Parameter, start: 
 
 
 def complete_soft_model(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    """The same for softmax models."""
+    """What can follow where a softmax model is asked for: its built-in names and files."""
     return _names(start, SOFT_MODELS)
 
 

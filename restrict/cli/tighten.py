@@ -11,7 +11,7 @@ from restrict.cli import common
 from restrict.cli.printer import Told, put
 
 
-@click.command()
+@click.command("tighten")
 @common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
 @click.option(
@@ -21,7 +21,7 @@ from restrict.cli.printer import Told, put
 )
 @common.TIME
 @common.JSON
-def tighten(model: str, certificate: Path, proofs: Path | None, time: float | None, as_json: bool) -> None:
+def tighten_command(model: str, certificate: Path, proofs: Path | None, time: float | None, as_json: bool) -> None:
     """Remove dependencies that CERTIFICATE claims but that SAT shows not to matter.
 
     The result goes beyond what the checker can verify; each removal is a refutation of "a change of this input alone
@@ -29,13 +29,13 @@ def tighten(model: str, certificate: Path, proofs: Path | None, time: float | No
     """
     from restrict.certificate.certificate import Certificate
     from restrict.model.source import load
-    from restrict.optimum.tighten import tighten as run
+    from restrict.optimum.tighten import tighten
 
     common.no_model(certificate, f"write `restrict tighten {certificate} {model}`")
     program = load(model)
     start = Certificate.load(certificate)
     with common.result_folder(proofs):
-        found = run(program, start, folder=proofs, time=time)
+        found = tighten(program, start, folder=proofs, time=time)
     open_ = found.c - len(found.needed)
     text = (
         f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT\n"

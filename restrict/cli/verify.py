@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
 
 
-@click.command()
+@click.command("verify")
 @common.MODEL
 @common.language_option("The language: dyck:1, model:FILE, ...")
 @click.option(
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @STATES
 @common.output_option("the proof")
 @common.JSON
-def verify(
+def verify_command(
     model: str, spec: str | None, equals: str | None, first: int, states: int, output: Path | None, as_json: bool
 ) -> None:
     """Prove that MODEL recognises a language, or agrees with MODEL2, at every length; or show a shortest word on which
@@ -43,7 +43,7 @@ def verify(
     For order-only models: scores that compare query and key values, and periodic or threshold predicates of positions.
     """
     from restrict.all_lengths.evidence import Proved
-    from restrict.all_lengths.verify import verify as run
+    from restrict.all_lengths.verify import verify
     from restrict.base.errors import NotEstablished, UsageError
     from restrict.model.source import load
 
@@ -52,7 +52,7 @@ def verify(
     program = load(model)
     other = load(equals) if equals is not None else None
     with stages_on(program.name[:40]) as tell:
-        found = run(program, spec, equals=other, first=first, states=states, progress=tell)
+        found = verify(program, spec, equals=other, first=first, states=states, progress=tell)
     lines = "\n".join([write_proof(output, found), *_once(found)])
     once = found.defined_once
     at = f"every n >= {max(first, 1)}" + (" at which both are defined" if once else "")

@@ -32,7 +32,7 @@ from restrict.corollary2.verdict import Immune, NoRefutation
 from restrict.force.cases import forced
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import few_nodes, relax, releases
-from restrict.force.search import Search
+from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
@@ -207,7 +207,7 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
     for base, strategy in islice(bases, 1) if single else bases:
         guard = Openness(language, task.instance, base)
         part = task.until(task.deadline.share(0.5))
-        search = Search(part, base=base, guard=guard, patience=1 if single else PATIENCE - bool(base))
+        search = GoalSearch(part, base=base, guard=guard, patience=1 if single else PATIENCE - bool(base))
         try:
             search.run()
         except KeyboardInterrupt:
@@ -258,7 +258,7 @@ def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[
             yield {cells[t]: index[word[t]] for t in held}, "goal, open membership, ends of a member"
 
 
-def _certified(task: Task, search: Search, base: Mapping[int, int]) -> Certificate:
+def _certified(task: Task, search: GoalSearch, base: Mapping[int, int]) -> Certificate:
     """The certificate of the best restriction, with the pre-restriction freed as far as that one allows."""
     best = search.best
     assert best.fixed is not None
@@ -428,7 +428,7 @@ def count_errors(instance: Instance, language: Language, certificate: Certificat
 def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
     """The answer "not found", with an example from the search without a guard: a restriction that forces the label."""
     instance = task.instance
-    search = Search(task.noting(strategy="goal"), patience=1)
+    search = GoalSearch(task.noting(strategy="goal"), patience=1)
     with suppress(KeyboardInterrupt):
         search.run()
     example, late = None, task.deadline.passed

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from restrict.base.arrays import I64, distinct, offsets
-from restrict.kernels import cover_core as kernels
+from restrict.kernels import cover_core
 from restrict.kernels.cover_state import Cubes, Literals
 
 
@@ -89,7 +89,7 @@ def core_of(inputs: int, s: int, arrays: tuple[I64, I64, I64, I64, I64], pairs: 
     cube_lit, sizes = literal[np.repeat(mask, sizes)], sizes[mask]
     cube_ptr = offsets(sizes)
     lit_ptr, order = offsets(np.bincount(cube_lit, minlength=inputs * s)), np.empty(len(cube_lit), np.int64)
-    kernels.by_literal(cube_lit, lit_ptr.copy(), order)
+    cover_core.by_literal(cube_lit, lit_ptr.copy(), order)
     return Core(
         inputs, s, bool(np.all(sizes == 1)), pairs,
         offsets(np.bincount(cube_pair, minlength=len(pairs))), cube_ptr, cube_lit, cube_pair,
@@ -101,7 +101,7 @@ def _distinct(pair_of: I64, cube_ptr: I64, literal: I64, literals: int) -> I64:
     """The first cube of each kind within its pair, ascending."""
     if len(literal) == len(pair_of):
         first = np.empty(len(literal), np.int64)
-        return first[: kernels.first_in_pair(pair_of, literal, np.full(literals, -1, np.int64), first)]
+        return first[: cover_core.first_in_pair(pair_of, literal, np.full(literals, -1, np.int64), first)]
     seen = {(int(p), literal[a:b].tobytes()): q for q, (p, a, b) in
             reversed(list(enumerate(zip(pair_of, cube_ptr[:-1], cube_ptr[1:], strict=True))))}  # fmt: skip
     return np.sort(np.fromiter(seen.values(), np.int64, len(seen)))

@@ -13,7 +13,7 @@ from restrict.cover.greedy import greedy_symbols
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.kernels import cover_belief as kernels
+from restrict.kernels import cover_belief
 
 PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 200, 20, 2
 """The price of a set input (in nats), the rounds, the sweeps before the first and in each round."""
@@ -49,9 +49,9 @@ def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: i
     push, belief = np.diff(lit_ptr).astype(np.float64), np.zeros(core.inputs * s)
     sweeps, step = SWEEPS_FIRST, max(1, size // rounds)
     while not captured.all():
-        kernels.believe(pair_ptr, pair_lit, s, PRICE, sweeps, captured, decided, absent, others, push, belief)
+        cover_belief.believe(pair_ptr, pair_lit, s, PRICE, sweeps, captured, decided, absent, others, push, belief)
         surest = np.argsort(-belief, kind="stable")[:step]
-        if kernels.decide(surest, lit_ptr, lit_pair, s, captured, decided, belief, out) == 0:
+        if cover_belief.decide(surest, lit_ptr, lit_pair, s, captured, decided, belief, out) == 0:
             break
         sweeps = SWEEPS
     space = Workspace.of(core, out)

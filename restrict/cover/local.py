@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time as clock
+from time import monotonic
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from restrict.cover.greedy import greedy_symbols
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.kernels import cover_state as kernels
+from restrict.kernels import cover_state
 from restrict.kernels.cover_cubes import exchange_cubes
 from restrict.kernels.cover_literals import exchange_literals
 
@@ -33,22 +33,22 @@ def local(
     search stops once it is met; ``None``: as few inputs as possible; ``rounds``: of decimation, at least 1.
     """
     rng, core = np.random.default_rng(seed), problem.core
-    deadline = None if time is None else clock.monotonic() + time
+    deadline = None if time is None else monotonic() + time
     start, statistics = _start(problem, rng, budget, rounds)
     space = Workspace.of(core, start, core.single)
     state, best = space.state, start.copy()
-    first = int(state[kernels.COUNT])
-    state[kernels.LEAST] = state[kernels.OPEN]
-    state[kernels.STOP] = 0 if budget is None else budget
-    state[kernels.TARGET] = core.inputs if budget is None else budget
+    first = int(state[cover_state.COUNT])
+    state[cover_state.LEAST] = state[cover_state.OPEN]
+    state[cover_state.STOP] = 0 if budget is None else budget
+    state[cover_state.TARGET] = core.inputs if budget is None else budget
     steps = max(20_000, 10 * first) if steps is None else steps
-    hopeless = len(core.dead) > 0 or (state[kernels.OPEN] == 0 and first <= state[kernels.STOP])
-    while not hopeless and not state[kernels.DONE] and state[kernels.STEP] < steps:
-        if deadline is not None and clock.monotonic() > deadline:
+    hopeless = len(core.dead) > 0 or (state[cover_state.OPEN] == 0 and first <= state[cover_state.STOP])
+    while not hopeless and not state[cover_state.DONE] and state[cover_state.STEP] < steps:
+        if deadline is not None and monotonic() > deadline:
             break
-        random = rng.integers(0, 1 << 62, 2 * min(BLOCK, steps - int(state[kernels.STEP])))
+        random = rng.integers(0, 1 << 62, 2 * min(BLOCK, steps - int(state[cover_state.STEP])))
         _exchange(space, random, best)
-    statistics["steps"] = int(state[kernels.STEP])
+    statistics["steps"] = int(state[cover_state.STEP])
     return solution_of(problem, best, budget, "local", statistics)
 
 

@@ -20,7 +20,7 @@ from restrict.base.arrays import F64, I64
 from restrict.base.errors import UsageError
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
-from restrict.kernels import cover_bounds as kernels
+from restrict.kernels import cover_bounds
 from restrict.kernels.cover_bounds import OUTWARD
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _total(x: F64) -> float:
 
 def _failures(core: Core, q: float) -> tuple[F64, bool]:
     logs, exact = np.zeros(len(core.pairs)), np.zeros(len(core.pairs), np.int64)
-    kernels.failure_logs(core.pair_ptr, core.cube_ptr, core.cube_lit, core.symbols, q, core.inputs, logs, exact)
+    cover_bounds.failure_logs(core.pair_ptr, core.cube_ptr, core.cube_lit, core.symbols, q, core.inputs, logs, exact)
     return logs, bool(exact.all())
 
 
@@ -151,7 +151,7 @@ def _sums(core: Core, x: F64) -> tuple[F64, I64]:
     order = np.argsort(scope, kind="stable")
     input_ptr = np.searchsorted(scope[order], np.arange(core.inputs + 1))
     sums, degree = np.zeros(len(core.pairs)), np.zeros(len(core.pairs), np.int64)
-    kernels.neighbour_sums(scope_ptr, scope, input_ptr, pair_of[order], _cost(x), sums, degree)
+    cover_bounds.neighbour_sums(scope_ptr, scope, input_ptr, pair_of[order], _cost(x), sums, degree)
     return sums, degree
 
 

@@ -17,7 +17,7 @@ from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
-from restrict.kernels import cover_bounds as kernels
+from restrict.kernels import cover_bounds
 
 SCALE = 1 << 20
 SHARES = 5040
@@ -104,7 +104,7 @@ def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> LowerBound:
     x, y = np.zeros(core.inputs * core.symbols), np.zeros(len(core.pairs))
     for _ in range(looks):
         total, before = np.zeros_like(y), best.value
-        kernels.dual_steps(pointer, literal, weights, DUAL_STEPS, x, y, total)
+        cover_bounds.dual_steps(pointer, literal, weights, DUAL_STEPS, x, y, total)
         for candidate in (y, total / DUAL_STEPS):
             scale = SCALE / max(float(candidate.max()), 1e-9)
             found = bound(np.floor(candidate * scale).astype(np.int64), "linear programming dual")

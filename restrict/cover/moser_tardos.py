@@ -19,8 +19,7 @@ from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
-from restrict.kernels import cover_state as kernels
-from restrict.kernels.cover_cubes import resample as resample_pairs
+from restrict.kernels import cover_cubes, cover_state
 
 PER_PAIR = 5
 """Default cap: redraws per pair."""
@@ -66,10 +65,10 @@ def moser_tardos(
     counts, (scope_ptr, scope) = np.zeros(len(core.pairs), np.int64), core.scope
     block = max(1 << 14, int(np.diff(scope_ptr).max(initial=0)))
     limit = 0 if len(core.dead) else cap
-    while space.state[kernels.OPEN] > 0 and space.state[kernels.STEP] < limit:
+    while space.state[cover_state.OPEN] > 0 and space.state[cover_state.STEP] < limit:
         outcomes = draw(core, q, rng, block)
-        resample_pairs(core.cubes, space.arrays, scope_ptr, scope, outcomes, limit, counts)
-    drawn, done = space.symbols(), bool(space.state[kernels.OPEN] == 0)
+        cover_cubes.resample(core.cubes, space.arrays, scope_ptr, scope, outcomes, limit, counts)
+    drawn, done = space.symbols(), bool(space.state[cover_state.OPEN] == 0)
     over = int(np.count_nonzero(drawn >= 0)) > (1 + Fraction(delta)) * Fraction(q) * int(free.sum())
     if done:
         space.prune(rng)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from restrict.base.deadline import Deadline
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.cover.decimate import ROUNDS, decimate
@@ -15,7 +17,8 @@ from restrict.cover.problem import CoverProblem
 from restrict.cover.sat import sat
 from restrict.cover.solution import CoverSolution
 
-SOLVERS = ("auto", "greedy", "decimate", "local", "resample", "sat", "maxsat")
+SolverName = Literal["auto", "greedy", "decimate", "local", "resample", "sat", "maxsat"]
+SOLVERS: tuple[str, ...] = get_args(SolverName)
 SMALL = 600
 """``auto`` asks MaxSAT for the optimum where the cubes have at most this many literals in all."""
 MODERATE = 20_000

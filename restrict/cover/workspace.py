@@ -8,8 +8,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.cover.core import Core
-from restrict.kernels import cover_cubes, cover_literals
-from restrict.kernels import cover_state as kernels
+from restrict.kernels import cover_cubes, cover_literals, cover_state
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +16,7 @@ class Workspace:
     """The mutable state of the kernels (:mod:`restrict.kernels.cover_state`), loaded with an assignment."""
 
     core: Core
-    arrays: kernels.State
+    arrays: cover_state.State
 
     @classmethod
     def of(cls, core: Core, symbols: I64, fast: bool = False) -> Workspace:
@@ -25,15 +24,15 @@ class Workspace:
 
         ``symbols``: the symbol of each input, -1 = free, shape (m,). Cost: the occurrences of the literals that hold.
         """
-        lits = np.zeros((kernels.LIT_ROWS, core.inputs * core.symbols), np.int64)
-        lits[kernels.WHERE] = lits[kernels.STAMP] = -1
-        pairs = np.zeros((kernels.PAIR_ROWS, len(core.pairs)), np.int64)
-        pairs[kernels.OPEN_LIST] = pairs[kernels.OPEN_WHERE] = np.arange(len(core.pairs))
-        pairs[kernels.WEIGHT] = 1
-        lits[kernels.SCORE] = np.diff(core.lit_ptr)
-        state = np.zeros(kernels.STATE_SIZE, np.int64)
-        state[kernels.OPEN] = len(core.pairs)
-        arrays = kernels.State(np.diff(core.cube_ptr), lits, pairs, state)
+        lits = np.zeros((cover_state.LIT_ROWS, core.inputs * core.symbols), np.int64)
+        lits[cover_state.WHERE] = lits[cover_state.STAMP] = -1
+        pairs = np.zeros((cover_state.PAIR_ROWS, len(core.pairs)), np.int64)
+        pairs[cover_state.OPEN_LIST] = pairs[cover_state.OPEN_WHERE] = np.arange(len(core.pairs))
+        pairs[cover_state.WEIGHT] = 1
+        lits[cover_state.SCORE] = np.diff(core.lit_ptr)
+        state = np.zeros(cover_state.STATE_SIZE, np.int64)
+        state[cover_state.OPEN] = len(core.pairs)
+        arrays = cover_state.State(np.diff(core.cube_ptr), lits, pairs, state)
         for j in np.flatnonzero(symbols >= 0):
             l = int(j * core.symbols + symbols[j])
             if fast:
@@ -49,7 +48,7 @@ class Workspace:
 
     def symbols(self) -> I64:
         """The present assignment (m,)."""
-        held = self.arrays.lits[kernels.LIST, : self.state[kernels.COUNT]]
+        held = self.arrays.lits[cover_state.LIST, : self.state[cover_state.COUNT]]
         out = np.full(self.core.inputs, -1, np.int64)
         out[held // self.core.symbols] = held % self.core.symbols
         return out

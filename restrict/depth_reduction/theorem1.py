@@ -82,7 +82,7 @@ class Everywhere:
 
 
 @dataclass
-class Best:
+class BestEverywhere:
     """The best answer so far, and the one that misses c by least: both are kept after Ctrl-C and at the deadline.
 
     Attributes:
@@ -169,7 +169,7 @@ def everywhere(
         raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")
     wanted = None if c is None else the_integer("c", c)
     share = float(the_share("free", DEFAULT_FREE if free is None else free))
-    best, stopped = Best(wanted), "budget" if task.deadline.moment is None else "time"
+    best, stopped = BestEverywhere(wanted), "budget" if task.deadline.moment is None else "time"
     try:
         _search(task, best, share, method)
     except KeyboardInterrupt:
@@ -184,7 +184,7 @@ def everywhere(
     return replace(best.found, certificate=certificate)
 
 
-def _nothing(task: Task, best: Best) -> str:
+def _nothing(task: Task, best: BestEverywhere) -> str:
     """Why there is no answer."""
     what = f"no restriction found under which every label depends on at most {best.c} inputs"
     if best.nearest is None:
@@ -193,7 +193,7 @@ def _nothing(task: Task, best: Best) -> str:
     return f"{what}; the least found is c = {nearest.c} with {nearest.free} positions free"
 
 
-def _search(task: Task, best: Best, share: float, method: Method) -> None:
+def _search(task: Task, best: BestEverywhere, share: float, method: Method) -> None:
     """Offer to ``best`` what the method finds."""
     if method == "repeating" or (method == "auto" and supported(task.instance)):
         try:
@@ -235,7 +235,7 @@ def _certificate(task: Task, rho: Restriction, claim: Claim, method: str, how: s
 # ---------------------------------------------------------------- the layers, one after the other
 
 
-def _at_share(task: Task, best: Best, share: float, method: Method) -> None:
+def _at_share(task: Task, best: BestEverywhere, share: float, method: Method) -> None:
     """One run after another, each with another seed, until the deadline; a single run where there is none."""
     run = _runner(task, share, method)
     turn = 0
@@ -247,7 +247,7 @@ def _at_share(task: Task, best: Best, share: float, method: Method) -> None:
         turn += 1
 
 
-def _at_c(task: Task, best: Best, c: int, method: Method) -> None:
+def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
     """The largest free share with at most ``c`` dependencies: bisected, then repaired from what misses c."""
     low, high, missed = 0, PARTS, list[Everywhere]()
     while high - low > 1 and not (task.deadline.passed and (best.found or best.nearest)):

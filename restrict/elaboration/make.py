@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.strictjson import translated
-from restrict.certificate.certificate import Certificate
-from restrict.certificate.lower_bound import LowerBound
-from restrict.certificate.refutation import Refutation
+from restrict.certificate.claimed import Claimed
 from restrict.checker.account import Meter, Place, Task
 from restrict.checker.formats import Fixed
 from restrict.checker.lower_bound import Bound
@@ -18,7 +16,7 @@ from restrict.checker.main import DEFAULT_LIMIT
 from restrict.checker.normal_form import Head, Program
 from restrict.checker.one_length import Claim, established, program_of, read_claim
 from restrict.checker.read import read_json, runs_of
-from restrict.checker.refutation import Refutation as ReadRefutation
+from restrict.checker.refutation import Refutation
 from restrict.elaboration.bound import bound_lines
 from restrict.elaboration.certificate import certificate_lines
 from restrict.elaboration.writer import Writer
@@ -81,7 +79,7 @@ def instance_of(claim: Claim, task: Task) -> Instance:
     Raises:
         ResourceLimit: the engine takes less than the checker's reader.
     """
-    certified = claim.certificate if isinstance(claim, ReadRefutation) else claim
+    certified = claim.certificate if isinstance(claim, Refutation) else claim
     try:
         return loads(task.model, task.model_place.file, task.folder).at(certified.n)
     except ModelError as error:
@@ -105,7 +103,7 @@ def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> by
 
 
 def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
-    """The same for a kernel with that limit, too: refused at once where the rows alone need more steps."""
+    """The proof for a kernel with that limit, too: refused at once where the rows alone need more steps."""
     writer = _written(claim, program, instance, limit)
     if MOST_STEPS * writer.unlisted.total() > limit:
         meter = Meter(limit)
@@ -121,16 +119,16 @@ def steps_of_rows(program: Program, writer: Writer) -> int:
 
 
 def _written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:
-    certified, digest = claim.certificate if isinstance(claim, ReadRefutation) else claim, sha256(program).hexdigest()
+    certified, digest = claim.certificate if isinstance(claim, Refutation) else claim, sha256(program).hexdigest()
     if isinstance(certified, Bound):
         return bound_lines(certified, instance, digest, limit)
     writer = certificate_lines(certified, instance, digest, limit)
-    if isinstance(claim, ReadRefutation):
+    if isinstance(claim, Refutation):
         refutation_lines(claim, writer)
     return writer
 
 
-def refutation_lines(refutation: ReadRefutation, writer: Writer) -> None:
+def refutation_lines(refutation: Refutation, writer: Writer) -> None:
     """The two words and the automaton, where the language is one."""
     before = refutation.meter.left
     refutation.decide()  # its reasons name the word and the position, those of the kernel a line of the proof
@@ -160,7 +158,7 @@ def counted(fixed: Fixed) -> list[int]:
     return found
 
 
-def elaborate(model: Model, certificate: Certificate | Refutation | LowerBound) -> Elaborated:
+def elaborate(model: Model, certificate: Claimed) -> Elaborated:
     """Write every step of a certificate's proof down, for the kernel that only checks.
 
     What comes out is not trusted: the kernel reads both files (docs/kernel.md). Cost: one scan of every row for each

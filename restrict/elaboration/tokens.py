@@ -67,7 +67,7 @@ class Tokens:
         return np.array([2, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)
 
     def free(self, places: I64) -> I64:
-        """Those of some positions that are not fixed.
+        """Which of some positions are not fixed.
 
         ``places``: positions, int64.
         """
@@ -75,7 +75,7 @@ class Tokens:
         return found
 
     def values(self) -> Values:
-        """The same, as a row scan takes it.
+        """The possible symbols of all positions, as a row scan takes them.
 
         Gives the values. Cost: n, and the number of positions that have a set of their own.
         """

@@ -31,7 +31,7 @@ MOST_STEPS = 10**18 - 1
 ERRORS = {2: UsageError, 3: NotEstablished, 4: ModelError, 5: ResourceLimit}
 
 
-class Box(NamedTuple):
+class ProofContext(NamedTuple):
     """A context of the proof, from the words of its line."""
 
     runs: list[int]
@@ -74,7 +74,8 @@ def concluded(line: str, proof: bytes) -> Any:
     runs = [(0, int(said["n"])), *(tuple(map(int, rest)) for name, *rest in words if name == "runs")]
     triples = [list(map(int, line[2:])) for line in words if line[0] == "box"]
     boxes = [
-        Box([at for k, at in enumerate(t) if k % 3 < 2], [set(sets[number]) for number in t[2::3]]) for t in triples
+        ProofContext([at for k, at in enumerate(t) if k % 3 < 2], [set(sets[number]) for number in t[2::3]])
+        for t in triples
     ]
     found = SimpleNamespace(
         kind="refutes" if "refutes" in said else kind,

@@ -16,7 +16,7 @@ import numpy as np
 from restrict.base.arrays import F64, FREE_INPUT, I64
 from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.state import ForcingState
-from restrict.kernels import run as kernel
+from restrict.kernels import run
 from restrict.kernels.run_reads import needed_nodes, open_tokens
 from restrict.model.program import Head, Instance, Map, Variable, mentions, rule_of
 from restrict.model.rules import Callback
@@ -88,18 +88,18 @@ class CompiledRun:
         return self._values()
 
     def look_at(self, tokens: I64) -> tuple[int, ...]:
-        """The same for an array of symbol indices, ``FREE_INPUT`` where nothing is fixed; markers included."""
+        """V of the output for an array of symbol indices, ``FREE_INPUT`` where nothing is fixed; markers included."""
         self.run.tokens[:] = tokens
         return self._values()
 
     def tokens_read(self) -> list[int]:
         """The positions whose tokens the last run read, sorted: freeing or fixing others changes nothing."""
-        return sorted(self.run.read[: self.run.tally[kernel.READ]].tolist())
+        return sorted(self.run.read[: self.run.tally[run.READ]].tolist())
 
     @property
     def examined(self) -> int:
         """How many nodes the last run examined."""
-        return int(self.run.tally[kernel.FINISHED])
+        return int(self.run.tally[run.FINISHED])
 
     def cone(self) -> dict[str, tuple[int, ...]]:
         """The nodes on which the last run rests, for a certificate."""
@@ -117,15 +117,15 @@ class CompiledRun:
         return weight
 
     def _values(self) -> tuple[int, ...]:
-        run = self.run
-        run.tally[kernel.EPOCH] += 1
-        run.tally[kernel.FINISHED] = run.tally[kernel.READ] = 0
+        now = self.run
+        now.tally[run.EPOCH] += 1
+        now.tally[run.FINISHED] = now.tally[run.READ] = 0
         while True:
-            answer = kernel.run_on_demand(self.program, self.rows, run, self.target, self.odometer)
-            if answer == kernel.DONE:
+            answer = run.run_on_demand(self.program, self.rows, now, self.target, self.odometer)
+            if answer == run.DONE:
                 break
-            self._meet(answer, int(run.tally[kernel.NODE]))
-            run = self.run
+            self._meet(answer, int(now.tally[run.NODE]))
+            now = self.run
         return self._bits(self.output, self.position)
 
     def _bits(self, v: int, i: int) -> tuple[int, ...]:
@@ -140,15 +140,15 @@ class CompiledRun:
 
     # ------------------------------------------------------------ what does not change
 
-    def _program(self) -> kernel.ProgramArrays:
+    def _program(self) -> run.ProgramArrays:
         instance, index = self.instance, self.index
         n, count = instance.n, len(self.variables)
         domain, words, offset = (np.ones(count, dtype=np.int64) for _ in range(3))
-        kind = np.array([kernel.TOKEN, kernel.POSITION, *(kernel.MAP,) * (count - 2)], dtype=np.int64)
+        kind = np.array([run.TOKEN, run.POSITION, *(run.MAP,) * (count - 2)], dtype=np.int64)
         head = np.full((count, 5), -1, dtype=np.int64)
         args: list[int] = []
         ptr = np.zeros(count + 1, dtype=np.int64)
-        domain[kernel.TOKEN], domain[kernel.POSITION] = instance.domains["token"], n
+        domain[run.TOKEN], domain[run.POSITION] = instance.domains["token"], n
         place = 0
         for v, variable in enumerate(self.variables[2:], 2):
             assert variable is not None
@@ -157,33 +157,33 @@ class CompiledRun:
             words[v], offset[v] = (most + 63) // 64, place
             place += int(words[v]) * n
             if isinstance(variable, Head):
-                kind[v] = kernel.HEAD
+                kind[v] = run.HEAD
                 names = (instance.query(variable), instance.key(variable), variable.value)
                 known = [-1 if name is None else index[name] for name in names]
                 head[v] = (*known, MASKS.index(variable.mask), variable.default)
             else:
                 args += [index[a] for a in variable.args]
             ptr[v + 1] = len(args)
-        offset[kernel.TOKEN] = place
-        return kernel.ProgramArrays(
+        offset[run.TOKEN] = place
+        return run.ProgramArrays(
             n, len(instance.model.alphabet), kind, domain, words, offset, ptr, np.array(args, dtype=np.int64), head
         )
 
-    def _no_rows(self) -> kernel.RowArrays:
+    def _no_rows(self) -> run.RowArrays:
         nodes = len(self.variables) * self.instance.n
         none, places = np.full(nodes, -1, dtype=np.int64), np.empty(0, dtype=np.int64)
         short = places.astype(np.int32)
-        return kernel.RowArrays(
+        return run.RowArrays(
             none, places, places, places, places, short, short, places.astype(np.uint64), none.copy(), short
         )
 
-    def _no_run(self) -> kernel.RunArrays:
+    def _no_run(self) -> run.RunArrays:
         n, count = self.instance.n, len(self.variables)
         nodes = count * n
         zeros = [np.zeros(nodes, dtype=np.int64) for _ in range(5)]
         stack = np.empty(len(self.program.args) + count + 2, dtype=np.int64)
-        words = int(self.program.offset[kernel.TOKEN] + self.program.words.max())
-        return kernel.RunArrays(
+        words = int(self.program.offset[run.TOKEN] + self.program.words.max())
+        return run.RunArrays(
             self.free.copy(), np.zeros(words, dtype=np.uint64), zeros[0], zeros[1],
             np.zeros((nodes, 3), dtype=np.int64), stack, zeros[2], np.empty(n, dtype=np.int64),
             np.zeros(n, dtype=np.int64), zeros[3], np.zeros(8, dtype=np.int64),
@@ -195,25 +195,25 @@ class CompiledRun:
         """Provide rows, pairs or a map."""
         v, i = divmod(node, self.instance.n)
         variable = self.variables[v]
-        if answer == kernel.WANT_MAP:
+        if answer == run.WANT_MAP:
             assert isinstance(variable, Map)
             self._map(variable, v, i, node)
             return
         assert isinstance(variable, Head)
-        if answer == kernel.WANT_NODE:
+        if answer == run.WANT_NODE:
             query = int(self.program.head[v, 0])
-            count = 1 if query in (-1, kernel.POSITION) else int(self.program.domain[query])
+            count = 1 if query in (-1, run.POSITION) else int(self.program.domain[query])
             slot = self._room("slots", ("row",), count)
             self.rows.base[node] = slot
             self.rows.row[slot : slot + count] = -1
-        elif answer == kernel.WANT_ROW:
+        elif answer == run.WANT_ROW:
             u = int(self.run.at[node, 0])
             row = self._room("rows", ("start", "length", "complete"), 1)
-            self.rows.row[self.rows.base[node] + (0 if self.program.head[v, 0] == kernel.POSITION else u)] = row
+            self.rows.row[self.rows.base[node] + (0 if self.program.head[v, 0] == run.POSITION else u)] = row
             self.listed.append(self.state.rows.of(variable, i, u))
             self._store(row)
         else:
-            row = int(self.run.tally[kernel.QUERY])
+            row = int(self.run.tally[run.QUERY])
             if self.rows.length[row] == len(self.listed[row].pairs):
                 self.state.extend(self.listed[row])
             self._store(row)
@@ -230,7 +230,7 @@ class CompiledRun:
         self.rows.j[part], self.rows.w[part] = j, w
         self.rows.start[row], self.rows.length[row], self.rows.complete[row] = start, len(j), rows.complete
         if len(j) and w.max() < MOST_KEYS:
-            kernel.seen_so_far(j, w, self.rows.seen[part], self.scratch)
+            run.seen_so_far(j, w, self.rows.seen[part], self.scratch)
 
     def _map(self, variable: Map, v: int, i: int, node: int) -> None:
         """The table of a map, kept where it is small; else its values at a node in this run."""
@@ -259,7 +259,7 @@ class CompiledRun:
         else:
             bits[self.instance.map_values(variable, i, sets).ravel()] = 1
         self.run.bits[place : place + words] = np.packbits(bits, bitorder="little").view(np.uint64)
-        kernel.finish(self.run, node)
+        run.finish(self.run, node)
 
     def _bits_of(self, name: str, i: int) -> Sequence[int]:
         """V of an argument."""

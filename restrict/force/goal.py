@@ -281,7 +281,7 @@ class Solver:
             yield [g for _, _, g in sorted(goals, key=lambda c: c[:2])]
 
     def _wide_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
-        """The same where the product is too large to tabulate: single values, or all of them, sampled."""
+        """Goals of boxes where the product is too large to tabulate: single values, or all of them, sampled."""
         finder = self.finder
         first = finder.roots(variable)
         for box in finder.boxes(variable, goal.i, goal.allowed, 4 * self._width(variable.name) + 4):

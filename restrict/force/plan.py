@@ -93,7 +93,7 @@ class _Row:
         return found
 
     def given(self, below: F64) -> tuple[F64, I64]:
-        """The same for given costs of the nodes that the pairs name, shape (pairs, 2^domain)."""
+        """The cost for each set, and the anchor; ``below``: costs of the nodes that pairs name, (pairs, 2^domain)."""
         masks, steps, bit = np.arange(2**self.domain), np.arange(len(self.j)), 1 << self.w
         if not self.j:  # nothing is seen
             return np.where(masks >> self.default & 1, 0.0, IMPOSSIBLE), np.zeros(len(masks), dtype=np.int64)

@@ -57,7 +57,7 @@ class Best:
             }
 
 
-class Search:
+class GoalSearch:
     """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment.
 
     ``base`` is fixed beforehand and not counted. With ``guard``, only what it accepts becomes ``best``, and ``refused``

@@ -161,7 +161,7 @@ def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Varia
 
 
 def shape_of(model: Model) -> str:
-    """Its layers and heads in words: the depth, and the number of heads at each depth.
+    """The layers and heads of a model in words: the depth, and the number of heads at each depth.
 
     Returns:
         One line, such as ``L = 2, heads by depth: 1, 3; 7 maps``.

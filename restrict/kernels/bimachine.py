@@ -263,7 +263,7 @@ class Vectors(NamedTuple):
 
 @kernel
 def roomy(kept: Vectors, number: int, fresh: int, size: int) -> Vectors:
-    """The same with room for one more vector of this size; ``fresh``: the first that is in the table."""
+    """The vectors with room for one more of this size; ``fresh``: the first that is in the table."""
     pool, start, slots = kept
     while start[number] + size > len(pool):
         pool = longer(pool, 2 * len(pool))

@@ -18,11 +18,10 @@ from typing import Any
 
 import numba
 from numba.core import caching, sigutils
-from numba.core import config as numba_config
 
 from restrict.kernels.home import home
 
-config: Any = numba_config
+config: Any = numba.core.config
 FunctionCache: Any = caching.FunctionCache
 NullCache: Any = caching.NullCache
 normalize: Any = sigutils.normalize_signature

@@ -29,7 +29,7 @@ CUT, LENGTH, MORE, SILENT, TOUCHED, GROUP, GUARD = range(7)
 COUNT, RANDOM, VALUE, CHANGES = range(4)
 
 
-class RowArrays(NamedTuple):
+class LiteralRows(NamedTuple):
     """The rows of a layer.
 
     Row ``r`` is ``lit[ptr[r] : ptr[r + 1]]`` in group ``group[r]`` with guard ``guard[r]`` (-1: none). Literal ``l``
@@ -98,7 +98,7 @@ def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank
 
 
 @inline_kernel
-def walk(r: int, a: RowArrays, s: ExchangeState) -> None:
+def walk(r: int, a: LiteralRows, s: ExchangeState) -> None:
     """Recompute a row."""
     size, more, first, stop = 0, 0, a.ptr[r], a.ptr[r + 1]
     t = first
@@ -116,7 +116,7 @@ def walk(r: int, a: RowArrays, s: ExchangeState) -> None:
 
 
 @inline_kernel
-def count_ends(r: int, now: int, sign: int, a: RowArrays, s: ExchangeState, phi: I64) -> None:
+def count_ends(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
     """Add (``sign`` = 1) or take away (-1) the loss where the row would go on or count again; ``now``: its total."""
     if s.rows[r, SILENT] == 1:
         s.loss[s.rows[r, GUARD] // a.symbols] += sign * (phi[now + s.rows[r, LENGTH]] - phi[now])
@@ -126,8 +126,8 @@ def count_ends(r: int, now: int, sign: int, a: RowArrays, s: ExchangeState, phi:
 
 
 @inline_kernel
-def count_inside(r: int, now: int, sign: int, a: RowArrays, s: ExchangeState, phi: I64) -> None:
-    """The same for what the row gives by its literals before the cut, and by its guard."""
+def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
+    """Add or take away what the row gives by its literals before the cut, and by its guard (:func:`count_ends`)."""
     guard, size, stop = s.rows[r, GUARD], s.rows[r, LENGTH], a.ptr[r] + s.rows[r, CUT]
     if s.rows[r, SILENT] == 1:
         stop = a.ptr[r]
@@ -147,7 +147,7 @@ def count_inside(r: int, now: int, sign: int, a: RowArrays, s: ExchangeState, ph
 
 
 @kernel
-def begin(a: RowArrays, s: ExchangeState, phi: I64) -> None:
+def begin(a: LiteralRows, s: ExchangeState, phi: I64) -> None:
     """All of the state from ``lits``."""
     s.total[:], s.cuts[:], s.kills[:], s.loss[:], s.seen[:], s.rows[:, TOUCHED] = 0, 0, 0, 0, 0, 0
     for r in range(a.group.shape[0]):
@@ -164,7 +164,7 @@ def begin(a: RowArrays, s: ExchangeState, phi: I64) -> None:
 
 
 @inline_kernel
-def touch(r: int, touched: I64, count: int, a: RowArrays, s: ExchangeState, phi: I64) -> int:
+def touch(r: int, touched: I64, count: int, a: LiteralRows, s: ExchangeState, phi: I64) -> int:
     """Take a row out of the sums and put it on the list of touched ones, once; returns how many they are."""
     if s.rows[r, TOUCHED] == 0:
         now = s.total[s.rows[r, GROUP]]
@@ -176,7 +176,7 @@ def touch(r: int, touched: I64, count: int, a: RowArrays, s: ExchangeState, phi:
 
 
 @kernel
-def settle(g: int, a: RowArrays, s: ExchangeState, phi: I64, bend: int) -> int:
+def settle(g: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int) -> int:
     """Put the rows of a group with touched ones into the sums again; returns the rise of the objective."""
     old, new = s.total[g], 0
     for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
@@ -199,7 +199,7 @@ def settle(g: int, a: RowArrays, s: ExchangeState, phi: I64, bend: int) -> int:
 
 
 @kernel
-def change(l: int, put: int, a: RowArrays, s: ExchangeState, phi: I64, bend: int, touched: I64) -> int:
+def change(l: int, put: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int, touched: I64) -> int:
     """Fix the free input of ``l`` to it (``put`` = 1) or free it (0); returns the exact rise of the objective."""
     first, count = l - l % a.symbols, 0
     for other in range(first, first + a.symbols):
@@ -237,7 +237,7 @@ def drawn(s: ExchangeState, most: int) -> int:
 
 
 @kernel
-def anneal(a: RowArrays, s: ExchangeState, phi: I64, limits: Limits, steps: int, heat: F64, touched: I64) -> None:
+def anneal(a: LiteralRows, s: ExchangeState, phi: I64, limits: Limits, steps: int, heat: F64, touched: I64) -> None:
     """Exchanges of a set input for a literal, the best of random samples, each done if the objective rises by at most
     an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly.
 

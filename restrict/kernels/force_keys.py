@@ -1,8 +1,8 @@
 """Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.ours.capture`).
 
 Rows are lists of pairs (position, key value), written ``l = position * domain + value``, best first
-(:class:`restrict.kernels.exchange.RowArrays`, with ``symbols`` = the key's domain). Forcing a pair cuts the rows below
-it; a query's value silences the rows of the position's other values.
+(:class:`restrict.kernels.exchange.LiteralRows`, with ``symbols`` = the key's domain). Forcing a pair cuts the rows
+below it; a query's value silences the rows of the position's other values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import heapq
 from typing import NamedTuple
 
 from restrict.base.arrays import F64, I32, I64
-from restrict.kernels.exchange import RowArrays
+from restrict.kernels.exchange import LiteralRows
 from restrict.kernels.jit import kernel
 
 
@@ -49,7 +49,7 @@ def cube_cost(l: int, cubes: KeyCubes, assignment: I64) -> int:
 
 
 @kernel
-def pair_gain(l: int, a: RowArrays, s: Lengths) -> float:
+def pair_gain(l: int, a: LiteralRows, s: Lengths) -> float:
     """How much the objective falls when the variable has the value of ``l``."""
     value = 0.0
     first = l - l % a.symbols
@@ -77,7 +77,7 @@ def pair_gain(l: int, a: RowArrays, s: Lengths) -> float:
 
 
 @kernel
-def measure(a: RowArrays, s: Lengths) -> None:
+def measure(a: LiteralRows, s: Lengths) -> None:
     """All of the state from the rows."""
     for r in range(a.group.shape[0]):
         s.cut[r] = a.ptr[r + 1] - a.ptr[r]
@@ -87,7 +87,7 @@ def measure(a: RowArrays, s: Lengths) -> None:
 
 
 @kernel
-def force(l: int, a: RowArrays, s: Lengths) -> None:
+def force(l: int, a: LiteralRows, s: Lengths) -> None:
     """Cut and silence what forcing ``l`` cuts and silences; a constant key is no dependency any more."""
     for t in range(a.occ_ptr[l], a.occ_ptr[l + 1]):
         r = a.occ_row[t]
@@ -112,7 +112,7 @@ def force(l: int, a: RowArrays, s: Lengths) -> None:
 
 
 @kernel
-def force_keys(a: RowArrays, cubes: KeyCubes, s: Lengths, budget: int, assignment: I64) -> int:
+def force_keys(a: LiteralRows, cubes: KeyCubes, s: Lengths, budget: int, assignment: I64) -> int:
     """Force keys, most gain per newly set input first, until ``budget`` inputs are set; returns how many were.
 
     Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation finds the best pair,

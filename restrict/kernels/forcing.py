@@ -117,8 +117,8 @@ def map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
 
 @kernel
 def wide_map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
-    """The same for more arguments, where not all boxes are tried: take the cheapest point of each value, then leave
-    free each argument that need not be forced."""
+    """Cubes of a map of many arguments, where not all boxes are tried: take the cheapest point of each value, then
+    leave free each argument that need not be forced."""
     args, domain = m.strides.shape[0], cubes.length.shape[1]
     at, found = np.zeros(args, np.int64), np.zeros(cubes.literal.shape[2], np.int64)
     least, point = np.zeros(domain, np.int64), np.zeros((domain, args), np.int64)

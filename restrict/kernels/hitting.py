@@ -170,7 +170,7 @@ def _apart(boxes: Boxes, unmet: int, wanted: int, small: bool, stack: Stack) -> 
 
 @kernel
 def _exactly(boxes: Boxes, size: int, wanted: int, stack: Stack) -> int:
-    """The same by trying all of the first list's boxes, in so many steps at most."""
+    """What :func:`_apart` looks for, by trying all of the first list's boxes, in so many steps at most."""
     ptr, place, allowed = boxes
     possible, mark, taken, lists, at = stack.possible, stack.mark, stack.taken, stack.lists, stack.tally
     level, tries = 0, 0

@@ -75,7 +75,7 @@ def pack_lists(sets: SetRows, start: int, bits: I64, out: I64, ends: I64) -> int
 
 @kernel
 def unite_sets(a: SetRows, b: SetRows, kept: I64, start: int, bits: I64, out: I64, ends: I64) -> int:
-    """The same for the unions of two families where ``kept`` is 1, else for empty sets."""
+    """Put away the unions of two families where ``kept`` is 1, and empty sets elsewhere, as :func:`pack_lists` does."""
     used = 0
     for i in range(start, ends.shape[0]):
         if kept[i] == 1:

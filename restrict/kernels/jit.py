@@ -81,13 +81,13 @@ def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None =
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """The same for a part of a kernel that is called at every position: a call would count the references of each array
+    """Compile into its callers a part that is called at every position: a call would count the references of each array
     that it is given."""
     return _rented(njit(nogil=True, error_model="numpy", inline="always")(function), function)
 
 
 def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """The same without the cache, for kernels that call a function of the user's: it may change between runs."""
+    """Compile without the cache: for kernels that call a function of the user's, which may change between runs."""
     return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))
 
 

@@ -39,7 +39,7 @@ def integer_root(x: np.int64) -> np.int64:
 
 
 def _root(x: I64) -> I64:
-    """The same for an array."""
+    """The exact integer square root of each entry."""
     r = np.sqrt(x.astype(np.float64)).astype(np.int64)
     while (high := (r > 0) & (r > x // np.maximum(r, 1))).any():
         r -= high

@@ -121,7 +121,7 @@ def plain_above(
 def others_above(
     seed: int, pair_j: I64, pair_w: I64, own_j: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
-    """The same for pairs of the positions with fewer key values."""
+    """Append the pairs of at least ``bar`` at the positions with fewer key values (:func:`plain_above`)."""
     for at in range(0, pair_j.shape[0], CHUNK):
         j, w, top = pair_j[at : at + CHUNK], pair_w[at : at + CHUNK], 0
         for t in range(j.shape[0]):

@@ -107,7 +107,7 @@ def _some(residues: list[int]) -> str:
 
 
 def simplest(cases: list[Case], proof: str) -> Growth:
-    """The same with the least period.
+    """A growth with the least period.
 
     Args:
         cases: the case of each residue modulo ``len(cases)``, at least one.

@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from restrict.base.errors import UsageError, quote
-from restrict.model.brackets import brackets
+from restrict.model.brackets import bracket_alphabet
 from restrict.model.restriction import Restriction
 
 Word = tuple[str, ...]
@@ -354,6 +354,6 @@ def _over(language: Language, alphabet: Sequence[str]) -> str:
     if name not in ("dyck", "shuffle-dyck") or len(alphabet) % 2 or not alphabet or len(written) > 80:
         return ""
     more = rest.lstrip("0123456789")
-    if tuple(alphabet) == brackets(kinds):
+    if tuple(alphabet) == bracket_alphabet(kinds):
         return f"; did you mean '{name}:{kinds}{more}'?"
     return f"; over the latter it is '{written}:{kinds}{more}', each opener followed by its closer"

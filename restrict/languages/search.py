@@ -49,7 +49,7 @@ def cheapest_pattern(
 def by_enumeration(
     alphabet: tuple[str, ...], start: Pattern, member: bool, contains: Callable[[Word], bool]
 ) -> Pattern | None:
-    """The same, from the table of all restrictions.
+    """A cheapest pattern that forces (non-)membership, from the table of all restrictions.
 
     Cost: ``k ** free`` membership tests and two tables of ``(k + 1) ** free`` bytes.
 

@@ -91,7 +91,7 @@ def _shift(old: Costs, new: Costs) -> int | None:
 
 
 def by_enumeration(language: Language, n: int) -> int | None:
-    """The same for any language with at most ``MAX_WORDS`` words of that length, else ``None``.
+    """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``None``.
 
     Cost: one membership test for each word.
 

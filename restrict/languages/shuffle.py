@@ -197,6 +197,6 @@ def _own_pairs(kind: int, half: int, rng: np.random.Generator) -> int:
 
 @lru_cache(maxsize=4)
 def _two_types(half: int) -> list[list[int]]:
-    """The same as ``_splits(2, half)``, by the known product of two Catalan numbers (Cori, Dulucq and Viennot 1986)."""
+    """``_splits(2, half)`` by the known product of two Catalan numbers (Cori, Dulucq and Viennot 1986)."""
     catalan = [comb(2 * m, m) // (m + 1) for m in range(half + 2)]
     return [[1] + [0] * half, catalan[: half + 1], [catalan[m] * catalan[m + 1] for m in range(half + 1)]]

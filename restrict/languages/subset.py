@@ -330,7 +330,7 @@ def _walk(graph: SubsetGraph, runs: list[tuple[int | None, int, _Run | None]]) -
 
 
 def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int = MAX_IMAGES) -> list[int | None] | None:
-    """The same as :func:`shortest` without the graph: for cost 0, 1, 2, ..., the maximal sets at every position.
+    """What :func:`shortest` finds, without its graph: for cost 0, 1, 2, ..., the maximal sets at every position.
 
     ``member``: whether to force membership (true) or non-membership (false). ``cells``: one entry for each position
     from left to right: a letter number, or ``None`` where it is free. ``limit``: the most images of sets and

@@ -18,7 +18,7 @@ SEEDS = 2**63
 
 
 def the_model(given: Any) -> Model:
-    """The model of a call."""
+    """The model of a call; anything else is refused."""
     if isinstance(given, Model):
         return given
     advice = f"; use restrict.load({quote(given)})" if isinstance(given, str) else ""
@@ -26,7 +26,7 @@ def the_model(given: Any) -> Model:
 
 
 def the_instance(given: Any) -> Instance:
-    """The instance of a call."""
+    """The instance of a call; anything else is refused."""
     if isinstance(given, Instance):
         return given
     raise UsageError(f"expected an Instance first, such as model.at(n), not {quote(given)}")
@@ -49,10 +49,7 @@ def the_integer(name: str, given: Any, least: int = 0, below: int | None = None)
 
 
 def the_seed(given: Any) -> int:
-    """A seed.
-
-    Gives 0 .. 2^63 - 1.
-    """
+    """The seed of a call, 0 .. 2^63 - 1; anything else is refused."""
     return the_integer("seed", given, 0, SEEDS)
 
 

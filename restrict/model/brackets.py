@@ -10,7 +10,7 @@ PLAIN = ("()", "[]", "{}", "<>")
 MAX_TYPES = 64
 
 
-def brackets(k: int) -> tuple[str, ...]:
+def bracket_alphabet(k: int) -> tuple[str, ...]:
     """The alphabet of ``k`` types of bracket: ``( ) [ ] { } < >``, then ``(5 )5`` and so on.
 
     Gives 2k symbols: each opener, then its closer.
@@ -29,7 +29,7 @@ class Brackets:
     letters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        usual = brackets(self.k)
+        usual = bracket_alphabet(self.k)
         given = self.letters or usual
         if len(given) != len(usual) or len(set(given)) != len(given) or "*" in given:
             raise UsageError(
@@ -41,7 +41,7 @@ class Brackets:
     @property
     def alphabet(self) -> tuple[str, ...]:
         """Openers and closers, type by type."""
-        return self.letters or brackets(self.k)
+        return self.letters or bracket_alphabet(self.k)
 
     def spec_of(self, name: str, more: str = "") -> str:
         """The specification of a language over these brackets.

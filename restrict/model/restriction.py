@@ -231,7 +231,7 @@ class Restriction:
         return Restriction(self.n, {**self.fixed, **other.fixed}, self.pinned)
 
     def release(self, positions: Iterable[int]) -> Restriction:
-        """The same with these positions free again.
+        """The restriction with these positions free again.
 
         Args:
             positions: 0 .. n-1; those that are not fixed are ignored.

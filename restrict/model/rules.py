@@ -326,7 +326,7 @@ def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
 
 
 def tabulate_callback(rule: Callback, known: Mapping[str, int], axes: Mapping[str, I64]) -> I64:
-    """The same for a Python callable, which is called once for every point.
+    """The values of a Python callable on a product; it is called once for every point.
 
     Args:
         rule: the callable, of ``n``, ``i`` and the arguments.

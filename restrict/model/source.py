@@ -10,11 +10,11 @@ from typing import Any
 
 from restrict.base.errors import UsageError, did_you_mean, near_files, quote
 from restrict.base.files import STANDARD_INPUT
+from restrict.model import fileformat
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.examples.hard import HARD
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
-from restrict.model.fileformat import load as load_file
 from restrict.model.program import Model
 
 MOST = {
@@ -47,7 +47,7 @@ def load(source: str | Path) -> Model:
     """
     text = str(source)
     if isinstance(source, Path) or is_there(text):
-        return load_file(source)
+        return fileformat.load(source)
     return loads(generated(text), text)
 
 

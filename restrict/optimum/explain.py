@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import numpy as np
-from pysat.solvers import Solver as Sat
+from pysat import solvers
 
 from restrict.base.deadline import NEVER, Progress
 from restrict.base.errors import ResourceLimit, UsageError
@@ -339,7 +339,7 @@ def _marco(question: _Question) -> Iterator[Cube]:
     A refused part is made maximal by taking back what it left out; what is left out then must be hit.
     """
     variables: dict[int, int] = {}
-    with Sat("minisat22") as solver, question.deadline.ends():
+    with solvers.Solver("minisat22") as solver, question.deadline.ends():
         start = _minimal(question)
         while True:
             yield start
@@ -354,7 +354,7 @@ def _marco(question: _Question) -> Iterator[Cube]:
             start = shrink(question.abstractly, found, question.order(found))
 
 
-def _next_seed(question: _Question, solver: Sat, variables: dict[int, int]) -> Cube | None:
+def _next_seed(question: _Question, solver: solvers.Solver, variables: dict[int, int]) -> Cube | None:
     """A part of the input that explains and includes no explanation blocked before."""
     free = {i: a for i, a in question.word.items() if i not in question.given}
     while solver.solve():

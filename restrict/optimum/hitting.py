@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from pysat import solvers
 from pysat.card import ITotalizer
-from pysat.solvers import Solver as Sat
 
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.limit import Budget, ask
@@ -26,7 +26,7 @@ class Problem:
         self.element = {pair: t for t, pair in enumerate(symbols, 1)}
         fixed = {i: len(symbols) + t for t, i in enumerate(oracle.inputs, 1)}
         self.count = ITotalizer(list(fixed.values()), ubound=len(fixed), top_id=len(symbols) + len(fixed))
-        self.solver = Sat("glucose4", bootstrap_with=self.count.cnf.clauses)
+        self.solver = solvers.Solver("glucose4", bootstrap_with=self.count.cnf.clauses)
         for (i, _), z in self.element.items():
             self.solver.add_clause([-z, fixed[i]])
         for i in oracle.inputs:

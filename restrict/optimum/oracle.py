@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pysat.solvers import Solver as Sat
+from pysat import solvers
 
 from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import InternalError
@@ -32,7 +32,7 @@ class Oracle:
 
     def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER, name: str = "glucose4") -> None:
         self.code, self.inputs, self.deadline = code, code.inputs, deadline
-        self.solver = Sat(name, bootstrap_with=code.clauses)
+        self.solver = solvers.Solver(name, bootstrap_with=code.clauses)
         self.same: dict[str, int] = {}
         self.other: dict[str, int] = {}
         self.label_lits = code.labels(position)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pysat.solvers import Solver as Sat
+from pysat import solvers
 
 from restrict.base.deadline import Deadline, OutOfTime
 from restrict.base.errors import InternalError, ModelError, UsageError, quote
@@ -153,7 +153,7 @@ def tighten(
 def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> Proof | tuple[list[str], list[str]]:
     """A proof that ``p`` never matters, or two inputs that show that it does."""
     clauses, other = tighten_formula(code, position, p)
-    with Sat("glucose4", bootstrap_with=clauses) as solver:
+    with solvers.Solver("glucose4", bootstrap_with=clauses) as solver:
         while ask(solver, [], deadline):
             shown = solver.get_model()
             one, two = code.decode(shown), other.decode(shown)
@@ -187,7 +187,7 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
         InternalError: a solver finds a model of the formula.
     """
     for name in PROOF_SOLVERS:
-        with Sat(name, bootstrap_with=clauses, with_proof=True) as solver:
+        with solvers.Solver(name, bootstrap_with=clauses, with_proof=True) as solver:
             if solver.solve():
                 raise InternalError(f"{name} finds a model of what another solver refuted")
             lines = tuple(solver.get_proof() or ())

@@ -15,7 +15,7 @@ import numpy as np
 from restrict.base.arrays import I64, offsets
 from restrict.base.blocks import cuts, each, width
 from restrict.base.errors import ResourceLimit
-from restrict.kernels import collapse as kernels
+from restrict.kernels import collapse
 from restrict.kernels.scan_lists import ScanKeys, scan_rows
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
@@ -52,9 +52,9 @@ class Lists:
     complete: I64
 
     @property
-    def arrays(self) -> kernels.ListArrays:
+    def arrays(self) -> collapse.ListArrays:
         """The lists as the kernels take them."""
-        return kernels.ListArrays(self.row_ptr, self.row_list, self.row_u, self.start, self.stop, self.j, self.w)
+        return collapse.ListArrays(self.row_ptr, self.row_list, self.row_u, self.start, self.stop, self.j, self.w)
 
     @property
     def rows(self) -> int:
@@ -86,7 +86,7 @@ class Lists:
         out = np.empty((2, int((stop - start).sum())), np.int64)
         ends, reached = np.zeros(len(used), np.int64), np.zeros(len(used), np.int64)
         own = self.own_j[used], self.own_w[used]
-        kernels.filter_lists(start, stop, self.j, self.w, *own, keys.ptr, keys.flat, out, ends, reached)
+        collapse.filter_lists(start, stop, self.j, self.w, *own, keys.ptr, keys.flat, out, ends, reached)
         size = int(ends[-1]) if len(ends) else 0
         row_ptr = offsets(np.bincount(row_i[alive], minlength=len(self.row_ptr) - 1))
         return Lists(
@@ -153,7 +153,7 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
 
 
 def completed(lists: Lists, instance: Instance, head: Head, keys: Values) -> Lists:
-    """The same with every list down to its floor: the rows of those that were cut off are scored.
+    """The lists, each down to its floor: the rows of those that were cut off are scored.
 
     ``keys``: possible values of the head's key at all n positions, under which the lists hold.
     """

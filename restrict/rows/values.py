@@ -51,12 +51,12 @@ class Values:
 
     @property
     def arrays(self) -> KeyValues:
-        """The same as the kernels take it."""
+        """The values as the kernels take them."""
         return KeyValues(self.domain, self.positions, self.ptr, self.flat)
 
     @cached_property
     def scanned(self) -> ScanKeys:
-        """The same as the batch scan takes it, where ``positions`` are all of 0 .. n - 1."""
+        """The values as the batch scan takes them, where ``positions`` are all of 0 .. n - 1."""
         sizes = np.diff(self.ptr)
         plain = sizes == self.domain
         others = np.repeat(~plain, sizes)
@@ -64,7 +64,7 @@ class Values:
         return ScanKeys(self.domain, np.flatnonzero(plain), pair_j, pair_w, sizes)
 
     def sparse(self) -> Values:
-        """The same without entries for positions that have the whole domain."""
+        """The values without entries for positions that have the whole domain."""
         sizes = np.diff(self.ptr)
         few = np.flatnonzero(sizes < self.domain)
         return Values(self.domain, self.positions[few], offsets(sizes[few]), self.flat[take_rows(self.ptr, few)])

@@ -21,15 +21,14 @@ import numpy as np
 from restrict.base.arrays import I64, offsets
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, words_of
-from restrict.kernels import collapse as kernels
-from restrict.kernels import input_sets as sets
+from restrict.kernels import collapse, input_sets
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions
 from restrict.model.rules import Callback, evaluate, expression
 from restrict.rows.lists import Lists
 from restrict.rows.values import Values
 
-NO_SETS = sets.SetRows(np.zeros(1, np.int64), np.empty(0, np.int64))
+NO_SETS = input_sets.SetRows(np.zeros(1, np.int64), np.empty(0, np.int64))
 """What stands for the sets of no variable."""
 MOST_POINTS = 1 << 24
 """A map is tabulated at all positions at once up to this many points."""
@@ -170,9 +169,9 @@ def truth_activation(instance: Instance, name: str, source: Truth, symbols: int,
     n, domain = instance.n, instance.domains[name]
     arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
     counts = np.zeros(n, np.int64)
-    kernels.truth_values(*arrays, counts, np.empty(0, np.int64), 0)
+    collapse.truth_values(*arrays, counts, np.empty(0, np.int64), 0)
     flat = np.empty(int(counts.sum()), np.int64)
-    kernels.truth_values(*arrays, counts, flat, 1)
+    collapse.truth_values(*arrays, counts, flat, 1)
     read = (fixed[source.inputs] < 0) & np.repeat(counts > 1, np.diff(source.ptr))
     depends = InputSets.of_lists(offsets(read)[source.ptr], source.inputs[read])
     return Activation(name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)
@@ -202,9 +201,9 @@ def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activat
         flats = np.concatenate([np.empty(0, np.int64), *(a.values.flat for a in args)])
         starts = offsets([len(a.values.flat) for a in args])
         counts = np.zeros(n, np.int64)
-        kernels.map_values(table, strides, ptrs, flats, starts, domain, counts, np.empty(0, np.int64), 0)
+        collapse.map_values(table, strides, ptrs, flats, starts, domain, counts, np.empty(0, np.int64), 0)
         flat = np.empty(int(counts.sum()), np.int64)
-        kernels.map_values(table, strides, ptrs, flats, starts, domain, counts, flat, 1)
+        collapse.map_values(table, strides, ptrs, flats, starts, domain, counts, flat, 1)
     depends = InputSets.unions([a.depends for a in args], (counts > 1).astype(np.int64))
     values = Values(domain, np.arange(n), offsets(counts), flat)
     return Activation(variable.name, Mapped(variable), values, depends)
@@ -257,15 +256,15 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
         raise ResourceLimit(f"head {head.name!r}: a truncated list cannot be collapsed")
     several, counts = np.zeros(lists.rows, np.int64), np.zeros(n, np.int64)
     by_key, by_query = int(head.value == source.key), int(head.value == source.query)
-    gives = kernels.SetArrays(value.values.ptr, value.values.flat)
+    gives = collapse.SetArrays(value.values.ptr, value.values.flat)
 
     def values_into(flat: I64, fill: int) -> None:
-        kernels.head_values(lists.arrays, by_key, by_query, gives, head.default, domain, counts, several, flat, fill)
+        collapse.head_values(lists.arrays, by_key, by_query, gives, head.default, domain, counts, several, flat, fill)
 
     values_into(np.empty(0, np.int64), 0)
     flat = np.empty(int(counts.sum()), np.int64)
     values_into(flat, 1)
-    reads = sets.Reads(
+    reads = input_sets.Reads(
         base[source.query].depends.arrays if source.query else NO_SETS,
         base[source.key].depends.arrays if source.key else NO_SETS,
         NO_SETS if head.value == source.key else value.depends.arrays,
@@ -273,6 +272,6 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
     shared = 8 * len(lists.start) <= n
     cache = np.zeros((len(lists.start) if shared else 0, 1 + words_of(n)), np.int64)
     depends = InputSets.collected(
-        n, lambda *room: sets.head_depends(lists.arrays, several, counts, reads, cache, *room)
+        n, lambda *room: input_sets.head_depends(lists.arrays, several, counts, reads, cache, *room)
     )
     return Activation(head.name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)

@@ -195,7 +195,7 @@ class CTransformer:
     # ------------------------------------------------------------ refining and collapsing
 
     def restrict(self, restriction: Restriction) -> CTransformer:
-        """The same under a refinement of the restriction: V, D and the lists shrink, no score is computed.
+        """The transformer under a refinement of the restriction: V, D and the lists shrink, no score is computed.
 
         Args:
             restriction: fixes what the present one fixes, to the same symbols, and more.
@@ -229,7 +229,7 @@ class CTransformer:
                 return attended_activation(self.instance, Attended(head, query, key, lists), base)
 
     def _settled(self) -> CTransformer:
-        """The same with every map of base variables in the base, too."""
+        """The transformer with every map of base variables in the base, too."""
         base = dict(self.base)
         for v in self.above:
             if isinstance(v, Map) and all(a in base for a in v.args):

@@ -17,7 +17,7 @@ import numpy as np
 from restrict.base.arrays import I32, I64, offsets
 from restrict.depth_reduction.c_transformer.activations import Activation, Attended, Mapped, Truth, full_table
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.kernels import forcing as kernels
+from restrict.kernels import forcing
 from restrict.kernels.collapse import SetArrays
 from restrict.rows.lists import Lists
 
@@ -38,9 +38,9 @@ class Cubes:
     length: I64
 
     @property
-    def arrays(self) -> kernels.CubeArrays:
+    def arrays(self) -> forcing.CubeArrays:
         """The cubes as the kernels take them."""
-        return kernels.CubeArrays(self.literal, self.length)
+        return forcing.CubeArrays(self.literal, self.length)
 
     def cube(self, i: int, v: int, symbols: int) -> tuple[tuple[int, int], ...] | None:
         """The (input, symbol) pairs that force value ``v`` at position ``i``; ``None`` where no cube is known."""
@@ -142,8 +142,8 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, Cubes]) -> 
         _map(t, source, found, cubes)
     elif source.lists is not None and all(found[a].length.shape[1] == t.base[a].values.domain for a in _read(source)):
         _head(t, activation, source, source.lists, found, cubes)
-    kernels.constants(values.ptr, values.flat, cubes.length)
-    kernels.possible_only(values.ptr, values.flat, cubes.length)
+    forcing.constants(values.ptr, values.flat, cubes.length)
+    forcing.possible_only(values.ptr, values.flat, cubes.length)
     return cubes
 
 
@@ -184,11 +184,11 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes)
         arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
     strides = np.array([int(np.prod(sizes[p + 1 :])) for p in range(len(sizes))], dtype=np.int64)
     values = [t.base[a].values for a in args]
-    arrays = kernels.MapArrays(
+    arrays = forcing.MapArrays(
         table, strides, np.array([v.ptr for v in values]), np.concatenate([v.flat for v in values]),
         offsets([len(v.flat) for v in values]), len(t.symbols), arg_cubes, arg_length,
     )  # fmt: skip
-    search = kernels.map_cubes if len(args) <= FEW_ARGS else kernels.wide_map_cubes
+    search = forcing.map_cubes if len(args) <= FEW_ARGS else forcing.wide_map_cubes
     search(arrays, cubes.arrays)
 
 
@@ -200,9 +200,9 @@ def _head(
     key = found[source.key] if source.key else none
     query = found[source.query] if source.query else none
     keys = t.base[source.key].values if source.key else activation.values
-    head = kernels.HeadArrays(
+    head = forcing.HeadArrays(
         lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),
         len(t.symbols), SetArrays(keys.ptr, keys.flat), key.arrays, found[source.head.value].arrays, query.arrays,
         DEPTH,
     )  # fmt: skip
-    kernels.head_cubes(head, SetArrays(activation.values.ptr, activation.values.flat), cubes.arrays)
+    forcing.head_cubes(head, SetArrays(activation.values.ptr, activation.values.flat), cubes.arrays)

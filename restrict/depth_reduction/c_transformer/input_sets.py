@@ -13,7 +13,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.errors import ResourceLimit
-from restrict.kernels import input_sets as kernels
+from restrict.kernels import input_sets
 
 MOST_BYTES = 400 << 20
 """What the sets of one variable may take."""
@@ -69,8 +69,8 @@ class InputSets:
     @staticmethod
     def of_lists(ptr: I64, inputs: I64) -> InputSets:
         """From the inputs of each set, in any order: compressed rows, a row for each of n positions."""
-        given = kernels.SetRows(ptr, inputs)
-        return InputSets.collected(len(ptr) - 1, lambda *room: kernels.pack_lists(given, *room))
+        given = input_sets.SetRows(ptr, inputs)
+        return InputSets.collected(len(ptr) - 1, lambda *room: input_sets.pack_lists(given, *room))
 
     @staticmethod
     def unions(parts: Sequence[InputSets], kept: I64) -> InputSets:
@@ -83,9 +83,9 @@ class InputSets:
     # ------------------------------------------------------------ asking
 
     @property
-    def arrays(self) -> kernels.SetRows:
+    def arrays(self) -> input_sets.SetRows:
         """The sets as the kernels take them."""
-        return kernels.SetRows(self.ptr, self.items)
+        return input_sets.SetRows(self.ptr, self.items)
 
     @property
     def words(self) -> int:
@@ -106,13 +106,13 @@ class InputSets:
         """The inputs of every set, ascending: compressed rows."""
         ptr = offsets(self.sizes)
         inputs = np.empty(int(ptr[-1]), np.int64)
-        kernels.listed(self.arrays, ptr, inputs)
+        input_sets.listed(self.arrays, ptr, inputs)
         return ptr, inputs
 
     def union(self, chosen: I64) -> I64:
         """The union of the sets with these numbers, a row of bits, shape (words,)."""
         into = np.zeros(self.words, np.int64)
-        kernels.union_of(self.arrays, chosen, into)
+        input_sets.union_of(self.arrays, chosen, into)
         return into
 
     def of(self, i: int) -> tuple[int, ...]:
@@ -127,19 +127,19 @@ class InputSets:
     def have(self, chosen: I64, x: int) -> I64:
         """Which of the sets with these numbers hold an input: 0 or 1 each."""
         found = np.empty(len(chosen), np.int64)
-        kernels.has(self.arrays, chosen, x, found)
+        input_sets.has(self.arrays, chosen, x, found)
         return found
 
     def feeds(self) -> I64:
         """In how many sets each input is, shape (n,)."""
         counts = np.zeros(len(self.ptr) - 1, np.int64)
-        kernels.feeds(self.arrays, counts)
+        input_sets.feeds(self.arrays, counts)
         return counts
 
 
-def _united(a: kernels.SetRows, b: kernels.SetRows, kept: I64) -> InputSets:
+def _united(a: input_sets.SetRows, b: input_sets.SetRows, kept: I64) -> InputSets:
     """The unions of two families where ``kept`` is 1."""
-    return InputSets.collected(len(kept), lambda *room: kernels.unite_sets(a, b, kept, *room))
+    return InputSets.collected(len(kept), lambda *room: input_sets.unite_sets(a, b, kept, *room))
 
 
 def refuse(n: int, words: int) -> None:

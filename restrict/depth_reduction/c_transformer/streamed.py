@@ -19,8 +19,8 @@ import numpy as np
 from restrict.base.arrays import I64, offsets, take_rows
 from restrict.depth_reduction.c_transformer.activations import NO_SETS, Activation, Attended, possible_values
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, unpacked, words_of
-from restrict.kernels import collapse_stream as kernels
 from restrict.kernels.collapse import SetArrays
+from restrict.kernels.collapse_stream import Collapsed, DependSets, HeadRules, StreamRows, stream_positions
 from restrict.kernels.input_sets import put
 from restrict.model.program import Head, Instance
 from restrict.rows.lists import RowsOfHead, hash_states, rows_of
@@ -59,10 +59,10 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
     query, key = instance.query(head), instance.key(head)
     rows = rows_of(instance, head, possible_values(instance, query, base))
     sets = _sets(instance, head, base)
-    out = kernels.Collapsed(
+    out = Collapsed(
         np.zeros((instance.n, words_of(instance.domains[head.name])), np.int64), np.zeros(instance.n, np.int64)
     )
-    rules = kernels.HeadRules(
+    rules = HeadRules(
         int(rows.same), int(head.value == key), int(head.value == query), int(head.ties == "right"), head.default
     )
     gives = SetArrays(base[head.value].values.ptr, base[head.value].values.flat)
@@ -76,22 +76,22 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
     return Activation(head.name, source, _flat(out.values, instance.domains[head.name]), depends)
 
 
-def _sets(instance: Instance, head: Head, base: Mapping[str, Activation]) -> kernels.DependSets:
+def _sets(instance: Instance, head: Head, base: Mapping[str, Activation]) -> DependSets:
     """What the rows of a head can add to D and V."""
     query, key, value = instance.query(head), instance.key(head), base[head.value]
     parts = [base[name].depends for name in dict.fromkeys((head.value, key)) if name is not None]
     source = InputSets.unions(parts, np.ones(instance.n, np.int64))
     several = len(np.unique(value.values.flat))
     asked = base[query].depends.arrays if query else NO_SETS
-    return kernels.DependSets(asked, source.arrays, source.union(np.arange(instance.n)), several)
+    return DependSets(asked, source.arrays, source.union(np.arange(instance.n)), several)
 
 
 def _by_kernel(
-    rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: kernels.HeadRules, sets: kernels.DependSets,
-    out: kernels.Collapsed,
+    rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: HeadRules, sets: DependSets,
+    out: Collapsed,
 ) -> InputSets:  # fmt: skip
     """D by hashed scores; positions are shared among threads, and the result does not depend on their number."""
-    arrays = kernels.StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
+    arrays = StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
     cuts = list(pairwise([*range(0, len(rows.low), PART), len(rows.low)]))
     parts, ends, found = iter(cuts), np.zeros(len(rows.low), np.int64), dict[int, I64]()
 
@@ -100,7 +100,7 @@ def _by_kernel(
         with np.errstate(over="ignore"):
             for first, stop in parts:
                 keys_of = keys.scanned
-                used = kernels.stream_positions(first, stop, arrays, keys_of, gives, rules, sets, out, depends, ends)
+                used = stream_positions(first, stop, arrays, keys_of, gives, rules, sets, out, depends, ends)
                 found[first] = depends[:used].copy()
 
     if threads() == 1:
@@ -112,8 +112,8 @@ def _by_kernel(
 
 
 def _by_rows(
-    instance: Instance, head: Head, rows: RowsOfHead, keys: Values, gives: SetArrays, sets: kernels.DependSets,
-    out: kernels.Collapsed,
+    instance: Instance, head: Head, rows: RowsOfHead, keys: Values, gives: SetArrays, sets: DependSets,
+    out: Collapsed,
 ) -> InputSets:  # fmt: skip
     """D by any score, row by row; a row that is the same at all positions is scanned once."""
     seen: dict[int, tuple[I64, I64, bool]] = {}

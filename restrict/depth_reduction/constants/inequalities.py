@@ -217,7 +217,7 @@ def _signs(step: LayerBounds) -> bool:
 
 
 def _inequalities(step: LayerBounds, layer: int, heads: int, alphabet: int) -> Iterator[Inequality]:
-    """Those of the module's text, in its order."""
+    """The inequalities of the module's text for one layer, in its order."""
     values = power(Fraction(alphabet), step.c)
     rate = step.delta**2 * step.q * step.phi
 

@@ -24,12 +24,13 @@ import numpy as np
 
 from restrict.cover.greedy import greedy
 from restrict.cover.local import local
+from restrict.cover.solve import SolverName
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.candidates import least
 from restrict.depth_reduction.lemma.lemma4 import Reduction, Uncaptured, reduced
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import Stage1Record, degrees, stage1
-from restrict.depth_reduction.lemma.stage3 import Effort, Method, Setting, cover_problem
+from restrict.depth_reduction.lemma.stage3 import Effort, Setting, cover_problem
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 
@@ -148,7 +149,7 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rou
     left = budget - len(first.fixed)
     ranks = Ranks.of(t1, _first_k(t1, left))
     k = _least_k(task, t1, ranks, left, seed, rough)
-    method: Method = "greedy" if rough else "auto"
+    method: SolverName = "greedy" if rough else "auto"
     while True:
         task.tell(f"Stages 2 and 3 with k = {k}")
         setting = Setting(None, DELTA, first.eta, first.C, method, seed, task.deadline.left, EFFORT)

@@ -16,12 +16,13 @@ from fractions import Fraction
 from typing import Any
 
 from restrict.base.errors import NotEstablished, UsageError
+from restrict.cover.solve import SolverName
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import Stage1Record, stage1
 from restrict.depth_reduction.lemma.stage2 import Stage2Record, thinned
-from restrict.depth_reduction.lemma.stage3 import Method, Setting, Stage3Record, settled
+from restrict.depth_reduction.lemma.stage3 import Setting, Stage3Record, settled
 from restrict.model.restriction import Restriction
 
 
@@ -95,7 +96,7 @@ def short(value: int | Fraction) -> str:
 def reduce_layer(
     t: CTransformer, *, C_next: float | Fraction, k: int, C: float | Fraction | None = None,
     eta: float | Fraction = Fraction(1, 10), q: float | Fraction | None = None,
-    delta: float | Fraction = Fraction(1, 10), method: Method = "auto", seed: int = 0, time: float | None = None,
+    delta: float | Fraction = Fraction(1, 10), method: SolverName = "auto", seed: int = 0, time: float | None = None,
 ) -> Reduction:  # fmt: skip
     """Lemma 4: refine the restriction, keep ``C' n`` inputs free, and return the transformer without its first layer.
 

@@ -11,7 +11,7 @@ from restrict.base.arrays import I64, distinct, offsets, take_rows
 from restrict.base.errors import UsageError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import Selection, reads, selection
-from restrict.kernels import lemma as kernels
+from restrict.kernels import lemma
 from restrict.kernels.cover_bounds import neighbour_sums
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def dependents(t: CTransformer, chosen: Selection) -> I64:
         int64, shape (n,). Cost linear in the selections.
     """
     counts, last = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64)
-    kernels.dependents(
+    lemma.dependents(
         chosen.ends,
         np.ascontiguousarray(chosen.chosen),
         chosen.captured,

@@ -19,7 +19,7 @@ from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.input_sets import InputSets
 from restrict.depth_reduction.lemma.parameters import check_parameters
-from restrict.kernels import lemma as kernels
+from restrict.kernels import lemma
 from restrict.rows.lists import Lists
 
 OPEN, CAPTURED, CUT_OFF = range(3)
@@ -231,8 +231,8 @@ def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:
     """The selections of one head; ``None`` where a list is too short."""
     ends, state = np.zeros(lists.rows, np.int64), np.zeros(lists.rows, np.int64)
     chosen = np.empty((2, lists.rows * min(k, t.n)), np.int64)
-    ranked = kernels.Ranked(lists.row_list, lists.start, lists.stop, lists.j, lists.w, lists.complete)
-    kernels.select(ranked, *reads(t, h), k, ends, chosen, state)
+    ranked = lemma.Ranked(lists.row_list, lists.start, lists.stop, lists.j, lists.w, lists.complete)
+    lemma.select(ranked, *reads(t, h), k, ends, chosen, state)
     if np.any(state == CUT_OFF):
         return None
     used = int(ends[-1]) if lists.rows else 0

@@ -18,12 +18,12 @@ import numpy as np
 
 from restrict.base.arrays import FREE_INPUT, I64, numbered, offsets, take_rows
 from restrict.base.errors import UsageError
-from restrict.cover.decimate import ROUNDS as DECIMATION_ROUNDS
+from restrict.cover import decimate
 from restrict.cover.local_lemma import LocalLemma, local_lemma
 from restrict.cover.moser_tardos import PER_PAIR, moser_tardos
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
-from restrict.cover.solve import solve
+from restrict.cover.solve import SolverName, solve
 from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, value_cubes
@@ -34,7 +34,6 @@ from restrict.model.restriction import Restriction
 
 LEMMA_PAIRS = 5_000
 """The local lemma is checked on instances of at most this many uncaptured pairs (each round visits all neighbours)."""
-Method = Literal["auto", "resample", "greedy", "local", "sat", "maxsat"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Effort:
 
     attempts: int = 4
     redraws: int = PER_PAIR
-    rounds: int = DECIMATION_ROUNDS
+    rounds: int = decimate.ROUNDS
 
 
 LEAST_SHARE = Fraction(1, 1000)
@@ -193,7 +192,8 @@ def uniform_condition(
 
 def stage3(
     t: CTransformer, *, k: int, q: float | Fraction, delta: float | Fraction, eta: float | Fraction,
-    C: float | Fraction, C_next: float | Fraction, method: Method = "auto", seed: int = 0, time: float | None = None,
+    C: float | Fraction, C_next: float | Fraction, method: SolverName = "auto", seed: int = 0,
+    time: float | None = None,
 ) -> tuple[Restriction, Stage3Record]:  # fmt: skip
     """Set inputs so that every uncaptured pair has a selected key forced to its maximiser; keep ``C' n`` free.
 
@@ -248,7 +248,7 @@ class Setting:
     delta: Fraction
     eta: Fraction
     C: Fraction
-    method: Method = "auto"
+    method: SolverName = "auto"
     seed: int = 0
     time: float | None = None
     effort: Effort = EFFORT

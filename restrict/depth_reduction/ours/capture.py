@@ -19,7 +19,7 @@ from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes
 from restrict.depth_reduction.ours.exchange import Exchange, Rows
-from restrict.kernels import force_keys as kernels
+from restrict.kernels import force_keys
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from restrict.rows.lists import Lists, candidate_lists
@@ -233,12 +233,12 @@ def _cover(
         if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
     arrays = rows.arrays
-    state = kernels.Lengths(
+    state = force_keys.Lengths(
         np.zeros(rows.count, np.int64),
         np.zeros(rows.count, np.int64),
         np.zeros(len(arrays.group_ptr) - 1),
         weight,
         power,
     )
-    flat = kernels.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
-    return int(kernels.force_keys(arrays, flat, state, budget, assignment))
+    flat = force_keys.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
+    return int(force_keys.force_keys(arrays, flat, state, budget, assignment))

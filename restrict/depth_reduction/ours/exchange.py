@@ -19,7 +19,7 @@ import numpy as np
 
 from restrict.base.arrays import FREE_INPUT, I32, I64, offsets, take_rows
 from restrict.base.deadline import NEVER, Deadline
-from restrict.kernels import exchange as kernels
+from restrict.kernels import exchange
 from restrict.kernels.cover_literals import greedy_literals
 from restrict.kernels.cover_state import Literals
 from restrict.rows.lists import Lists
@@ -86,15 +86,15 @@ class Rows:
         return np.int16 if np.diff(self.row_ptr).max(initial=0) < 2**15 else np.int32
 
     @cached_property
-    def arrays(self) -> kernels.RowArrays:
+    def arrays(self) -> exchange.LiteralRows:
         """The rows as the kernels take them, with where each literal stands and what it guards."""
         count = self.inputs * self.symbols
         occ_ptr = offsets(np.bincount(self.row_lit, minlength=count))
         occ_row, occ_rank = np.empty(len(self.row_lit), np.int32), np.empty(len(self.row_lit), self.rank)
-        kernels.occurrences(self.row_ptr, self.row_lit, occ_ptr, occ_row, occ_rank)
+        exchange.occurrences(self.row_ptr, self.row_lit, occ_ptr, occ_row, occ_rank)
         guarded = np.flatnonzero(self.guard >= 0)
         groups = max(self.inputs, int(self.group.max(initial=0)) + 1)
-        return kernels.RowArrays(
+        return exchange.LiteralRows(
             self.symbols, self.row_ptr, self.row_lit, self.group, self.guard, occ_ptr, occ_row, occ_rank,
             offsets(np.bincount(self.guard[guarded], minlength=count)),
             guarded[np.argsort(self.guard[guarded], kind="stable")],
@@ -141,7 +141,7 @@ class Exchange:
         rows = self.rows
         self.arrays = rows.arrays
         literals, groups = rows.inputs * rows.symbols, len(self.arrays.group_ptr) - 1
-        self.search = kernels.ExchangeState(
+        self.search = exchange.ExchangeState(
             np.zeros(literals, np.int8), np.zeros((rows.count, 8), np.int32), np.zeros(rows.count, rows.rank),
             np.zeros(groups, np.int64),
             np.zeros(literals, np.int64), np.zeros(rows.inputs, np.int64), np.zeros(rows.inputs, np.int64),
@@ -158,7 +158,7 @@ class Exchange:
     @property
     def symbols(self) -> I64:
         """What is set now: the symbol of each input, -1 = free."""
-        held = self.search.held[: self.search.state[kernels.COUNT]]
+        held = self.search.held[: self.search.state[exchange.COUNT]]
         out = np.full(self.rows.inputs, FREE_INPUT, np.int64)
         out[held // self.rows.symbols] = held % self.rows.symbols
         return out
@@ -169,16 +169,16 @@ class Exchange:
         ``closed``: inputs that stay as they are, fixed before or markers; no row has a literal of theirs.
         """
         s, search = self.rows.symbols, self.search
-        lits = np.full((self.rows.inputs, s), kernels.OPEN, np.int8)
-        lits[np.asarray(closed, np.int64)] = kernels.DEAD
+        lits = np.full((self.rows.inputs, s), exchange.OPEN, np.int8)
+        lits[np.asarray(closed, np.int64)] = exchange.DEAD
         fixed = np.flatnonzero(symbols != FREE_INPUT)
-        lits[fixed] = kernels.DEAD
-        lits[fixed, symbols[fixed]] = kernels.HIT
+        lits[fixed] = exchange.DEAD
+        lits[fixed, symbols[fixed]] = exchange.HIT
         search.lits[:], search.held[:], search.place[:] = lits.reshape(-1), 0, -1
         search.held[: len(fixed)] = fixed * s + symbols[fixed]
         search.place[fixed] = np.arange(len(fixed))
         search.state[:] = len(fixed), self.rng.integers(1, 1 << 62), 0, 0
-        kernels.begin(self.arrays, search, np.arange(self.rows.longest + 2))
+        exchange.begin(self.arrays, search, np.arange(self.rows.longest + 2))
 
     def run(self, phi: I64 | None, deadline: Deadline = NEVER) -> I64:
         """Simulated annealing from what is set now.
@@ -187,7 +187,7 @@ class Exchange:
         that comes down with the lengths. Gives the best assignment after a round: the symbol of each input, -1 =
         free.
         """
-        held = max(1, int(self.search.state[kernels.COUNT]))
+        held = max(1, int(self.search.state[exchange.COUNT]))
         few = min(4 + len(self.total) // ABOVE, len(self.total))
         size, wall, best, least = self.rows.longest + 2, self.rows.longest, self.symbols, self.total.copy()
         puts, drops = max(2, min(PUTS, len(self.search.lits) // 50)), max(1, min(DROPS, held // 4))
@@ -195,13 +195,13 @@ class Exchange:
             wall = min(wall, int(np.partition(self.total, -few)[-few]))
             table = walled(wall, size) if phi is None else phi
             straight = np.flatnonzero(np.diff(table) != table[1] - table[0])
-            kernels.begin(self.arrays, self.search, table)
-            late, unit = deadline.passed, HEAT * (1 + HOTTER / held) * self.search.state[kernels.VALUE] / held
+            exchange.begin(self.arrays, self.search, table)
+            late, unit = deadline.passed, HEAT * (1 + HOTTER / held) * self.search.state[exchange.VALUE] / held
             heat = unit * np.array([1 - turn / ROUNDS, 1 - (turn + 1) / ROUNDS]) * (not late)
-            limits = kernels.Limits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
+            limits = exchange.Limits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
             steps = max(LEAST, min(STEPS * self.budget, MOST)) // ROUNDS // (1 if phi is None else SHORTER)
-            kernels.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
-            if self.search.state[kernels.VALUE] <= table[least].sum():
+            exchange.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
+            if self.search.state[exchange.VALUE] <= table[least].sum():
                 best, least = self.symbols, self.total.copy()
             if late:
                 break

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from restrict.base.errors import UsageError
-from restrict.model.brackets import brackets as alphabet_of
+from restrict.model.brackets import bracket_alphabet
 
 MOST_VARIABLES, MOST_SYMBOLS = 4_096, 65_536
 """Limits of the format."""
@@ -45,7 +45,7 @@ def random_model(
     alphabet = [str(a) for a in range(symbols)] if symbols <= 10 else [f"s{a}" for a in range(symbols)]
     kind = f"symbols={symbols},classes={classes}"
     if brackets:
-        alphabet, kind = list(alphabet_of(brackets)), f"classes={classes},brackets={brackets}"
+        alphabet, kind = list(bracket_alphabet(brackets)), f"classes={classes},brackets={brackets}"
     position = "every" if every else "last"
     return {
         "format": "restrict-model/1",
