@@ -392,16 +392,25 @@ def test_ctrl_c_in_the_check_ends_the_check_and_keeps_the_result(
 
 
 def test_after_ctrl_c_in_the_search_the_check_is_short(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    certify = restrict.certify
+    certify, refute = restrict.certify, restrict.refute
 
-    def stopped(*more: Any, **options: Any) -> restrict.Certificate:
-        found = certify(*more, **options)
+    def note(found: restrict.Certificate) -> restrict.Certificate:
         return replace(found, provenance=found.provenance | {"stopped": "interrupted"})
 
-    monkeypatch.setattr("restrict.certification.certify", stopped)
-    assert "checked by the trusted checker: s VERIFIED" in shell("certify", "contains-one", "-n", "5").out
+    def refuted(*more: Any, **options: Any) -> restrict.Refutation:
+        found = refute(*more, **options)
+        assert isinstance(found, restrict.Refutation)
+        return replace(found, certificate=note(found.certificate))
+
+    monkeypatch.setattr("restrict.certification.certify", lambda *more, **options: note(certify(*more, **options)))
+    monkeypatch.setattr("restrict.corollary2.refute.refute", refuted)
+    for words in ("certify contains-one -n 5", "refute parity-attempt -L parity -n 12"):
+        code, out, err = shell(*words.split())
+        assert (code, err.startswith("restrict: interrupted; the ")) == (130, True)
+        assert "checked by the trusted checker: s VERIFIED" in out
     monkeypatch.setattr("restrict.cli.checking.AFTER_CTRL_C", 3)
-    assert "not yet checked by the trusted checker: after Ctrl-C" in shell("certify", "contains-one", "-n", "5").out
+    for words in ("certify contains-one -n 5", "refute parity-attempt -L parity -n 12"):
+        assert "not yet checked by the trusted checker: after Ctrl-C" in shell(*words.split()).out
 
 
 def test_a_resource_limit_of_the_check_is_exit_code_5(shell: Shell) -> None:

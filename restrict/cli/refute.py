@@ -57,9 +57,12 @@ def refute_command(
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = refute(program, spec, n, progress=progress, **options)
-        if isinstance(found, Refutation) and output is not None:
-            found.save(output)
-        said = asked(program, found, checker) if isinstance(found, Refutation) else Asked(None)
+        said, late = Asked(None), False
+        if isinstance(found, Refutation):
+            if output is not None:
+                found.save(output)
+            late = found.certificate.provenance.get("stopped") == "interrupted"
+            said = asked(program, found, checker, late=late)
     if not isinstance(found, Refutation):
         if as_json:
             put_json(immune_document(found))
@@ -73,7 +76,7 @@ def refute_command(
         return {"refutation": json.loads(found.to_bytes())} | document_of(said.line, checker) | place
 
     put(Told(lambda: summary(program, found, said, checker), document), as_json, {"  written to": output})
-    if said.interrupted:
+    if late or said.interrupted:
         leave_interrupted(output, "refutation")
 
 
