@@ -1,6 +1,6 @@
 """What the commands of the first pages cost: cold, with no kernel compiled, and warm, right after.
 
-    python scripts/bench_cold.py                      # README, tutorial, quickstart: processor seconds, cold and warm
+    python scripts/bench_cold.py                      # README, tutorial, how-to: processor seconds, cold and warm
     python scripts/bench_cold.py --only verify        # the commands that have this text
     python scripts/bench_cold.py --pages tutorial     # the commands of one page
     python scripts/bench_cold.py --json FILE          # also as JSON
@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = {"README": "README.md", "tutorial": "docs/tutorial.md", "quickstart": "docs/quickstart.md"}
+PAGES = {"README": "README.md", "tutorial": "docs/tutorial.md", "how-to": "docs/howto.md"}
 FENCE = re.compile(r"^```(?:text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\$ )?(restrict [a-z].*?)(?:\s+# .*)?$", re.MULTILINE)
 SHELL = 'restrict() {{ "{python}" -m restrict "$@"; }}; {command}'

@@ -15,8 +15,9 @@ from pathlib import Path
 from statistics import median
 
 from restrict.soft.importers.opened import opened
+from restrict.soft.influence.attention import attention_influence
 from restrict.soft.influence.logits import logit_influence
-from restrict.soft.influence.pairs import attention_influence, changes_of
+from restrict.soft.influence.pairs import changes_of
 
 
 def main() -> None:

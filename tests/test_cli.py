@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -365,6 +366,42 @@ def test_what_stops_the_work_has_its_exit_code(
 
     monkeypatch.setattr("restrict.certification.certify", work)
     assert shell.bad(code, "certify", "contains-one", "-n", "5") == line
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("certify contains-one -n 5", "certificate"),
+        ("certify tagger -n 6 --target all", "certificate"),
+        ("refute parity-attempt -L parity -n 12", "refutation"),
+        ("lower-bound contains-one -n 5 --fast", "certificate"),
+    ],
+)
+def test_ctrl_c_in_the_check_ends_the_check_and_keeps_the_result(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str, what: str
+) -> None:
+    def stopped(*_: object, **__: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("restrict.elaboration.check.check", stopped)
+        code, out, err = shell(*command.split(), "-o", "c.json")
+    assert (code, err.startswith(f"restrict: interrupted; the {what} above")) == (130, True)
+    assert ": interrupted; `restrict check" in out
+    assert shell.good("check", command.split()[1], "c.json").startswith("s VERIFIED")
+
+
+def test_after_ctrl_c_in_the_search_the_check_is_short(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    certify = restrict.certify
+
+    def stopped(*more: Any, **options: Any) -> restrict.Certificate:
+        found = certify(*more, **options)
+        return replace(found, provenance=found.provenance | {"stopped": "interrupted"})
+
+    monkeypatch.setattr("restrict.certification.certify", stopped)
+    assert "checked by the trusted checker: s VERIFIED" in shell("certify", "contains-one", "-n", "5").out
+    monkeypatch.setattr("restrict.cli.checking.AFTER_CTRL_C", 3)
+    assert "not yet checked by the trusted checker: after Ctrl-C" in shell("certify", "contains-one", "-n", "5").out
 
 
 def test_a_resource_limit_of_the_check_is_exit_code_5(shell: Shell) -> None:

@@ -20,7 +20,7 @@ from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.stage1 import stage1
 from restrict.depth_reduction.lemma.stage3 import stage3
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
-from restrict.depth_reduction.ours.exchange import Exchange, Rows, walled
+from restrict.depth_reduction.ours.exchange import ExchangeSearch, LiteralLists, walled
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.kernels import exchange as kernels
 from restrict.model.examples.hard import HARD
@@ -138,7 +138,7 @@ def test_c_wanted_instead_of_a_share() -> None:
 # --- the exchange ---
 
 
-def brute_totals(rows: Rows, symbols: np.ndarray[Any, Any]) -> list[int]:
+def brute_totals(rows: LiteralLists, symbols: np.ndarray[Any, Any]) -> list[int]:
     """By definition: per group the open literals before the first hit, over the rows whose guard holds."""
     totals: dict[int, int] = {int(g): 0 for g in range(rows.inputs)}
     for r in range(rows.count):
@@ -153,13 +153,13 @@ def brute_totals(rows: Rows, symbols: np.ndarray[Any, Any]) -> list[int]:
     return [totals[g] for g in range(rows.inputs)]
 
 
-def random_rows(rng: np.random.Generator, n: int, s: int, guarded: float) -> Rows:
+def random_rows(rng: np.random.Generator, n: int, s: int, guarded: float) -> LiteralLists:
     """Three rows for each of n groups, in each of which an input stands at most once."""
     sizes = rng.integers(1, 9, 3 * n)
     row_ptr = np.concatenate(([0], np.cumsum(sizes)))
     flat = np.concatenate([rng.choice(n, k, False) * s + rng.integers(0, s, k) for k in sizes]).astype(np.int32)
     guard = np.where(rng.random(3 * n) < guarded, np.repeat(np.arange(n), 3) * s + rng.integers(0, s, 3 * n), -1)
-    return Rows(n, s, row_ptr, flat, np.repeat(np.arange(n), 3), guard, 40)
+    return LiteralLists(n, s, row_ptr, flat, np.repeat(np.arange(n), 3), guard, 40)
 
 
 def test_the_exchange_keeps_exact_sums() -> None:
@@ -167,7 +167,7 @@ def test_the_exchange_keeps_exact_sums() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         rows = random_rows(rng, 12, 2 + seed % 2, 0.5)
-        search, start = Exchange(rows, 4, rng), rows.start(4, 3, rng)
+        search, start = ExchangeSearch(rows, 4, rng), rows.start(4, 3, rng)
         search.load(start)
         phi = walled(int(rng.integers(2, 12)), 200)
         best, now = search.run(phi), search.search
@@ -188,7 +188,7 @@ def test_gains_and_losses_are_those_of_the_definition() -> None:
         n, s = 10, 2 + seed % 3
         rows = random_rows(rng, n, s, 0.0)
         symbols = np.where(rng.random(n) < 0.4, rng.integers(0, s, n), -1)
-        search = Exchange(rows, n, rng)
+        search = ExchangeSearch(rows, n, rng)
         search.load(symbols)
         before = sum(brute_totals(rows, symbols))
         for l in range(n * s):
@@ -206,8 +206,8 @@ def test_the_exchange_leaves_markers_and_fixed_inputs_alone() -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)
         flat = np.concatenate([rng.choice(6, 4, False) * 2 + rng.integers(0, 2, 4) for _ in range(9)]).astype(np.int32)
-        rows = Rows(9, 2, np.arange(10) * 4, flat, np.arange(9), np.full(9, -1), 4)
-        search = Exchange(rows, 7, rng)
+        rows = LiteralLists(9, 2, np.arange(10) * 4, flat, np.arange(9), np.full(9, -1), 4)
+        search = ExchangeSearch(rows, 7, rng)
         search.load(np.full(9, -1), [6, 8])
         best = search.run(None)
         assert best[[6, 8]].tolist() == [-1, -1]
@@ -221,14 +221,14 @@ def test_the_exchange_is_near_the_optimum_on_small_rows() -> None:
         rng = np.random.default_rng(seed)
         n = 8
         flat = np.concatenate([rng.choice(n, 4, False) * 2 + rng.integers(0, 2, 4) for _ in range(n)]).astype(np.int32)
-        rows = Rows(n, 2, np.arange(n + 1) * 4, flat, np.arange(n), np.full(n, -1), 4)
+        rows = LiteralLists(n, 2, np.arange(n + 1) * 4, flat, np.arange(n), np.full(n, -1), 4)
         phi = walled(2, 40)
         values = []
         for (a, b), x, y in itertools.product(itertools.combinations(range(n), 2), range(2), range(2)):
             symbols = np.full(n, -1)
             symbols[a], symbols[b] = x, y
             values.append(phi[brute_totals(rows, symbols)].sum())
-        search = Exchange(rows, 2, rng)
+        search = ExchangeSearch(rows, 2, rng)
         search.load(rows.start(2, 2, rng))
         assert phi[brute_totals(rows, search.run(phi))].sum() <= min(values) * 1.1
 

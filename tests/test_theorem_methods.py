@@ -14,12 +14,13 @@ from click.testing import CliRunner
 import restrict
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli.main import cli
-from restrict.depth_reduction import theorem1
+from restrict.depth_reduction import candidates, theorem1
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.lemma.by_lemma import by_lemma, remove_layer
 from restrict.depth_reduction.lemma.selection import selection
+from restrict.depth_reduction.ours.by_exchange import schedule_run
 from restrict.depth_reduction.ours.repair import freed, holds, repaired
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
@@ -103,6 +104,36 @@ def test_the_trace_as_json_has_every_stage() -> None:
     assert {"stage1", "stage2", "stage3", "c", "c_bound", "free"} == set(step)
     assert step["stage3"]["status"] == "captured"
     assert step["c"] == document["certificate"]["claim"]["c"]
+
+
+def worths(monkeypatch: pytest.MonkeyPatch, found: list[tuple[int, float]], n: int) -> tuple[int | None, int]:
+    """What `least` chooses among candidates of these worths, a tenth of the inputs fixed, and how many it measured."""
+    done: list[int] = []
+
+    def measured(setup: object, candidate: int) -> tuple[int, float]:
+        done.append(candidate)
+        return found[candidate]
+
+    monkeypatch.setattr(candidates, "measured", measured)
+    task = Task.of(restrict.load(TWO), n, target="all")
+    best = candidates.least(task, schedule_run, n // 10, range(len(found)), "schedule", seed=0)
+    return best, len(done)
+
+
+def test_a_hopeless_share_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the best so far is hopeless or not, and only at the length that is asked for."""
+    bad, fair, good = (180, 180.0), (180, 150.0), (90, 60.0)
+    assert worths(monkeypatch, [bad, good], 200) == (0, 1)
+    assert worths(monkeypatch, [fair, bad, good], 200) == (2, 3)
+    assert worths(monkeypatch, [(1080, 1080.0), good], 12_000) == (1, 2)
+
+
+def test_a_trivial_bound_says_so() -> None:
+    """Every label of two layers of five symbols may depend on every free input: the answer is not silent about it."""
+    model = "random:layers=2,heads=1,states=4,symbols=5,every=1,seed=1"
+    words = ["certify", model, "-n", "40", "--target", "all", "--free"]
+    assert "the trivial bound" in CliRunner().invoke(cli, [*words, "0.9"]).output
+    assert "the trivial bound" not in CliRunner().invoke(cli, [*words, "0.2"]).output
 
 
 def test_methods_at_the_command_line() -> None:

@@ -488,7 +488,7 @@ def test_a_dependency_that_is_removed_wrongly_is_exit_1(
     assert _run(["certify", ONE, "-n", "6", "--free", "1", "-o", path]) == 0
 
     def removed(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(tighten, "_decide", lambda code, position, p, deadline: tighten.Proof(p, [], 0, (), None))
+        patch.setattr(tighten, "_decide", lambda code, position, p, deadline: tighten.NeverMatters(p, [], 0, (), None))
 
     noticed(["tighten", ONE, path], removed, monkeypatch, capsys)
 

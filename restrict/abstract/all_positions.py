@@ -37,14 +37,14 @@ MAX_RUNS = 2**27
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class RankSets:
     """A set of free ranks for every position: ``ids`` into a table (ptr, runs) of the kernels."""
 
     ids: I64
     ptr: I64
     runs: I64
 
-    def only(self, kept: npt.NDArray[np.bool_]) -> Sets:
+    def only(self, kept: npt.NDArray[np.bool_]) -> RankSets:
         """These sets where ``kept`` is true, and empty ones elsewhere.
 
         Args:
@@ -53,7 +53,7 @@ class Sets:
         Returns:
             The new sets; the table is shared.
         """
-        return Sets(np.where(kept, self.ids, 0), self.ptr, self.runs)
+        return RankSets(np.where(kept, self.ids, 0), self.ptr, self.runs)
 
     def sizes(self) -> I64:
         """The number of elements at every position."""
@@ -61,11 +61,11 @@ class Sets:
         run_everywhere.set_sizes(self.ptr, self.runs, out)
         return out[self.ids]
 
-    def reversed(self) -> Sets:
+    def reversed(self) -> RankSets:
         """The sets of the positions from last to first."""
-        return Sets(self.ids[::-1].copy(), self.ptr, self.runs)
+        return RankSets(self.ids[::-1].copy(), self.ptr, self.runs)
 
-    def __or__(self, other: Sets) -> Sets:
+    def __or__(self, other: RankSets) -> RankSets:
         if not other.ids.any():
             return self
         if not self.ids.any():
@@ -81,25 +81,25 @@ class Sets:
             at := run_everywhere.merge_tables(self.ptr, self.runs, a, other.ptr, other.runs, b, ptr, runs, at)
         ) < len(a):
             runs = _grown(runs)
-        return Sets(ids.astype(np.int64), ptr, runs[: ptr[-1]].copy())
+        return RankSets(ids.astype(np.int64), ptr, runs[: ptr[-1]].copy())
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class BulkFacts:
     """V (bit masks) and D of one variable at all positions."""
 
     values: I64
-    sets: Sets
+    sets: RankSets
 
     @staticmethod
-    def make(values: I64, sets: Sets) -> Facts:
+    def make(values: I64, sets: RankSets) -> BulkFacts:
         """The facts, in which a node of one value depends on nothing.
 
         Args:
             values: int64, shape (n,): V of each position as a bit mask, not 0.
             sets: D of each position.
         """
-        return Facts(values, sets.only(values & (values - 1) != 0))
+        return BulkFacts(values, sets.only(values & (values - 1) != 0))
 
 
 def supported(instance: Instance) -> bool:
@@ -143,13 +143,15 @@ class AllPositions:
         self.free_positions = np.flatnonzero(free)
         ranks = np.arange(len(self.free_positions), dtype=np.int64)
         ptr = np.append(0, np.arange(len(ranks) + 1, dtype=np.int64))
-        self.empty = Sets(np.zeros(n, dtype=np.int64), ptr[:2], np.empty((0, 2), dtype=np.int64))
-        self.facts = {"token": Facts.make(values, Sets(np.cumsum(free) * free, ptr, np.stack((ranks, ranks + 1), 1)))}
+        self.empty = RankSets(np.zeros(n, dtype=np.int64), ptr[:2], np.empty((0, 2), dtype=np.int64))
+        self.facts = {
+            "token": BulkFacts.make(values, RankSets(np.cumsum(free) * free, ptr, np.stack((ranks, ranks + 1), 1)))
+        }
         for variable in instance.model.variables:
             made = self._head(variable) if isinstance(variable, Head) else self._map(variable)
-            self.facts[variable.name] = Facts.make(*made)
+            self.facts[variable.name] = BulkFacts.make(*made)
 
-    def label_sets(self) -> Sets:
+    def label_sets(self) -> RankSets:
         """D of the output's label at every position (rule 6 of docs/kernel.md)."""
         fact = self.facts[self.instance.model.output.variable]
         groups: dict[str, int] = {}
@@ -159,7 +161,7 @@ class AllPositions:
         hits = sum((fact.values & bits != 0).astype(np.int64) for bits in groups.values())
         return fact.sets.only(np.asarray(hits) > 1)
 
-    def positions(self, sets: Sets, i: int) -> tuple[int, ...]:
+    def positions(self, sets: RankSets, i: int) -> tuple[int, ...]:
         """A set at one position, as positions.
 
         Args:
@@ -174,7 +176,7 @@ class AllPositions:
 
     # ------------------------------------------------------------ maps
 
-    def _map(self, variable: Map) -> tuple[I64, Sets]:
+    def _map(self, variable: Map) -> tuple[I64, RankSets]:
         sets = self.empty
         for a in variable.args:
             if a != "position":
@@ -209,7 +211,7 @@ class AllPositions:
 
     # ------------------------------------------------------------ heads
 
-    def _head(self, head: Head) -> tuple[I64, Sets]:
+    def _head(self, head: Head) -> tuple[I64, RankSets]:
         instance = self.instance
         query, job = instance.query(head), _Sweeps(self, head)
         if query is None:
@@ -226,7 +228,7 @@ class AllPositions:
         return _with_default(head, instance.n, values, sets)
 
 
-def _with_default(head: Head, n: int, values: I64, sets: Sets) -> tuple[I64, Sets]:
+def _with_default(head: Head, n: int, values: I64, sets: RankSets) -> tuple[I64, RankSets]:
     """The facts with the head's default at the position that sees nothing."""
     blind = {"strict_past": 0, "strict_future": n - 1}.get(head.mask)
     if blind is not None:
@@ -278,7 +280,7 @@ class _Sweeps:
             out[first:stop] = np.where(self.possible(first, stop), scores, MAX64).min(axis=1)
         return out
 
-    def row(self, u: int) -> tuple[I64, Sets]:
+    def row(self, u: int) -> tuple[I64, RankSets]:
         """V (of the values that may be copied) and D (of all candidates) at every position, for query value ``u``."""
         n, mask, worst = self.n, self.head.mask, self.worst(u)
         every = np.ones(n, dtype=np.int64)
@@ -286,14 +288,14 @@ class _Sweeps:
             return self._row_apart(u, worst)
         if mask == "none":
             values, sets = self._sweep(u, np.full(n, worst.max()), every, answers=n - 1)
-            return np.full(n, values[-1]), Sets(np.full(n, sets.ids[-1]), sets.ptr, sets.runs)
+            return np.full(n, values[-1]), RankSets(np.full(n, sets.ids[-1]), sets.ptr, sets.runs)
         backwards, inclusive = mask.endswith("future"), not mask.startswith("strict")
         floor = np.maximum.accumulate(worst[::-1])[::-1] if backwards else np.maximum.accumulate(worst)
         if not inclusive:
             floor = np.append(floor[1:], MIN64) if backwards else np.append(MIN64, floor[:-1])
         return self._sweep(u, floor, every, inclusive=inclusive, backwards=backwards)
 
-    def _row_apart(self, u: int, worst: I64) -> tuple[I64, Sets]:
+    def _row_apart(self, u: int, worst: I64) -> tuple[I64, RankSets]:
         """The position gives something else to itself than to others (rule 4): prefix, position and suffix apart.
 
         The floor is the best of the three; where they tie, the tie rule says which of them it is, and so which
@@ -328,7 +330,7 @@ class _Sweeps:
 
     def _sweep(
         self, u: int, floor: I64, equal: I64, *, inclusive: bool = True, backwards: bool = False, answers: int = 0
-    ) -> tuple[I64, Sets]:
+    ) -> tuple[I64, RankSets]:
         """One sweep; backwards over the mirrored word with the mirrored tie rule. Answers from position ``answers``."""
         n, sets, arrays = self.n, self.sets, (self.keys, self.gives, floor, equal)
         if backwards:
@@ -384,10 +386,10 @@ class _Work:
             self.room = np.concatenate((self.room, np.empty_like(self.room)), axis=1)
             self.runs = _grown(self.runs)
 
-    def answer(self) -> tuple[I64, Sets]:
+    def answer(self) -> tuple[I64, RankSets]:
         """Values and sets by position of the sweep."""
         sets, runs = int(self.state[run_everywhere.SETS]), int(self.state[run_everywhere.RUNS])
-        return self.values, Sets(self.ids, self.ptr[: sets + 1].copy(), self.runs[:runs].copy())
+        return self.values, RankSets(self.ids, self.ptr[: sets + 1].copy(), self.runs[:runs].copy())
 
 
 def _grown(runs: I64) -> I64:

@@ -61,7 +61,7 @@ def positions_of(mask: int) -> tuple[int, ...]:
     return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
 
 
-class Found(NamedTuple):
+class SharedFinds(NamedTuple):
     """What several runs of one instance may share, since it does not depend on the restriction: the images of maps by
     name, position (-1 for all) and the arguments' values; and the candidates of rows by head, position, query value
     and the keys' values."""
@@ -78,7 +78,7 @@ class AbstractRun:
     instance: Instance
     restriction: Restriction
     facts: dict[str, dict[int, Fact]] = field(default_factory=dict)
-    found: Found = field(default_factory=lambda: Found({}, {}))
+    found: SharedFinds = field(default_factory=lambda: SharedFinds({}, {}))
 
     def __post_init__(self) -> None:
         self.tokens = {
@@ -257,7 +257,7 @@ class AbstractRun:
 
 def abstract_run(
     instance: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None,
-    found: Found | None = None,
+    found: SharedFinds | None = None,
 ) -> AbstractRun:  # fmt: skip
     """Examine every node of the cone, in program order.
 
@@ -277,7 +277,7 @@ def abstract_run(
     Raises:
         ResourceLimit: a row has too many pairs.
     """
-    run = AbstractRun(instance, restriction, found=found or Found({}, {}))
+    run = AbstractRun(instance, restriction, found=found or SharedFinds({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
         if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= LEAST_SPREAD:

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from restrict.abstract.run import AbstractRun, Cone, Found, abstract_run, all_but_wide, positions_of
+from restrict.abstract.run import AbstractRun, Cone, SharedFinds, abstract_run, all_but_wide, positions_of
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.base.wording import fixed_spans
@@ -189,7 +189,7 @@ def _claim_by_cases(
     values: set[int] = set()
     depends: set[int] = set()
     below: dict[tuple[tuple[int, int], ...], set[str]] = {}
-    shared = Found({}, {})
+    shared = SharedFinds({}, {})
     for path, cone in cases:
         under = restriction | Restriction.of(instance, dict(path))
         if cone == "all":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.wording import counted
-from restrict.cli.checking import KERNEL, checked_line, document_of
+from restrict.cli.checking import KERNEL, Asked, checked_line, document_of
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def report(
     program: Model,
     found: Certificate,
     output: Path | None,
-    line: str | None,
+    said: Asked,
     as_json: bool,
     optimum: Exact | None = None,
     bounds: Bounds | None = None,
@@ -33,7 +33,7 @@ def report(
     from restrict.report.text import summary
 
     def document() -> dict[str, Any]:
-        out = certificate_document(found, output, line, checker)
+        out = certificate_document(found, output, said.line, checker)
         if optimum is not None:
             out["exact"] = exact_document(optimum)
         if bounds is not None:
@@ -44,8 +44,8 @@ def report(
         told = [summary(program, found)]
         told += [] if optimum is None else [exact_lines(program, optimum)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, output, optimum)]
-        why = "the model has no file" if program.digest is None else None
-        return "\n".join([*told, checked_line(line, checker, why)])
+        why = "the model has no file" if program.digest is None else said.why
+        return "\n".join([*told, checked_line(said.line, checker, why)])
 
     put(Told(text, document), as_json, {"  written to": output})
 

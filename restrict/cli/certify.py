@@ -13,7 +13,7 @@ import click
 from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.certificate_words import report
-from restrict.cli.checking import checked_by, trusted_line
+from restrict.cli.checking import asked, checked_by
 from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
@@ -236,9 +236,10 @@ def _one_position(program: Model, wish: Wish) -> None:
             found, bounds = _bounded(program, found, wish, left, progress)
         if wish.output is not None:
             found.save(wish.output)
-        line = trusted_line(program, found, wish.checker)
-    report(program, found, wish.output, line, wish.as_json, optimum, bounds, checker=wish.checker)
-    if "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped):
+        late = "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped)
+        said = asked(program, found, wish.checker, late=late)
+    report(program, found, wish.output, said, wish.as_json, optimum, bounds, checker=wish.checker)
+    if late or said.interrupted:
         leave_interrupted(wish.output)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,6 +21,8 @@ AUTOMATIC_CHECK = 20_000_000
 """The kernel checks a result by itself when that takes at most this many steps (about ten seconds)."""
 STEPS_IN_A_SECOND = 2_000_000
 """About how many steps the kernel does (docs/checker.md)."""
+AFTER_CTRL_C = 2_000_000
+"""So many steps where Ctrl-C has ended the search: about one second."""
 KERNEL, COMPILED, VERIFIED = "kernel", "compiled", "verified"
 NAMES = {KERNEL: "the trusted checker", COMPILED: "compiled scans", VERIFIED: "restrict-verified"}
 """What the lines call the checkers."""
@@ -46,7 +48,26 @@ def checked_by(command: Callable[..., Any]) -> Callable[..., Any]:
     return fast(verified(wrapped))
 
 
-def trusted_line(program: Model, found: Claimed, checker: str = KERNEL) -> str | None:
+class Asked(NamedTuple):
+    """What a checker said, ``None`` where nothing; then why, where it is not the usual number of steps; and whether
+    Ctrl-C came meanwhile."""
+
+    line: str | None
+    why: str | None = None
+    interrupted: bool = False
+
+
+def asked(program: Model, found: Claimed, checker: str = KERNEL, *, late: bool = False) -> Asked:
+    """What a checker says of a result. Ctrl-C ends the check only, since the result stands without it; where it has
+    ended the search (``late``), the check is a short one."""
+    try:
+        line = trusted_line(program, found, checker, AFTER_CTRL_C if late else AUTOMATIC_CHECK)
+    except KeyboardInterrupt:
+        return Asked(None, unchecked("interrupted"), True)
+    return Asked(line, unchecked("after Ctrl-C there is about a second for it") if late and line is None else None)
+
+
+def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: int = AUTOMATIC_CHECK) -> str | None:
     """The checker's line; ``None`` where the check takes too many steps or cannot be made."""
     from restrict.base.errors import ResourceLimit
     from restrict.certificate.refutation import Refutation
@@ -59,7 +80,7 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL) -> str |
             from restrict.elaboration.verified import check_verified
 
             return check_verified(elaborated(program, found.to_bytes(), str(program.source or "model"), "certificate"))
-        return check(program, found, fast=checker == COMPILED, limit=AUTOMATIC_CHECK if checker == KERNEL else None)
+        return check(program, found, fast=checker == COMPILED, limit=limit if checker == KERNEL else None)
     except ResourceLimit:
         return None
 

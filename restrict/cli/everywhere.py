@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.wording import counted
 from restrict.cli.certificate_words import certificate_document, report
-from restrict.cli.checking import trusted_line
+from restrict.cli.checking import asked
 from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.printer import put_json
 from restrict.cli.terminal import echo
@@ -29,15 +29,16 @@ def certify_everywhere(program: Model, wish: Any) -> None:
         )  # fmt: skip
         if wish.output is not None:
             found.certificate.save(wish.output)
-        line = trusted_line(program, found.certificate, wish.checker)
+        late = found.certificate.provenance.get("stopped") == "interrupted"
+        said = asked(program, found.certificate, wish.checker, late=late)
     if wish.as_json:
-        put_json(_document(found, wish.output, line, wish.checker))
+        put_json(_document(found, wish.output, said.line, wish.checker))
     else:
-        report(program, found.certificate, wish.output, line, False, checker=wish.checker)
+        report(program, found.certificate, wish.output, said, False, checker=wish.checker)
         echo(f"  method  {found.method}")
         if wish.trace:
             echo("\n".join(_trace(found)))
-    if found.certificate.provenance.get("stopped") == "interrupted":
+    if late or said.interrupted:
         leave_interrupted(wish.output)
 
 

@@ -10,7 +10,7 @@ import click
 
 from restrict.base.wording import doing
 from restrict.cli import common
-from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line, unchecked
+from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of, unchecked
 from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.printer import Told, put
 
@@ -62,19 +62,20 @@ def lower_bound_command(
         if output is not None and written:
             found.bound.save(output)
         claimed = has_claim(found.bound)
-        line = found.checked if checker == KERNEL or not claimed else trusted_line(program, found.bound, checker)
+        own = checker == KERNEL or not claimed
+        said = Asked(found.checked) if own else asked(program, found.bound, checker)
     place = str(output) if written else None
-    late = unchecked("the time was over") if found.stopped in ("time", "interrupted") else None
+    late = said.why or (unchecked("the time was over") if found.stopped in ("time", "interrupted") else None)
 
     def document() -> dict[str, Any]:
-        more = {"file": place} | document_of(line, checker)
+        more = {"file": place} | document_of(said.line, checker)
         return {"model": program.name, "n": n} | bound_document(program, found) | more
 
-    told = [bound_lines(program, found), *([checked_line(line, checker, late)] if claimed else [])]
+    told = [bound_lines(program, found), *([checked_line(said.line, checker, late)] if claimed else [])]
     if output is not None:
         told.append(f"  written to {output}" if written else "  not written: a bound of 0 has no certificate")
     put(Told(lambda: "\n".join(told), document), as_json)
-    if found.stopped == "interrupted":
+    if found.stopped == "interrupted" or said.interrupted:
         leave_interrupted(output if written else None)
     if k is not None and found.at_least <= k:
         size = found.upper

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli import common
-from restrict.cli.checking import KERNEL, checked_by, checked_line, document_of, trusted_line
-from restrict.cli.common import progress_on
+from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of
+from restrict.cli.common import leave_interrupted, progress_on
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.printer import Told, put, put_json
 
@@ -57,23 +57,27 @@ def refute_command(
         return
     with progress_on(f"{program.name[:40]}, n = {n}") as progress:
         found = refute(program, spec, n, progress=progress, **options)
-        line = trusted_line(program, found, checker) if isinstance(found, Refutation) else None
+        if isinstance(found, Refutation) and output is not None:
+            found.save(output)
+        said = asked(program, found, checker) if isinstance(found, Refutation) else Asked(None)
     if not isinstance(found, Refutation):
         if as_json:
             put_json(immune_document(found))
-        text = f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {n}: {found.reason}"
+        text = (
+            f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {found.n}: {found.reason}"
+        )
         raise NotEstablished(text)
-    if output is not None:
-        found.save(output)
 
     def document() -> dict[str, Any]:
         place = {"file": str(output) if output else None}
-        return {"refutation": json.loads(found.to_bytes())} | document_of(line, checker) | place
+        return {"refutation": json.loads(found.to_bytes())} | document_of(said.line, checker) | place
 
-    put(Told(lambda: summary(program, found, line, checker), document), as_json, {"  written to": output})
+    put(Told(lambda: summary(program, found, said, checker), document), as_json, {"  written to": output})
+    if said.interrupted:
+        leave_interrupted(output, "refutation")
 
 
-def summary(program: Model, found: Refutation, line: str | None, checker: str = KERNEL) -> str:
+def summary(program: Model, found: Refutation, said: Asked, checker: str = KERNEL) -> str:
     """A refutation in words."""
     from restrict.report.text import cases_line, fixed_list, witness_lines
 
@@ -105,10 +109,10 @@ def summary(program: Model, found: Refutation, line: str | None, checker: str = 
             lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
         else:
             lines.append(f"  optimum {found.free} free positions: {best} (exact)")
-    if line is None and not found.checkable:
+    if said.line is None and not found.checkable:
         lines.append("  the trusted checker does not know this language; its own membership test was used")
     else:
-        lines.append(checked_line(line, checker))
+        lines.append(checked_line(said.line, checker, said.why))
     return "\n".join(lines)
 
 

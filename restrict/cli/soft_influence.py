@@ -96,8 +96,9 @@ def _by_pairs(
     loaded: SoftModel, lengths: Sequence[int], inputs: str | None, as_json: bool, seconds: float | None
 ) -> None:
     """The table of bounds by pairs of words: of logits where there are seconds for it."""
+    from restrict.soft.influence.attention import attention_influence
     from restrict.soft.influence.logits import logit_influence
-    from restrict.soft.influence.pairs import attention_influence, changes_of, runs_of
+    from restrict.soft.influence.pairs import changes_of, runs_of
 
     delta = None
     if inputs is not None:

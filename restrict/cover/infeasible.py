@@ -14,7 +14,7 @@ from typing import Literal
 from restrict.base.arrays import I64
 from restrict.base.errors import NotEstablished
 from restrict.cover.cnf import encode
-from restrict.cover.lower_bound import LowerBound, packing_value
+from restrict.cover.lower_bound import PackingBound, packing_value
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.sat.drat_check import ProofError, check_refutation
@@ -43,7 +43,7 @@ class InfeasibilityProof:
             raise NotEstablished(f"the {self.kind} proof that budget {self.budget} is impossible does not hold")
 
     @classmethod
-    def by_packing(cls, bound: LowerBound, budget: int) -> InfeasibilityProof:
+    def by_packing(cls, bound: PackingBound, budget: int) -> InfeasibilityProof:
         """The lower bound as a proof that ``budget < bound.value`` is impossible."""
         return cls(budget, "packing", multipliers=bound.multipliers)
 

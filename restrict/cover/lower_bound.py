@@ -28,7 +28,7 @@ bound."""
 
 
 @dataclass(frozen=True, eq=False)
-class LowerBound:
+class PackingBound:
     """Every complete answer sets at least ``value`` inputs, by the packing ``multipliers`` V (P,)."""
 
     value: int
@@ -83,17 +83,17 @@ def _disjoint(core: Core) -> I64:
     return out
 
 
-def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> LowerBound:
+def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> PackingBound:
     """The best packing bound of disjoint pairs and of the LP's dual: ``looks`` times 40 primal-dual steps.
 
     Deterministic; O(literals) a step. The LP does not see integrality (docs/cover.md has the gap).
     """
     core = problem.core
 
-    def bound(v: I64, source: str) -> LowerBound:
+    def bound(v: I64, source: str) -> PackingBound:
         whole = np.zeros(problem.pairs, np.int64)
         whole[core.pairs] = v
-        return LowerBound(packing_value(problem, whole), whole, source)
+        return PackingBound(packing_value(problem, whole), whole, source)
 
     best = bound(_disjoint(core), "disjoint pairs")
     unit, pair, literal, share = _entries(core)

@@ -22,6 +22,10 @@ from restrict.model.task import Task
 
 MEASURE_AT = 1200
 """Candidates are measured at this length, where n is longer."""
+HOPELESS = 0.98
+"""Where a label depends on more than this part of the inputs left free, on average, for the best candidate so far and
+at the very length that is asked for, no more candidates are measured. Five symbols, two layers of two heads, 90 % free,
+n = 200: 1.6 seconds instead of 62 for the same trivial c."""
 Worth = tuple[int, float]
 """The worth of a candidate: the greatest and the mean number of inputs that a label depends on."""
 Candidate = TypeVar("Candidate")
@@ -74,7 +78,7 @@ def least(
 
     They are measured at the length for measuring, with a budget in proportion. ``run`` stands at the top level of its
     module, since it is called in other processes, too. With ``falling`` they are tried until one is worse than the one
-    before. Gives the candidate; ``None`` where none succeeded.
+    before. Gives the candidate; ``None`` where none succeeded. Where the best is hopeless it is taken as it is.
     """
     short, best = shortened(task.instance), None
     if short is not task.instance:
@@ -88,6 +92,8 @@ def least(
             if best is not None and falling and found > best[0]:
                 break
             best = (found, candidate) if best is None or falling or found < best[0] else best
+            if short is task.instance and best[0][1] > HOPELESS * (len(short.unpinned) - budget):
+                break
         if task.deadline.passed:
             break
     return None if best is None else best[1]

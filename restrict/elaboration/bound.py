@@ -16,7 +16,7 @@ from restrict.checker.lower import label_table
 from restrict.checker.lower_bound import Bound
 from restrict.elaboration.conflicts import least_tree, renumbered
 from restrict.elaboration.context import Known
-from restrict.elaboration.hints import Box, read_boxes, symbols_of
+from restrict.elaboration.hints import ReadBox, read_boxes, symbols_of
 from restrict.elaboration.needs import needed, reachable
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, Statement
@@ -84,12 +84,12 @@ def conclude(writer: Writer, at: int, lines: Sequence[Line], order: Sequence[int
         writer.add(text)
 
 
-def cells_of(box: Box) -> list[Cell]:
+def cells_of(box: ReadBox) -> list[Cell]:
     """The symbols that a box allows, position by position."""
     return [(at, at + 1, tuple(sorted(symbols_of(bits)))) for at, bits in sorted(box.symbols.items())]
 
 
-def examined(bound: Bound, box: Box, instance: Instance, rows: Rows) -> Known:
+def examined(bound: Bound, box: ReadBox, instance: Instance, rows: Rows) -> Known:
     """What is known under a box."""
     rows.meter.charge(100 + instance.n // 64)
     rows.meter.fits(4 * instance.n)
@@ -104,7 +104,7 @@ def examined(bound: Bound, box: Box, instance: Instance, rows: Rows) -> Known:
 
 def concluded(
     bound: Bound,
-    every: Sequence[Box],
+    every: Sequence[ReadBox],
     labels: Mapping[int, frozenset[int]],
     wanted: frozenset[int],
     least: int,

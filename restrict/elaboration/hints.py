@@ -118,14 +118,14 @@ def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: i
     return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
 
 
-class Box(NamedTuple):
+class ReadBox(NamedTuple):
     """What a box allows, and the nodes to examine."""
 
     symbols: Symbols
     cone: Cone
 
 
-def read_boxes(bound: Bound) -> list[Box]:
+def read_boxes(bound: Bound) -> list[ReadBox]:
     """The boxes of a lower bound.
 
     Gives the boxes in the order of the file.
@@ -135,7 +135,7 @@ def read_boxes(bound: Bound) -> list[Box]:
     return [read_box(value, place.item(at), cones) for at, value in enumerate(bound.fields["boxes"])]
 
 
-def read_box(value: Any, place: Place, cones: Cones) -> Box:
+def read_box(value: Any, place: Place, cones: Cones) -> ReadBox:
     """A box, found well-formed."""
     fields, model = record(value, BOX, place), cones.model
     symbols: Symbols = {}
@@ -154,7 +154,7 @@ def read_box(value: Any, place: Place, cones: Cones) -> Box:
                 if at in symbols:
                     malformed(inside.item(index), f"position {at} is in only, too")
                 symbols[at] = bits
-    return Box(symbols, cones.read(fields["cone"], place.key("cone")))
+    return ReadBox(symbols, cones.read(fields["cone"], place.key("cone")))
 
 
 def read_bits(value: Any, place: Place, model: Model) -> int:

@@ -22,7 +22,7 @@ from math import prod
 
 import numpy as np
 
-from restrict.force.growth import LEVEL, MOST_LEVELS, Axes, Growth, Prices, cheapest_combinations
+from restrict.force.growth import LEVEL, MOST_LEVELS, Axes, GrowingBoxes, Prices, cheapest_combinations
 from restrict.force.image import apart, covers, rest_of
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
@@ -298,7 +298,7 @@ class BoxFinder:
 
     def boxes(self, variable: Map, i: int, allowed: frozenset[int], most: int) -> list[WideBox]:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
-        growth = Growth.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
+        growth = GrowingBoxes.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]
         look = (MOST_LEVELS, LEVEL) if most > 1 else (3 if excludes else 1, PRICING)

@@ -44,7 +44,7 @@ LEFT_OUT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Growth:
+class GrowingBoxes:
     """Good boxes of one map goal, for each choice of the roots in turn.
 
     ``inside`` tests values of the map; ``loose`` are the arguments that may be left out, and ``full`` their values.
@@ -66,13 +66,13 @@ class Growth:
         allowed: frozenset[int],
         roots: tuple[str, ...],
         rng: np.random.Generator,
-    ) -> Growth:
+    ) -> GrowingBoxes:
         """The growth for the goal that V of ``variable`` at ``i`` lies within ``allowed``."""
         inside = _membership(allowed, state.instance.domains[variable.name])
         sets = [state.values(a, i) for a in variable.args]
         loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= LINE)
         full = tuple(np.array(s if t in loose else (), dtype=np.int64) for t, s in enumerate(sets))
-        return Growth(state, variable, i, inside, full, loose, rng)
+        return GrowingBoxes(state, variable, i, inside, full, loose, rng)
 
     def good(self, points: I64) -> NDArray[np.bool_]:
         """Whether the map is within the goal at points of shape (m, arguments)."""

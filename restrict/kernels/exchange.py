@@ -76,7 +76,7 @@ class ExchangeState(NamedTuple):
     seen: I8
 
 
-class Limits(NamedTuple):
+class ExchangeLimits(NamedTuple):
     """``budget``: the most inputs set; ``puts``, ``drops``: how many literals and set inputs a step compares; ``bend``:
     up to here every step of ``phi`` is the same."""
 
@@ -237,7 +237,9 @@ def drawn(s: ExchangeState, most: int) -> int:
 
 
 @kernel
-def anneal(a: LiteralRows, s: ExchangeState, phi: I64, limits: Limits, steps: int, heat: F64, touched: I64) -> None:
+def anneal(
+    a: LiteralRows, s: ExchangeState, phi: I64, limits: ExchangeLimits, steps: int, heat: F64, touched: I64
+) -> None:
     """Exchanges of a set input for a literal, the best of random samples, each done if the objective rises by at most
     an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly.
 

@@ -24,7 +24,7 @@ class KeyCubes(NamedTuple):
     length: I64
 
 
-class Lengths(NamedTuple):
+class RowLengths(NamedTuple):
     """The state: ``cut`` and ``size`` (weighed) of each row, ``total`` of each group, ``weight`` (positions,) what a
     candidate costs; the objective is the sum of ``total ** power``."""
 
@@ -49,7 +49,7 @@ def cube_cost(l: int, cubes: KeyCubes, assignment: I64) -> int:
 
 
 @kernel
-def pair_gain(l: int, a: LiteralRows, s: Lengths) -> float:
+def pair_gain(l: int, a: LiteralRows, s: RowLengths) -> float:
     """How much the objective falls when the variable has the value of ``l``."""
     value = 0.0
     first = l - l % a.symbols
@@ -77,7 +77,7 @@ def pair_gain(l: int, a: LiteralRows, s: Lengths) -> float:
 
 
 @kernel
-def measure(a: LiteralRows, s: Lengths) -> None:
+def measure(a: LiteralRows, s: RowLengths) -> None:
     """All of the state from the rows."""
     for r in range(a.group.shape[0]):
         s.cut[r] = a.ptr[r + 1] - a.ptr[r]
@@ -87,7 +87,7 @@ def measure(a: LiteralRows, s: Lengths) -> None:
 
 
 @kernel
-def force(l: int, a: LiteralRows, s: Lengths) -> None:
+def force(l: int, a: LiteralRows, s: RowLengths) -> None:
     """Cut and silence what forcing ``l`` cuts and silences; a constant key is no dependency any more."""
     for t in range(a.occ_ptr[l], a.occ_ptr[l + 1]):
         r = a.occ_row[t]
@@ -112,7 +112,7 @@ def force(l: int, a: LiteralRows, s: Lengths) -> None:
 
 
 @kernel
-def force_keys(a: LiteralRows, cubes: KeyCubes, s: Lengths, budget: int, assignment: I64) -> int:
+def force_keys(a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assignment: I64) -> int:
     """Force keys, most gain per newly set input first, until ``budget`` inputs are set; returns how many were.
 
     Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation finds the best pair,

@@ -39,7 +39,7 @@ PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 
 
 @dataclass(frozen=True)
-class Proof:
+class NeverMatters:
     """That ``position`` never matters: an unsatisfiable formula and its refutation (:mod:`restrict.sat.drat_check`).
 
     ``solver`` is ``None`` where no solver gave a proof that could be checked: then the SAT answer is the only evidence.
@@ -68,7 +68,7 @@ class Tightened:
     certificate: Certificate
     removed: tuple[int, ...]
     needed: dict[int, tuple[list[str], list[str]]]
-    proofs: tuple[Proof, ...]
+    proofs: tuple[NeverMatters, ...]
 
     @property
     def dependencies(self) -> tuple[int, ...]:
@@ -132,13 +132,13 @@ def tighten(
     code = encode(instance, Restriction.of(instance, certificate.restriction.fixed), [position])
     deadline = Deadline.after(the_time(time))
     needed: dict[int, tuple[list[str], list[str]]] = {}
-    proofs: list[Proof] = []
+    proofs: list[NeverMatters] = []
     for p in certificate.claim.dependencies:
         try:
             found = _decide(code, position, p, deadline)
         except OutOfTime:
             break
-        if isinstance(found, Proof):
+        if isinstance(found, NeverMatters):
             proofs.append(found)
         else:
             needed[p] = found
@@ -150,7 +150,7 @@ def tighten(
     return Tightened(certificate, tuple(proof.position for proof in proofs), needed, tuple(proofs))
 
 
-def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> Proof | tuple[list[str], list[str]]:
+def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> NeverMatters | tuple[list[str], list[str]]:
     """A proof that ``p`` never matters, or two inputs that show that it does."""
     clauses, other = tighten_formula(code, position, p)
     with solvers.Solver("glucose4", bootstrap_with=clauses) as solver:
@@ -172,7 +172,7 @@ def _label(code: Encoding, position: int, word: Sequence[str]) -> str:
     return OnDemandRun(code.instance, [index[symbol] for symbol in word]).label(position)
 
 
-def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
+def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMatters:
     """The first solver's refutation that the independent checker accepts; unverified where there is none.
 
     Args:
@@ -195,11 +195,11 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> Proof:
             check_refutation(clauses, lines)
         except ProofError:
             continue
-        return Proof(position, clauses, top, lines, name)
-    return Proof(position, clauses, top, (), None)
+        return NeverMatters(position, clauses, top, lines, name)
+    return NeverMatters(position, clauses, top, (), None)
 
 
-def write_proofs(proofs: Sequence[Proof], folder: Path) -> list[Path]:
+def write_proofs(proofs: Sequence[NeverMatters], folder: Path) -> list[Path]:
     """Write the checked proofs, two files each.
 
     Args:

@@ -22,6 +22,8 @@ WIDTH = 64
 WIDEST = 60
 """Symbols of a witness that are printed."""
 SHADES = " .:-=+*#"
+TRIVIAL = "          the trivial bound: no free input was ruled out; fix more (a smaller --free), or give -c"
+"""What a certificate for every position says where some output may depend on every free input."""
 
 
 def restriction_picture(fixed: Sequence[tuple[int, int, str]], n: int, pinned: Collection[int] = ()) -> str:
@@ -78,6 +80,7 @@ def summary(model: Model, certificate: Certificate) -> str:
         f"{model.name} at n = {n}: {headline(model, certificate)}",
         f"  fixed   {fixed} of {n} positions, {certificate.free} free ({100 * certificate.free / n:.4g} %)",
         f"  c       {certificate.c} (certified bound on the inputs that the output depends on)",
+        *([TRIVIAL] if certificate.target == "all" and certificate.c == certificate.free > 0 else []),
         f"  rho     {fixed_list(certificate.restriction)}",
         f"  cone    {'every node' if size is None else counted(size, 'node')} to examine",
     ]

@@ -180,8 +180,10 @@ class Row:
         """
         seed = self.seed if (self.stop - self.first) * keys.domain >= LONG_SCAN else None
         kept = None if seed is None else kept_scans(self.instance).by_row.get((seed, keys.domain))
+        if kept is None:
+            return None
         apart = self._apart(keys)
-        if kept is None or len(apart) > MOST_KNOWN or not kept.covers(self.first, self.stop, apart):
+        if len(apart) > MOST_KNOWN or not kept.covers(self.first, self.stop, apart):
             return None
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
         own, floor = self._pairs_of(keys, np.flatnonzero(inside))

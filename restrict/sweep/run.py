@@ -110,7 +110,7 @@ def _open(store: Store, item: Item, retry: bool, digests: Digests) -> bool:
 
 
 @dataclass(frozen=True)
-class Claim:
+class RowClaim:
     """A row's certificate and model, and whether there is no limit that matters."""
 
     identity: str
@@ -119,7 +119,7 @@ class Claim:
     fast: bool
 
 
-def recheck(claim: Claim) -> str | None:
+def recheck(claim: RowClaim) -> str | None:
     """The reason why a row's certificate does not hold; ``None`` where it does.
 
     Args:
@@ -192,9 +192,9 @@ def recheck_rows(
     return Rechecked(len(claims), len(rows) - len(claims), tuple(sorted(wrong)))
 
 
-def _claim(row: Row, folder: Path, fast: bool) -> Claim:
+def _claim(row: Row, folder: Path, fast: bool) -> RowClaim:
     """The files of a row; absolute paths stay what they are."""
-    return Claim(row["id"], str(folder / str(row["model_file"])), str(folder / str(row["certificate"])), fast)
+    return RowClaim(row["id"], str(folder / str(row["model_file"])), str(folder / str(row["certificate"])), fast)
 
 
 def established(found: Rechecked, output: Path) -> None:

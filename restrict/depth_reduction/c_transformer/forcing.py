@@ -31,7 +31,7 @@ arguments, and none beyond ``MOST_ARGS``."""
 
 
 @dataclass(frozen=True, eq=False)
-class Cubes:
+class ValueCubes:
     """One cube per position and value: ``literal[i, v, :length[i, v]]``; module :mod:`restrict.kernels.forcing`."""
 
     literal: I32
@@ -49,13 +49,13 @@ class Cubes:
         return tuple((int(l) // symbols, int(l) % symbols) for l in self.literal[i, v, : self.length[i, v]])
 
 
-def forcing_cubes(t: CTransformer) -> dict[str, Cubes]:
+def forcing_cubes(t: CTransformer) -> dict[str, ValueCubes]:
     """A cheap cube for every base variable, position and possible value.
 
     Returns:
         By name. Cost: linear in lists and map tables.
     """
-    found: dict[str, Cubes] = {}
+    found: dict[str, ValueCubes] = {}
     for name, activation in t.base.items():
         found[name] = _cubes(t, activation, found)
     return found
@@ -88,7 +88,7 @@ def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[
 
 
 def value_cubes(
-    t: CTransformer, cubes: dict[str, Cubes], name: str, i: int, value: int
+    t: CTransformer, cubes: dict[str, ValueCubes], name: str, i: int, value: int
 ) -> list[tuple[tuple[int, int], ...]]:
     """Cubes of free inputs that force an activation to a value: all the minimal ones of a truth table, else one.
 
@@ -127,12 +127,12 @@ def _primes(source: Truth, i: int, value: int, symbols: int, fixed: I64) -> Iter
                     yield tuple(sorted(cube))
 
 
-def _empty(t: CTransformer, activation: Activation) -> Cubes:
+def _empty(t: CTransformer, activation: Activation) -> ValueCubes:
     domain = min(activation.values.domain, WIDEST)
-    return Cubes(np.zeros((t.n, domain, LONGEST), np.int32), np.full((t.n, domain), -1, np.int64))
+    return ValueCubes(np.zeros((t.n, domain, LONGEST), np.int32), np.full((t.n, domain), -1, np.int64))
 
 
-def _cubes(t: CTransformer, activation: Activation, found: dict[str, Cubes]) -> Cubes:
+def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]) -> ValueCubes:
     if activation.values.domain > WIDEST:
         return _wide(t, activation)
     cubes, values, source = _empty(t, activation), activation.values, activation.source
@@ -147,16 +147,16 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, Cubes]) -> 
     return cubes
 
 
-def _wide(t: CTransformer, activation: Activation) -> Cubes:
+def _wide(t: CTransformer, activation: Activation) -> ValueCubes:
     """No cubes, for a domain that is too wide; variables that read it find no cube through it."""
-    return Cubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
+    return ValueCubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
 
 
 def _read(source: Attended) -> list[str]:
     return [name for name in (source.query, source.key, source.head.value) if name is not None]
 
 
-def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: Cubes) -> None:
+def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: ValueCubes) -> None:
     s = len(t.symbols)
     single = (activation.sizes > 1) & (np.diff(source.ptr) == 1)
     for i in np.flatnonzero(single):  # tables over one input, all there is in a program: the first symbol that gives v
@@ -171,7 +171,7 @@ def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: Cubes)
                 cubes.literal[i, v, : len(best)] = [x * s + symbol for x, symbol in best]
 
 
-def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes) -> None:
+def _map(t: CTransformer, source: Mapped, found: dict[str, ValueCubes], cubes: ValueCubes) -> None:
     args, table = source.variable.args, full_table(t.instance, source.variable)
     wide = any(found[a].length.shape[1] != t.base[a].values.domain for a in args)
     if table is None or wide or not 0 < len(args) <= MOST_ARGS:
@@ -193,10 +193,15 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, Cubes], cubes: Cubes)
 
 
 def _head(
-    t: CTransformer, activation: Activation, source: Attended, lists: Lists, found: dict[str, Cubes], cubes: Cubes
+    t: CTransformer,
+    activation: Activation,
+    source: Attended,
+    lists: Lists,
+    found: dict[str, ValueCubes],
+    cubes: ValueCubes,
 ) -> None:
     """Cubes of a collapsed head."""
-    none = Cubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
+    none = ValueCubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
     key = found[source.key] if source.key else none
     query = found[source.query] if source.query else none
     keys = t.base[source.key].values if source.key else activation.values

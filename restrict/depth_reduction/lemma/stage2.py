@@ -18,7 +18,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes, value_cubes
+from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes, value_cubes
 from restrict.depth_reduction.lemma.neighbours import dependents, most_neighbours, pair_inputs
 from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
@@ -210,7 +210,7 @@ def _still_captured(before: Selection, after: Selection, n: int) -> Selection:
     return replace(after, captured=after.captured | kept)
 
 
-def _commonest(t: CTransformer, cubes: dict[str, Cubes], chosen: Selection, j: int) -> tuple[str, int, Cube]:
+def _commonest(t: CTransformer, cubes: dict[str, ValueCubes], chosen: Selection, j: int) -> tuple[str, int, Cube]:
     """(Key, value, cheapest cube) that forces activation ``j`` to the value that is the maximiser in most uncaptured
     pairs and can be forced; an empty cube where none can."""
     here = np.flatnonzero(chosen.chosen[0] == j)

@@ -16,7 +16,7 @@ from restrict.depth_reduction.candidates import MEASURE_AT, least, shortened
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.model.task import Task
 
-DEFAULT = 4
+DEFAULT = 5
 """The number of the candidate that is taken without measuring, where n is large and no shorter length is defined."""
 
 
@@ -100,7 +100,7 @@ def schedules(layers: int) -> Iterator[LayerSchedule]:
         yield LayerSchedule((1.0,) * layers, (last,) * layers)
         return
     for first in (0.35, 0.5, 0.65, 0.8):
-        for below in (LayerObjective("short"), LayerObjective("long")):
+        for below in (LayerObjective("long"), LayerObjective("short")):
             shares = [first if layer == 0 else 0.6 for layer in range(layers - 1)]
             yield LayerSchedule((*shares, 1.0), (*(below for _ in shares), last))
 

@@ -17,8 +17,8 @@ from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import Deadline
 from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.c_transformer.forcing import Cubes, forcing_cubes
-from restrict.depth_reduction.ours.exchange import Exchange, Rows
+from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes
+from restrict.depth_reduction.ours.exchange import ExchangeSearch, LiteralLists
 from restrict.kernels import force_keys
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
@@ -131,7 +131,7 @@ def refined(t: CTransformer, symbols: I64) -> Restriction:
     return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)
 
 
-def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list[bool]:
+def single(t: CTransformer, cubes: dict[str, ValueCubes], lists: list[Lists]) -> list[bool]:
     """For each head of layer 1: whether every pair of its lists is forced by at most one input."""
     out = []
     for head, found in zip(t.heads, lists, strict=True):
@@ -145,8 +145,8 @@ def single(t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists]) -> list
 
 
 def _exchange(
-    t: CTransformer, cubes: dict[str, Cubes], lists: list[Lists], budget: int, objective: LayerObjective, seed: int,
-    long: bool, deadline: Deadline,
+    t: CTransformer, cubes: dict[str, ValueCubes], lists: list[Lists], budget: int, objective: LayerObjective,
+    seed: int, long: bool, deadline: Deadline,
 ) -> I64:  # fmt: skip
     parts = []
     for head, found in zip(t.heads, lists, strict=True):
@@ -156,14 +156,14 @@ def _exchange(
             parts.append((found, _literals(cubes[key]), None if guard is None else _literals(guard)))
     if not parts:
         return np.full(t.n, -1, np.int64)
-    rows = Rows.of(t.n, len(t.symbols), parts)
+    rows = LiteralLists.of(t.n, len(t.symbols), parts)
     rng = np.random.default_rng(seed)
     share = budget / max(1, t.restriction.free) / len(t.symbols)
     k = max(2, int(np.log(max(2, rows.count)) / 4 / max(share, 1e-3)))
     start = rows.start(budget, k, rng)
     if long:
         return _filled(t, start, budget, rng)
-    search, phi = Exchange(rows, budget, rng), objective.phi(rows.longest + 2)
+    search, phi = ExchangeSearch(rows, budget, rng), objective.phi(rows.longest + 2)
     search.load(start, [i for i in range(t.n) if t.fixed[i] >= 0 or i not in t.instance.unpinned])
     return search.run(phi, deadline)
 
@@ -176,7 +176,7 @@ def _filled(t: CTransformer, symbols: I64, budget: int, rng: np.random.Generator
     return symbols
 
 
-def _literals(cubes: Cubes) -> I64:
+def _literals(cubes: ValueCubes) -> I64:
     """(n, domain): the literal that forces a value, -1 where none or more than one is needed."""
     return np.where(cubes.length == 1, cubes.literal[:, :, 0], -1).astype(np.int64)
 
@@ -218,7 +218,7 @@ def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[L
 
 
 def _cover(
-    t: CTransformer, cubes: dict[str, Cubes], key: str, lists: list[tuple[Lists, bool]], budget: int, power: float,
+    t: CTransformer, cubes: dict[str, ValueCubes], key: str, lists: list[tuple[Lists, bool]], budget: int, power: float,
     assignment: I64,
 ) -> int:  # fmt: skip
     """Force keys within the budget; changes ``assignment``; returns how many inputs were set."""
@@ -227,13 +227,13 @@ def _cover(
         return 0
     literal = np.arange(t.n * domain).reshape(t.n, domain)
     literal[t.base[key].sizes == 1] = -1
-    rows = Rows.of(t.n, domain, [(found, literal, literal if same else None) for found, same in lists])
+    rows = LiteralLists.of(t.n, domain, [(found, literal, literal if same else None) for found, same in lists])
     weight = t.base[key].degrees
     for head in t.heads:
         if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
     arrays = rows.arrays
-    state = force_keys.Lengths(
+    state = force_keys.RowLengths(
         np.zeros(rows.count, np.int64),
         np.zeros(rows.count, np.int64),
         np.zeros(len(arrays.group_ptr) - 1),

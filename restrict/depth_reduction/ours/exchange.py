@@ -42,7 +42,7 @@ times as much as below it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LiteralLists:
     """The rows of all heads of a layer as lists of literals (module :mod:`restrict.kernels.exchange`)."""
 
     inputs: int
@@ -54,7 +54,7 @@ class Rows:
     longest: int
 
     @staticmethod
-    def of(inputs: int, symbols: int, heads: Sequence[tuple[Lists, I64, I64 | None]]) -> Rows:
+    def of(inputs: int, symbols: int, heads: Sequence[tuple[Lists, I64, I64 | None]]) -> LiteralLists:
         """From (lists, literals, guards) of each head: ``literals`` (n, domain) names the literal of a key value at a
         position, -1 where it is constant (that ends the list anyway); ``guards`` the same for its query values."""
         pointers, literals, groups, guards, end = [np.zeros(1, np.int64)], [], [], [], 0
@@ -73,7 +73,7 @@ class Rows:
         order = np.argsort(group, kind="stable")  # the rows of a group side by side: steps go from one to the others
         flat, sizes = flat[take_rows(row_ptr, order)], np.diff(row_ptr)[order]
         longest = int(np.bincount(group, weights=np.diff(row_ptr), minlength=1).max())
-        return Rows(inputs, symbols, offsets(sizes), flat, group[order], np.concatenate(guards)[order], longest)
+        return LiteralLists(inputs, symbols, offsets(sizes), flat, group[order], np.concatenate(guards)[order], longest)
 
     @property
     def count(self) -> int:
@@ -130,10 +130,10 @@ def walled(wall: int, size: int) -> I64:
 
 
 @dataclass(eq=False)
-class Exchange:
+class ExchangeSearch:
     """One search: arrays of the kernels, and what is set now."""
 
-    rows: Rows
+    rows: LiteralLists
     budget: int
     rng: np.random.Generator
 
@@ -198,7 +198,7 @@ class Exchange:
             exchange.begin(self.arrays, self.search, table)
             late, unit = deadline.passed, HEAT * (1 + HOTTER / held) * self.search.state[exchange.VALUE] / held
             heat = unit * np.array([1 - turn / ROUNDS, 1 - (turn + 1) / ROUNDS]) * (not late)
-            limits = exchange.Limits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
+            limits = exchange.ExchangeLimits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
             steps = max(LEAST, min(STEPS * self.budget, MOST)) // ROUNDS // (1 if phi is None else SHORTER)
             exchange.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
             if self.search.state[exchange.VALUE] <= table[least].sum():

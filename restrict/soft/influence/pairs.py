@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,9 +31,9 @@ from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
 from restrict.soft.bounds.scores import EXP
 from restrict.soft.bounds.values import pre_normed
-from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Corners, Exchange, corners, greatest_change
+from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Edges, Exchange, Flags, edges, greatest_change
 from restrict.soft.influence.slopes import ROUND
-from restrict.soft.influence.words import Delta, Words
+from restrict.soft.influence.words import Delta, Words, beside
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
@@ -40,11 +41,15 @@ STEPS, STARTS = 5, 12
 """Linearisations from one start, and exchanges that are started from."""
 WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
+LOW = 600
+"""How far apart scores may be, so that no weight is rounded to 0."""
 
 
 EVERY = slice(None)
 Pair = tuple[list[int], list[int]]
 """Two words that differ in one place, as columns."""
+Span = tuple[float, float]
+"""Limits of what the weights of a head add up to, beside the exchanged place."""
 
 
 class Head(NamedTuple):
@@ -71,13 +76,14 @@ class PairBound:
 
 class Plane(NamedTuple):
     """A direction of one head: the polygons of all exchanges, their terms, the whole words' averages, the slack of all
-    that is not exact, and how far two values are apart at most."""
+    that is not exact, how far two values are apart at most, and which exchanges any word has."""
 
-    at: Corners
+    at: Edges
     terms: Exchange
     reach: tuple[float, float]
     slack: float
     spread: float
+    there: Flags
 
 
 def heads_of(parts: Parts, symbol: int) -> list[Head]:
@@ -102,6 +108,8 @@ def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> He
     scores = scores * middle
     seen = visible(head.mask, np.array([out]), n)[0]
     top = scores[seen].max() if seen.any() else 0.0
+    if seen.any() and top - scores[seen].min() > LOW:
+        raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
     e = np.where(seen[:, None], np.exp(np.minimum(scores - top, 0.0)), 0.0)
     eta = float(above(error, width).max()) + EXP + 1e-15 * (1 + float(np.abs(scores).max()))
     return Head(e, v.centre, eta, float(v.box.max()))
@@ -117,6 +125,9 @@ class Changes:
         _, rest = words.supports(np.zeros((1, parts.n, words.symbols)), found)
         self.exchanges = [x for x, h in zip(found, rest[:, 0], strict=True) if h > -np.inf]
         self.start = self._start()
+        self.allowed: Flags = np.zeros((parts.n, words.symbols), dtype=bool)
+        for j in range(parts.n):
+            self.allowed[j, list(words.allowed(j))] = True
 
     def _start(self) -> Enclosure:
         """The residual stream before the heads' results are added."""
@@ -127,54 +138,73 @@ class Changes:
         centre = x.centre + self.parts.layers[0].attention_bias
         return Enclosure(centre, above(x.box + 1e-15 * np.abs(centre), 3), above(x.ball + norms(1e-15 * centre), 3))
 
-    def plane(self, head: Head, row: Floats) -> Plane:
-        """The polygons of a direction."""
+    def plane(self, head: Head, row: Floats, near: I64 | None = None, span: Span | None = None) -> Plane:
+        """The polygons of a direction; ``near`` as in :meth:`along`, ``span``: only words within it."""
         v = head.v @ row
         seen = head.e > 0
         middle = (v[seen].max() + v[seen].min()) / 2
-        x, y = head.e * (v - middle), head.e
-        size = float(np.abs(x).max(1).sum()) + 1e-300, float(y.max(1).sum())
-        table = UNITS[:, 0, None, None] * (x / size[0]) + UNITS[:, 1, None, None] * (y / size[1])
-        whole, rest = self.words.supports(table, self.exchanges)
-        least = -rest[:, DOWN] * size[1] * (1 - OUT)
-        t, s, o = np.array(self.exchanges, dtype=np.int64).T
-        terms = Exchange(x[t, s], y[t, s], x[t, o], y[t, o])
-        box = corners(whole[None], size, np.array([-whole[DOWN] * size[1] * (1 - OUT)]))
-        with np.errstate(divide="ignore"):
-            averages = box.x[0] / box.y[0]
         spread = float(v[seen].max() - v[seen].min())
+        x, y = head.e * (v - middle), head.e
+        may = self.allowed if span is None else self.allowed & (y <= span[1])
+        most = [np.where(may, np.abs(part), 0).max(1) for part in (x, y)]
+        size = float(most[0].sum()) + 1e-300, float(most[1].sum()) + 1e-300
+        k = spread / 2 * (1 + OUT) * size[1] / size[0]
+        table = UNITS[:, 0, None, None] * (x / size[0]) + UNITS[:, 1, None, None] * (y / size[1])
+        table = np.where(may, table, -np.inf)
+        exchanges = self.exchanges if near is None else [self.exchanges[one] for one in near]
+        whole, rest = self.words.supports(table, exchanges)
+        there = rest[:, DOWN] > -np.inf
+        rest[~there] = 0.0
+        t, s, o = np.array(exchanges, dtype=np.int64).T
+        share = np.max([(beside(part)[t] + 1e-300) / one for part, one in zip(most, size, strict=True)], axis=0)
+        terms = Exchange(x[t, s], y[t, s], x[t, o], y[t, o])
+        least, greatest = span or (0.0, math.inf)
+        found = edges(rest, size, (
+            np.maximum(-rest[:, DOWN] * size[1], least) * (1 - OUT), np.full(len(rest), greatest * (1 + OUT))
+        ), share, k)  # fmt: skip
+        there &= found.kept.any(1)
         off = head.eta * spread + head.off * float(np.abs(row).sum()) + ROUND * (spread + float(np.abs(v).max()))
-        low, high = max(float(averages.min()), -spread / 2), min(float(averages.max()), spread / 2)
+        low, high = -spread / 2, spread / 2
+        if span is None:
+            limits = np.array([-whole[DOWN] * size[1] * (1 - OUT)]), np.array([math.inf])
+            box = edges(whole[None], size, limits, np.ones(1), k)
+            x, y = np.stack([box.xa, box.xb])[:, box.kept], np.stack([box.ya, box.yb])[:, box.kept]
+            if y.min() > 0:
+                low, high = max(float((x / y).min()), low), min(float((x / y).max()), high)
         return Plane(
-            corners(rest, size, least), terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT)
-        )
+            found, terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT), there
+        )  # fmt: skip
 
     def along(
-        self, row: Floats, near: I64 | slice = EVERY, within: tuple[float, float] | None = None
-    ) -> tuple[Floats, list[tuple[float, float]]]:
+        self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None,
+        spans: Sequence[Span] | None = None,
+    ) -> tuple[Floats, list[tuple[float, float]]]:  # fmt: skip
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
 
-        ``near``: which exchanges are asked for. ``within``: limits of the result, used with one head.
+        ``near``: which exchanges are asked for; the others have 0. ``within``: limits of the result, used with one
+        head. ``spans``: of each head; only words within them, 0 where there is none; the ranges are then not used.
         """
         total: Floats = np.zeros(len(self.exchanges))
-        ranges = []
-        for head in self.heads:
-            plane = self.plane(head, row)
-            total[near] += self.change(head, row, plane, near, within)
+        asked = np.arange(len(total)) if near is None else near
+        there, ranges = np.ones(len(asked), dtype=bool), []
+        for number, head in enumerate(self.heads):
+            plane = self.plane(head, row, near, spans[number] if spans else None)
+            total[asked] += self.change(head, row, plane, EVERY, within)
+            there &= plane.there
             ranges.append(plane.reach)
+        total[asked[~there]] = 0.0
         return total, ranges
 
     def change(
         self, head: Head, row: Floats, plane: Plane, near: I64 | slice, within: tuple[float, float] | None
     ) -> Floats:
-        """The greatest change of what one head returns in a direction, by some exchanges."""
+        """The greatest change of what one head returns in a direction, by some exchanges of the plane's."""
         limits = None
         if within is not None and len(self.heads) == 1:
             v = (head.v @ row)[head.e > 0]
             middle = (v.max() + v.min()) / 2
             limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
-        corners = Corners(plane.at.x[near], plane.at.y[near])
-        found = greatest_change(corners, Exchange(*(column[near] for column in plane.terms)), limits)
+        found = greatest_change(plane.at.chosen(near), Exchange(*(column[near] for column in plane.terms)), limits)
         return np.minimum(found, plane.spread) + 2 * plane.slack
 
     @cached_property
@@ -190,22 +220,26 @@ class Changes:
         low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
 
-    def norms(self) -> Floats:
+    def norms(self, near: I64 | None = None, spans: Sequence[Span] | None = None) -> Floats:
         """For each exchange a bound on the Euclidean norm of the change of attention's result.
 
         The squared norm in the :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared
         norms in their planes, over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are
         added by Pythagoras. Nothing is lost but the fan's angle where one pair of words is the worst in every plane.
+        ``near``, ``spans``: as in :meth:`along`.
         """
-        axes = self.axes
-        order = np.argsort(-axes.changes.max(0), kind="stable")
-        wide, rest = order[:WIDE], (axes.changes[:, order[WIDE:]] ** 2).sum(1)
+        rows, changed = self.axes.rows, self.axes.changes
+        if spans:
+            changed = np.stack([self.along(row, near, spans=spans)[0] for row in rows], axis=1)
+        order = np.argsort(-changed.max(0), kind="stable")
+        wide, rest = order[:WIDE], (changed[:, order[WIDE:]] ** 2).sum(1)
         total: Floats = np.zeros(len(self.exchanges))
         least: Floats = np.full(len(self.exchanges), np.inf)
-        squares = axes.changes**2
+        squares = changed**2
+        turns = np.pi * (np.arange(FAN) + 0.5) / FAN
         for i, j in itertools.combinations(wide.tolist(), 2):
-            turns = np.pi * (np.arange(FAN) + 0.5) / FAN
-            fan = [self.along(math.cos(t) * axes.rows[i] + math.sin(t) * axes.rows[j])[0] for t in turns]
+            lines = [math.cos(t) * rows[i] + math.sin(t) * rows[j] for t in turns]
+            fan = [self.along(line, near, spans=spans)[0] for line in lines]
             plane = np.minimum(
                 (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
             )
@@ -339,19 +373,3 @@ def runs_of(model: SoftModel, language: Any) -> Delta:
         raise UsageError(f"{language.name} has no word")
     number = {q: k for k, q in enumerate(q for q in range(dfa.states) if q != dfa.dead)}
     return tuple(tuple(number.get(dfa.delta[q][dfa.index[s]], -1) for s in model.alphabet) for q in number)
-
-
-def attention_influence(found: list[Changes]) -> PairBound:
-    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
-
-    ``found``: of :func:`changes_of`. Result: the certified bound over all exchanges and words, and what was attained.
-    """
-    bound, attained, pair = 0.0, 0.0, None
-    for changes in found:
-        norms_of = changes.norms()
-        bound = max(bound, float(norms_of.max()))
-        climb = Climb(changes)
-        for one in climb.pairs(norms_of):
-            if (apart := climb.apart(one)) > attained:
-                attained, pair = apart, one
-    return PairBound(bound, attained, pair, 0)

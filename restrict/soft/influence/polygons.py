@@ -12,9 +12,13 @@ with ``P = x0 + n' - k d'`` and ``R = x0 + n - k d``, which has at most one stat
 denominator and no multipliers have to be chosen: they are supports of the same polygon. The averages of the words
 themselves may be limited to an interval: along its two lines, ``x + n = l (y + d)``, the change is monotone in ``y``.
 
-Rounding: the supports are moved outward by :data:`OUT` of the polygon's size. That is above what sums of 4096 terms can
-lose (``4096 u`` of it, ``u = 2^-53``) and what the corners can (``u`` over the least gap between two directions): a
-polygon whose corners move by less than its sides were moved outward still contains the one before.
+Rounding. A support is a sum of at most 4096 terms, off by ``4096 u`` (``u = 2^-53``) of the sum of their absolute
+values, and is moved outward by :data:`OUT` of a bound on that: the *share* of all terms, or less near the direction
+of the least ``y``. There, with ``|v| <= k`` in units of the table (``|x| <= k y`` in every term) and
+``k |u_x| <= |u_y| / 2``, the path that attains the support ``h = u_x X + u_y Y < 0`` has ``Y <= 2 |h| / |u_y|``, so
+the absolute terms add up to at most ``3 |h|``. A corner is off along the flatter of its two sides; across a side by a
+few ``u``, so a polygon made of computed corners still surrounds the one before its sides were moved. What is beyond
+the least or the greatest ``y`` is cut off where the sides cross it.
 """
 
 from __future__ import annotations
@@ -24,8 +28,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restrict.base.arrays import I64
 from restrict.soft.models.model import Floats
 
+Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 OUT = 1e-12
 LONGEST = 4096
 """Terms of a sum, whose rounding OUT covers."""
@@ -41,11 +47,16 @@ TURNS: Floats = np.sort(
 ANGLES = len(TURNS)
 """Supports of a polygon."""
 UNITS: Floats = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
-GAPS: Floats = np.sin(np.diff(TURNS, append=TURNS[0] + 2 * math.pi))
 DOWN = int(np.argmin(UNITS[:, 1]))
 """The support whose direction is that of the least ``y``."""
+UNITS[DOWN] = 0.0, -1.0
+NEXT: Floats = np.roll(UNITS, -1, axis=0)
+GAPS: Floats = UNITS[:, 0] * NEXT[:, 1] - UNITS[:, 1] * NEXT[:, 0]
+"""The sines of the angles between directions, as they are rounded: without loss where the angles are small."""
 NARROW = 1e-7
 """Where ``P`` and ``R`` differ by less than this, the stationary point is not used."""
+LEAST = 1e-280
+"""The least product of two denominators: below it what underflows could count."""
 
 
 class Exchange(NamedTuple):
@@ -57,38 +68,55 @@ class Exchange(NamedTuple):
     other_d: Floats
 
 
-class Corners(NamedTuple):
-    """Corners of polygons around the points ``(x, y)``, in order: shape (polygons, angles)."""
+class Edges(NamedTuple):
+    """The sides of polygons around the points ``(x, y)``, from ``a`` to ``b``, and which are left: shape (polygons,
+    angles)."""
 
-    x: Floats
-    y: Floats
+    xa: Floats
+    ya: Floats
+    xb: Floats
+    yb: Floats
+    kept: Flags
+
+    def chosen(self, near: I64 | slice) -> Edges:
+        """Those of some polygons."""
+        return Edges(self.xa[near], self.ya[near], self.xb[near], self.yb[near], self.kept[near])
 
 
-def corners(supports: Floats, size: tuple[float, float], least: Floats) -> Corners:
-    """The corners from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`).
+def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Floats], share: Floats, k: float) -> Edges:
+    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`).
 
-    ``least``: the least ``y`` of each polygon, rounded down.
+    ``limits``: the least and the greatest ``y`` of each polygon, rounded outward: what is beyond is cut off.
+    ``share``: the sums of absolute terms over ``size`` (the larger of both), shape (polygons,). ``k``: no term has
+    ``|x| / size[0]`` above ``k`` times ``y / size[1]``.
     """
-    h = supports + OUT
+    small = (UNITS[:, 1] < 0) & (k * np.abs(UNITS[:, 0]) <= -UNITS[:, 1] / 2)
+    off = np.where(small, np.minimum(2 * np.abs(supports), share[:, None]), share[:, None])
+    h = supports + OUT * off
     after = np.roll(h, -1, axis=1)
-    cos, sin = UNITS[:, 0], UNITS[:, 1]
-    x = (h * np.roll(sin, -1) - after * sin) / GAPS * size[0]
-    y = (after * cos - h * np.roll(cos, -1)) / GAPS * size[1]
-    return Corners(x, np.maximum(y, least[:, None]))
+    xa = (h * NEXT[:, 1] - after * UNITS[:, 1]) / GAPS * size[0]
+    ya = (after * UNITS[:, 0] - h * NEXT[:, 0]) / GAPS * size[1]
+    xb, yb, kept = np.roll(xa, -1, axis=1), np.roll(ya, -1, axis=1), np.ones(xa.shape, dtype=bool)
+    for limit, sign in ((limits[0][:, None], 1.0), (limits[1][:, None], -1.0)):
+        a, b = sign * (ya - limit) >= 0, sign * (yb - limit) >= 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cross = xa + (limit - ya) / (yb - ya) * (xb - xa)
+        kept &= a | b
+        xa, ya = np.where(~a & b, cross, xa), np.where(~a & b, limit, ya)
+        xb, yb = np.where(a & ~b, cross, xb), np.where(a & ~b, limit, yb)
+    return Edges(xa, ya, xb, yb, kept)
 
 
-def greatest_change(at: Corners, terms: Exchange, within: tuple[float, float] | None = None) -> Floats:
+def greatest_change(at: Edges, terms: Exchange, within: tuple[float, float] | None = None) -> Floats:
     """For each polygon and exchange the greatest ``|f|``, not less than it; minus infinity where nothing is left.
 
     ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``.
     """
     n, d, other_n, other_d = (column[:, None] for column in terms)
-    xa, ya = at
-    xb, yb = np.roll(xa, -1, axis=1), np.roll(ya, -1, axis=1)
-    kept = np.ones(xa.shape, dtype=bool)
+    xa, ya, xb, yb, kept = at
     if within is not None:
         first, last = _inside((xa + n, ya + d), (xb + n, yb + d), within)
-        kept = first <= last
+        kept = kept & (first <= last)
         xa, xb = xa + first * (xb - xa), xa + last * (xb - xa)
         ya, yb = ya + first * (yb - ya), ya + last * (yb - ya)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -140,4 +168,4 @@ def _along(
     size = np.maximum(np.abs(xa), np.abs(xb)) * np.abs(d - other_d) + high * np.abs(other_n - n)
     sharp = np.where(usable & np.isfinite(k), sharp, loose)
     slack = OUT * (size + np.abs(other_n * d) + np.abs(n * other_d)) / dens
-    return np.where(dens > 0, np.minimum(loose, sharp) + slack, np.inf)
+    return np.where(dens > LEAST, np.minimum(loose, sharp) + slack, np.inf)

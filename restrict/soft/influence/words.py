@@ -59,7 +59,7 @@ class Words:
         if self.every:
             best = np.stack([table[:, j, list(self.allowed(j))].max(1) for j in range(self.n)])
             whole: Floats = best.sum(0)
-            return whole, whole - best[[t for t, *_ in exchanges]]
+            return whole, beside(best)[[t for t, *_ in exchanges]]
         before, behind = self.before(table), self.behind(table)
         rest = np.full((len(exchanges), len(table)), -np.inf)
         for row, (t, s, o) in enumerate(exchanges):
@@ -119,3 +119,11 @@ class Words:
                     options.append((float(table[j, c] + behind[j + 1][e, u, 0]), c, (e, u)))
             _, word[j], pair = max(options)
         return word
+
+
+def beside(terms: Floats) -> Floats:
+    """The sums of all rows but one, for each row; without a difference, in which small sums would drown."""
+    found = np.zeros_like(terms)
+    found[1:] = terms[:-1].cumsum(0)
+    found[:-1] += terms[:0:-1].cumsum(0)[::-1]
+    return found

@@ -1,0 +1,134 @@
+"""How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words.
+
+The bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols
+have nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's
+weights add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more
+than ``b``, so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound
+is within :data:`NEAR` of what two words attain are left as they are. The two words come from linearising
+(:class:`.Climb`), then from changing one symbol of both, or which one is exchanged, as long as that helps.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from restrict.base.arrays import I64
+from restrict.soft.influence.exchanges import Sample
+from restrict.soft.influence.pairs import Changes, Climb, Pair, PairBound, Span
+from restrict.soft.influence.polygons import OUT
+from restrict.soft.influence.words import beside
+from restrict.soft.models.model import Floats
+
+NEAR, PARTS, CLIMBED = 1.02, 40, 24
+"""How near the bound is to be, parts that are looked at, and pairs of words that are climbed from."""
+NARROW, LIGHT = 1.01, 1e-12
+"""Parts whose limits are nearer than this are not halved, and what a lower limit counts at least, by the upper one."""
+
+
+class Part(NamedTuple):
+    """Words whose sums of weights are within limits, and the exchanges whose bound is open: sorted by the worst."""
+
+    order: float
+    number: int
+    which: int
+    spans: tuple[Span, ...]
+    near: I64
+    norms: Floats
+
+
+def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
+    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
+
+    ``found``: of :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them.
+    Result: the certified bound over all exchanges and words, and what was attained.
+    """
+    norms = [changes.norms() for changes in found]
+    tried = [climbed(changes, order) for changes, order in zip(found, norms, strict=True)]
+    attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
+    settled, waiting = attained, list[Part]()
+
+    def keep(which: int, spans: tuple[Span, ...], bounds: Floats) -> None:
+        nonlocal settled
+        near = np.flatnonzero(bounds > attained * NEAR)
+        settled = max(settled, float(np.delete(bounds, near).max(initial=0.0)))
+        if len(near):
+            heapq.heappush(waiting, Part(-float(bounds.max()), parts, which, spans, near, bounds))
+
+    for which, (changes, bounds) in enumerate(zip(found, norms, strict=True)):
+        keep(which, spans_of(changes), bounds)
+    while waiting and parts > 0:
+        part = heapq.heappop(waiting)
+        head, (low, high) = max(enumerate(part.spans), key=lambda one: one[1][1] / max(one[1][0], LIGHT * one[1][1]))
+        low = max(low, LIGHT * high)
+        if high <= NARROW * low:
+            settled = max(settled, -part.order)
+            continue
+        middle = math.sqrt(low * high)
+        for span in ((part.spans[head][0], middle), (middle, high)):
+            parts -= 1
+            spans = (*part.spans[:head], span, *part.spans[head + 1 :])
+            keep(part.which, spans, np.minimum(found[part.which].norms(part.near, spans), part.norms))
+    return PairBound(max([settled, *(-part.order for part in waiting)]), attained, pair, 0)
+
+
+def spans_of(changes: Changes) -> tuple[Span, ...]:
+    """For each head limits of what the weights beside any place add up to, over all words."""
+    least = [np.where(changes.allowed, head.e, np.inf).min(1) for head in changes.heads]
+    most = [np.where(changes.allowed, head.e, 0.0).max(1) for head in changes.heads]
+    return tuple(
+        (float(beside(a).min()) * (1 - OUT), float(b.sum()) * (1 + OUT)) for a, b in zip(least, most, strict=True)
+    )
+
+
+def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:
+    """A pair of words with a large change, and that change."""
+    climb = Climb(changes)
+    pairs = {tuple(map(tuple, pair)): climb.apart(pair) for pair in climb.pairs(order)}
+    best: tuple[float, Pair | None] = (0.0, None)
+    for first, second in sorted(pairs, key=lambda pair: -pairs[pair])[:CLIMBED]:
+        best = max(best, improved(changes, climb, (list(first), list(second))), key=lambda one: one[0])
+    return best
+
+
+def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
+    """A pair of words that no single step makes differ more, and its change: one symbol of both words is changed, or
+    another symbol of one of them is exchanged."""
+    sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
+    places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
+    reached = climb.apart(pair)
+    while True:
+        (t,) = (j for j, (a, b) in enumerate(zip(*pair, strict=True)) if a != b)
+        changed = [each_changed(word, sample.free[sample.free != t], symbols) for word in pair]
+        found = [(changed[0], changed[1])]
+        for word in pair:
+            other = each_changed(word, places, symbols)
+            found.append((np.tile(np.array(word), (len(other), 1)), other))
+        first, second = (np.concatenate(side) for side in zip(*found, strict=True))
+        kept = sample.inside(first) & sample.inside(second)
+        first, second = first[kept], second[kept]
+        moved = np.linalg.norm(results(changes, second) - results(changes, first), axis=1)
+        best = int(moved.argmax())
+        if moved[best] <= reached * (1 + 1e-9):
+            return reached, pair
+        pair = (first[best].tolist(), second[best].tolist())
+        reached = climb.apart(pair)
+
+
+def each_changed(word: list[int], places: I64, symbols: int) -> I64:
+    """A word with each symbol at each of some places."""
+    found: I64 = np.tile(np.array(word, dtype=np.int64), (len(places) * symbols, 1))
+    found[np.arange(len(found)), np.repeat(places, symbols)] = np.tile(np.arange(symbols), len(places))
+    return found
+
+
+def results(changes: Changes, words: I64) -> Floats:
+    """What attention adds behind each word: shape ``(words, d)``."""
+    at, total = np.arange(words.shape[1]), 0.0
+    for head in changes.heads:
+        e = head.e[at, words]
+        total = total + np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
+    return np.asarray(total)
