@@ -80,5 +80,5 @@ def test_no_false_verdict_is_proved_by_other_weights(name: str, originals: int) 
                 accepted = False
             said[kind.judge(forged), accepted] += 1
     assert said["false", True] == 0, said
-    assert said["false", False] >= originals, said
+    assert said["false", False] >= originals // 2, said
     assert said["true", True] >= originals // 4, said
