@@ -1,12 +1,19 @@
-"""No proof of another program is accepted with a false claim, and a checker that is a little weaker is found out."""
+"""No proof of another program, or of other weights, is accepted with a false claim; a weaker checker is found out."""
 
 from __future__ import annotations
+
+import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from restrict.checker import all_lengths, program
-from tests.lying_prover import LIES, forgeries
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from tests.fuzzing.kinds import kinds, sealed
+from tests.fuzzing.verdicts import weights_changed
+from tests.lying_prover import LIES, STEPS, forgeries
 
 
 @pytest.mark.parametrize(("seed", "programs"), [(5, 12), pytest.param(6, 60, marks=pytest.mark.heavy)])
@@ -47,3 +54,31 @@ def test_a_checker_without_one_equation_is_found_out(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(holder, method, weaker)
     with pytest.raises(AssertionError, match="accepted and false"):
         forgeries(np.random.default_rng(seed), 10, len(LIES))
+
+
+@pytest.mark.parametrize(
+    ("name", "originals"),
+    [
+        ("verdict", 8),
+        ("every length", 8),
+        *(pytest.param(name, 60, marks=pytest.mark.heavy) for name in ("verdict", "every length")),
+    ],
+)
+def test_no_false_verdict_is_proved_by_other_weights(name: str, originals: int) -> None:
+    """A certificate that the engine made of a checkpoint is offered for one in which some weights are others."""
+    rng, kind, said = np.random.default_rng(originals), kinds()[name], Counter[tuple[str, bool]]()
+    for _ in range(originals):
+        trial = kind.original(rng)
+        for _ in range(6):
+            model = trial.model
+            for _ in range(int(rng.integers(1, 9))):
+                model = weights_changed(rng, model)
+            forged = sealed(model, json.loads(trial.proof))
+            try:
+                accepted = verify(forged.model, forged.proof, limit=STEPS) != ""
+            except Reject:
+                accepted = False
+            said[kind.judge(forged), accepted] += 1
+    assert said["false", True] == 0, said
+    assert said["false", False] >= originals // 2, said
+    assert said["true", True] >= originals // 4, said

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.soft.bounds.rounding import Pass, U, as_executed
+from restrict.soft.bounds.rounding import Ball, Pass, U, added, as_executed, linear, normalised
 from restrict.soft.importers import Options, import_weights
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first, parity, random
@@ -151,6 +151,75 @@ def test_the_arithmetic_of_the_bound_is_that_of_the_paper() -> None:
         for v in x[rng.permutation(10)]:
             total = F(total + v)
         assert abs(Fraction(float(total)) - exact) <= Fraction(Pass(U, 4).gamma(10)) * size
+
+
+def flushed(x: Any) -> Any:
+    """Numbers below the least normal one are zero: operands and results of a machine that flushes."""
+    return np.where(np.abs(x) < F(2.0**-126), F(0), x).astype(F)
+
+
+def total(terms: Any) -> Any:
+    """A sum over the last axis, flushed at each step."""
+    found = flushed(terms[..., 0])
+    for term in np.moveaxis(terms[..., 1:], -1, 0):
+        found = flushed(found + flushed(term))
+    return found
+
+
+def extreme(rng: np.random.Generator, *shape: int) -> Any:
+    """Numbers of float32 of all sizes, many of them below the least normal one."""
+    sizes = rng.choice([1e-44, 1e-40, 3e-39, 2e-38, 1e-30, 1e-10, 1.0, 1e10, 1e30], shape)
+    return (rng.normal(size=shape) * sizes).astype(F)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_that_are_flushed_to_zero_stay_inside(seed: int) -> None:
+    """Each rule, where what is tiny is multiplied with what is large, or divided by a tiny deviation."""
+    rng, d, counted = np.random.default_rng(seed), 4, 0
+
+    def within(off: Any, error: Any) -> bool:
+        """Nothing is said where the bound is infinite."""
+        return bool((~np.isfinite(error) | (np.abs(off) <= error)).all())
+
+    def point(x: Any) -> Ball:
+        return Ball(x.astype(float), np.zeros(x.shape), np.zeros((len(x), 0, x.shape[1])))
+
+    with np.errstate(all="ignore"):
+        for _ in range(300):
+            matrix, bias, x, y = extreme(rng, 3, d), extreme(rng, 3), flushed(extreme(rng, 1, d)), extreme(rng, 1, d)
+            terms = np.concatenate([flushed(flushed(matrix) * x), flushed(bias)[:, None]], axis=1)
+            error = linear(matrix.astype(float), bias.astype(float), point(x), Pass(U, 4)).error[0]
+            exact = matrix.astype(float) @ x[0].astype(float) + bias
+            assert within(total(terms) - exact, error)
+            close = flushed(x * F(1 + rng.choice([0.5, 2.0**-20, 0.0])))
+            error = added(point(x), point(-close), Pass(U, 4)).error
+            assert within(flushed(x - close) - (x.astype(float) - close), error)
+            eps, weight, small = F(1e-12), extreme(rng, d), flushed(y * F(1e-7))
+            c = flushed(small[0] - flushed(total(small[0]) / F(d)))
+            variance = flushed(flushed(total(flushed(c * c)) / F(d)) + eps)
+            made = flushed(flushed(flushed(weight) * flushed(c / np.sqrt(variance))) + flushed(bias[:1]))
+            v = small[0].astype(float) - small[0].astype(float).mean()
+            exact = weight * (v / np.sqrt((v * v).mean() + float(eps))) + bias[0]
+            shift = np.full(d, bias[0], float)
+            error = normalised(weight.astype(float), shift, float(eps), point(small), Pass(U, 4)).error[0]
+            assert within(made - exact, error)
+            counted += np.isfinite(error).all()
+    assert counted > 100
+
+
+def test_a_weight_that_is_flushed_to_zero_is_not_certain() -> None:
+    """The read-out is `1e-39 x - 0.05` with an `x` of 1e38: without the weight the sign is another one."""
+    import dataclasses
+
+    model = models()["tomita2-1l1h16d"]
+    output = dataclasses.replace(
+        model.output,
+        unembed=np.full_like(model.output.unembed, 1e-39),
+        bias=np.full(len(model.output.unembed), -0.05),
+    )
+    large = dataclasses.replace(model, embed=np.full_like(model.embed, 1e36), layers=(), final_norm=None, output=output)
+    found = as_executed(large, model.encode([["1", "0"]])[0])
+    assert (found.error >= 1e-3 * 0.9).all()
 
 
 def test_what_is_certain_is_decided_by_the_margin() -> None:

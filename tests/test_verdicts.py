@@ -355,6 +355,16 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
     assert "0 position embeddings" in str(run("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
 
 
+def test_lengths_from_the_shortest_are_all_lengths_to_the_greatest() -> None:
+    path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
+    said = [run("soft", "verify", path, "-n", n, "--no-recheck", "--json") for n in ("6", "0..6", "1..6")]
+    assert [x.exit_code for x in said] == [0, 0, 0]
+    assert [json.loads(x.output)["n"] for x in said] == [6, 6, 6]
+    for wrong in ("2..6", "1..", "..6", "1..2..6", "1..-6"):
+        refused = run("soft", "verify", path, "-n", wrong)
+        assert "not a valid integer" in str(refused.exception) + refused.output
+
+
 @pytest.mark.heavy
 def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
     """A real SIGINT: the code is 130, and the certificate proves every prefix up to some length."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from restrict.all_lengths.verify import language_of_model
 from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.files import is_there
 from restrict.languages.regular import Regular
 from restrict.model.program import Model
-from restrict.model.source import is_there, load
+from restrict.model.source import load
 
 
 def program_of(text: str, alphabet: Sequence[str]) -> Model:

@@ -23,6 +23,21 @@ File = tuple[int, int] | str
 """A file that is there, by device and inode, whatever its names; one that is not, by its resolved path."""
 
 
+def is_there(text: str) -> bool:
+    """Whether there is a file or a pipe of this name; a name that no file can have is not there.
+
+    Args:
+        text: a path, or ``-`` for standard input, which is always there.
+
+    Returns:
+        The answer; ``False`` for a folder.
+    """
+    try:
+        return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
+    except (OSError, ValueError):
+        return False
+
+
 def read_bytes(path: Path, regular: bool = False) -> bytes:
     """The bytes of a file, of a pipe, or (for ``-``) of standard input.
 

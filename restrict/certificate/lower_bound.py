@@ -21,7 +21,7 @@ from restrict.certificate.outline import NAMED
 from restrict.checker.lower_bound import BOUND
 from restrict.checker.read import integer, strings
 from restrict.model.program import Model, Output
-from restrict.model.restriction import read_runs, read_spans, runs
+from restrict.model.restriction import read_runs, read_spans, runs, value_runs
 from restrict.model.task import Target
 
 FORMAT = "restrict-lower-bound/1"
@@ -39,9 +39,8 @@ class Box:
 
     def to_json(self) -> dict[str, Any]:
         """The box as the file has it."""
-        document: dict[str, Any] = {"only": _symbol_runs(self.only)}
-        if self.never:
-            document["never"] = _symbol_runs(self.never)
+        only, never = (value_runs({p: list(kept[p]) for p in sorted(kept)}) for kept in (self.only, self.never))
+        document: dict[str, Any] = {"only": only} | ({"never": never} if never else {})
         return document | {"cone": {name: runs(where) for name, where in self.cone.items()}}
 
     def __len__(self) -> int:
@@ -149,18 +148,6 @@ def _label_names(output: Output, domain: int) -> set[str] | None:
 
 def _first_other(accept: frozenset[int], domain: int) -> list[int]:
     return [v for v in range(min(domain, len(accept) + 1)) if v not in accept][:1]
-
-
-def _symbol_runs(symbols: Symbols) -> list[list[Any]]:
-    """``[start, count, symbols]`` runs: neighbouring positions with the same symbols share one."""
-    found: list[list[Any]] = []
-    for position in sorted(symbols):
-        listed = list(symbols[position])
-        if found and found[-1][0] + found[-1][1] == position and found[-1][2] == listed:
-            found[-1][1] += 1
-        else:
-            found.append([position, 1, listed])
-    return found
 
 
 # ---------------------------------------------------------------- reading

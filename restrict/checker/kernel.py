@@ -2,7 +2,8 @@
 
 The kernel searches for nothing and keeps no bounds of its own: every line names its sets, rows and witnesses, and a
 rule looks them up and compares. A rule answers whether the line is right; a line that is right adds what it states.
-Work is charged once for each line, from its numbers, before anything of it is done.
+Work is charged once for each line, from its numbers, before anything of it is done; the comparison of two runs, where
+it is made.
 
 A *context* stands for the words with certain symbols at certain positions. A *fact* about a node says which values it
 may take on the words of a context, and which positions (the number of some runs) it depends on there. Runs number 0
@@ -104,6 +105,8 @@ class Kernel:
         if positions < 0:
             return positions == NONE or bisect_right(self.runs[larger], NONE - 1 - positions) % 2 == 1
         if (positions, larger) not in self.within:
+            self.meter.charge(len(self.runs[positions]))
+            self.meter.hold(150)
             ends, runs = iter(self.runs[positions]), self.runs[larger]
             found = ((bisect_right(runs, start), stop) for start, stop in zip(ends, ends, strict=True))
             self.within[positions, larger] = all(at % 2 and stop <= runs[at] for at, stop in found)
@@ -118,14 +121,13 @@ class Kernel:
     def row(self, h: int, i: int, u: int, score: int, at: int, runs: int) -> bool:
         """The only loop over all positions: every pair that is not listed is below the bar."""
         head = self.head_of(h)
-        (low, high), keys = (
-            visible(head.mask, i, self.program.n),
-            1 if head.key == POSITION else len(self.domain(head.key)),
-        )
+        low, high = visible(head.mask, i, self.program.n)
+        keys = 1 if head.key == POSITION else len(self.domain(head.key))
         listed = self.listed(runs, low, high)
         places = max(0, high - low) - size(listed)
         calls = places // BLOCK + len(listed) if places else 0
-        self.meter.charge(len(self.runs[runs]) + head.code.work(places * keys) + 20 * keys * calls)
+        work = head.code.work(places * keys, 1 + (1 + keys) * calls // 2) + 20 * keys * calls
+        self.meter.charge(len(self.runs[runs]) + work)
         code, ends = head.code.given({0: i, 1: u}), [low, *listed, max(low, high)]
         for start, stop in zip(ends[::2], ends[1::2], strict=True):
             for block in blocks(start, stop, self.program.markers):
@@ -163,7 +165,8 @@ class Kernel:
         assert isinstance(node, Map)
         known = [self.known(c, arg, i) for arg in node.args]
         combinations = prod(len(fact[0]) for fact in known)
-        self.charge(c, len(known), node.code.work(4 * combinations), len(known) * self.longest)
+        work = node.code.work(4 * combinations, 1 + combinations // BLOCK)
+        self.charge(c, len(known), work, len(known) * self.longest)
         self.meter.fits(100 * sum(len(fact[0]) for fact in known))
         depends = len(values) == 1 or all(self.inside(fact[1], where) for fact in known)
         sets = [range(i, i + 1), *(fact[0] for fact in known)]
@@ -181,7 +184,7 @@ class Kernel:
         self.charge(c, 1 + 5 * places, len(groups) * self.longest, places * len(values))
         seen = chain((group[2] for group in groups), *(positions(self.listed(runs, low, high)) for runs in listed))
         pairs = sum(len(self.keys(c, head, j)[0]) for j in seen)
-        self.charge(c, 0, 4 * pairs + head.code.work(4 * pairs))
+        self.charge(c, 0, 4 * pairs + head.code.work(2 * pairs, 3 * len(groups) + pairs // BLOCK))
         right = len(groups) == len(asked) and [group[0] for group in groups] == sorted(asked)
         right = right and (len(values) == 1 or self.inside(depends, where))
         return right and all(self.group(c, v, i, values, where, *group) for group in groups)
@@ -194,7 +197,7 @@ class Kernel:
         low, high = visible(head.mask, i, self.program.n)
         if of != [v, i, u] or not low <= witness < high or below(head.left, least, witness, bar, bar_at):
             return False
-        code, own = head.code.given({0: i, 1: u}), (range(u, u + 1), NONE)
+        code, own, seen = head.code.given({0: i, 1: u}), (range(u, u + 1), NONE), -1
 
         def keys(j: int) -> Fact:
             return own if j == i and head.key == head.query != -1 else self.keys(c, head, j)
@@ -204,14 +207,12 @@ class Kernel:
         free = len(values) == 1 or only >= 0
         allowed = values if only < 0 else frozenset((only,) if only in values else ())
         for j, w, score in scored(code, ((j, keys(j)[0]) for j in positions(self.listed(runs, low, high)))):
-            if below(head.left, score, j, least, witness):
+            if below(head.left, score, j, least, witness) or (j == seen and head.key != head.value):
                 continue
-            shown: Fact = range(w, w + 1), NONE
-            if head.key != head.value:
-                shown = own if j == i and head.query == head.value else self.known(c, head.value, j)
-            if not part_of(shown[0], allowed):
-                return False
-            if not (free or (self.inside(shown[1], where) and self.inside(keys(j)[1], where))):
+            seen, same = j, j == i and head.query == head.value
+            other = own if same or head.key == head.value else self.known(c, head.value, j)
+            shown: Fact = (range(w, w + 1), NONE) if head.key == head.value else other
+            if not (part_of(shown[0], allowed) and (free or all(self.inside(f[1], where) for f in (shown, keys(j))))):
                 return False
         return True
 

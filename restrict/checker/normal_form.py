@@ -42,7 +42,7 @@ INTEGERS = re.compile("(?:0|-?[1-9][0-9]{0,19})(?: (?:0|-?[1-9][0-9]{0,19}))*")
 
 def lines(data: bytes, place: Place, meter: Meter) -> Iterator[tuple[Place, str, list[str]]]:
     """The first word and the others of every line."""
-    meter.hold(len(data) + 80 * data.count(b" "))
+    meter.hold(len(data) + 80 * (data.count(b" ") + data.count(b"\n")))
     meter.charge(len(data) // 4)
     well = len(data) <= FILE_BYTES and data.isascii() and data.endswith(b"\n")
     require(well, place, "expected at most 64 MiB of ASCII, lines that end with a line feed")
@@ -190,9 +190,9 @@ class Code(NamedTuple):
             value = self.value({at: list(column) for at, column in enumerate(zip(*block, strict=True))})
             yield value if isinstance(value, list) else (value,)
 
-    def work(self, places: int) -> int:
-        """Steps of the account for so many places."""
-        return places * (1 + len(self.rest)) // 4
+    def work(self, places: int, calls: int = 0) -> int:
+        """Steps of the account for so many places, and for so many evaluations, each of which copies what is known."""
+        return places * (1 + len(self.rest)) // 4 + calls * (len(self.rest) + len(self.known) // 64)
 
     def stays(self, domain: int, sizes: Sequence[int], place: Place, meter: Meter) -> None:
         """Refuse a value outside the domain. Where the interval leaves it, all that is read is combined."""

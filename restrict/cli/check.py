@@ -74,13 +74,13 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
 
 def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> str:
     """The line about a model that may be built in; files are read as the checker reads them."""
-    from restrict.base.files import is_regular
+    from restrict.base.files import is_regular, is_there
     from restrict.base.strictjson import translated
     from restrict.checker.account import Place
     from restrict.checker.main import named
     from restrict.checker.read import JSON_BYTES, read_file
     from restrict.elaboration.check import trusted_check
-    from restrict.model.source import generated, is_there
+    from restrict.model.source import generated
 
     built_in = None if is_there(model) else generated(model)
     names = [

@@ -18,11 +18,11 @@ from restrict.cli.soft_common import MODEL
 def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
-    from restrict.base.files import read_bytes
+    from restrict.base.files import is_there, read_bytes
     from restrict.checker.main import main
     from restrict.elaboration.check import trusted_check
     from restrict.soft.models.format import dumps
-    from restrict.soft.models.source import is_there, load
+    from restrict.soft.models.source import load
 
     if is_there(model) and not as_json:
         sys.exit(main([model, str(certificate)]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from restrict.soft.trained.model import Trained
 
 
+class Upto(Whole):
+    """The greatest length of a word: ``150``, or ``1..150``, as shorter words are always meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        return super().convert(re.sub(r"^[01]\.\.(?=\d)", "", str(value)), param, ctx)
+
+
 @click.command("verify")
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
 @click.option(
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
     help="What is right; by default the automaton in the model's configuration.",
 )  # fmt: skip
 @length_or_all(
-    Whole(0, 4096), "The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
+    Upto(0, 4096), "The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
     "Every length at once (no position embeddings).",
 )  # fmt: skip
 @click.option(

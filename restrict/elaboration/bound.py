@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from restrict.base.errors import NotEstablished
 from restrict.certificate.hitting_tree import named
+from restrict.certificate.lower_bound import indices
 from restrict.checker.account import Meter, unproved
 from restrict.checker.lower import label_table
 from restrict.checker.lower_bound import Bound
 from restrict.elaboration.conflicts import least_tree, renumbered
 from restrict.elaboration.context import Known
-from restrict.elaboration.hints import ReadBox, read_boxes, symbols_of
+from restrict.elaboration.hints import ReadBox, read_boxes
 from restrict.elaboration.needs import needed, reachable
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, Statement
@@ -86,7 +87,7 @@ def conclude(writer: Writer, at: int, lines: Sequence[Line], order: Sequence[int
 
 def cells_of(box: ReadBox) -> list[Cell]:
     """The symbols that a box allows, position by position."""
-    return [(at, at + 1, tuple(sorted(symbols_of(bits)))) for at, bits in sorted(box.symbols.items())]
+    return [(at, at + 1, indices(bits)) for at, bits in sorted(box.symbols.items())]
 
 
 def examined(bound: Bound, box: ReadBox, instance: Instance, rows: Rows) -> Known:

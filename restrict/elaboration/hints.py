@@ -169,8 +169,3 @@ def read_bits(value: Any, place: Place, model: Model) -> int:
         last = model.alphabet[entry]
         bits |= 1 << last
     return bits
-
-
-def symbols_of(bits: int) -> frozenset[int]:
-    """The indices of the set bits."""
-    return frozenset(at for at, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")

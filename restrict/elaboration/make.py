@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -114,8 +115,9 @@ def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int)
 
 def steps_of_rows(program: Program, writer: Writer) -> int:
     """What the kernel charges at least for the rows (:meth:`Kernel.row`)."""
-    heads = enumerate(program.variables)
-    return sum(head.code.work(writer.unlisted[v]) for v, head in heads if isinstance(head, Head))
+    rows = Counter(writer.numbers[name] for name, _, _ in writer.rows)
+    heads = ((v, head.code) for v, head in enumerate(program.variables) if isinstance(head, Head))
+    return sum(code.work(writer.unlisted[v], rows[v]) for v, code in heads)
 
 
 def _written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:

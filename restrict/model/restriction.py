@@ -25,6 +25,24 @@ Span = tuple[int, int]
 """The positions ``start .. start + count - 1``."""
 
 
+def value_runs(values: Mapping[int, Any]) -> list[list[Any]]:
+    """``[start, count, value]`` runs of ascending positions: neighbours with equal values share one. Linear.
+
+    Args:
+        values: a value for each position, in ascending order.
+
+    Returns:
+        The runs, in order.
+    """
+    found: list[list[Any]] = []
+    for position, value in values.items():
+        if found and found[-1][0] + found[-1][1] == position and found[-1][2] == value:
+            found[-1][1] += 1
+        else:
+            found.append([position, 1, value])
+    return found
+
+
 def runs(positions: Iterable[int]) -> list[list[int]]:
     """Sorted positions as ``[start, count]`` pairs, as few as possible.
 
@@ -298,13 +316,7 @@ class Restriction:
         Returns:
             ``[start, count, symbol]`` runs, in order: one for each change of symbol, not one for each position.
         """
-        out: list[list[Any]] = []
-        for i, symbol in self.fixed.items():
-            if out and out[-1][0] + out[-1][1] == i and out[-1][2] == symbol:
-                out[-1][1] += 1
-            else:
-                out.append([i, 1, symbol])
-        return out
+        return value_runs(self.fixed)
 
     @staticmethod
     def from_json(node: Node, n: int, pinned: frozenset[int] = frozenset()) -> Restriction:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import UsageError, did_you_mean, near_files, quote
-from restrict.base.files import STANDARD_INPUT
+from restrict.base.files import is_there
 from restrict.model import fileformat
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.examples.hard import HARD
@@ -78,21 +78,6 @@ def _near(text: str, name: str) -> str:
     if near and "/" not in text:
         return near
     return near_files(text) or near
-
-
-def is_there(text: str) -> bool:
-    """Whether there is a file or a pipe of this name; a name that no file can have is not there.
-
-    Args:
-        text: a path, or ``-`` for standard input, which is always there.
-
-    Returns:
-        The answer; ``False`` for a folder.
-    """
-    try:
-        return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
-    except (OSError, ValueError):
-        return False
 
 
 def document_bytes(text: str) -> bytes:

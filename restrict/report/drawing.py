@@ -245,8 +245,7 @@ def _patch(axes: object, shape: Shape, order: int) -> None:
     """Add a shape to matplotlib's axes."""
     from typing import Any
 
-    from matplotlib import patches
-    from matplotlib.path import Path as MplPath
+    from matplotlib import patches, path
 
     to: Any = axes
     look = LOOKS[shape.look]
@@ -266,7 +265,7 @@ def _patch(axes: object, shape: Shape, order: int) -> None:
     elif shape.kind == "circle":
         to.add_patch(patches.Circle((a[0], a[1]), a[2], **kind))
     elif shape.kind == "curve":
-        line = MplPath(list(zip(a[::2], a[1::2], strict=True)), [MplPath.MOVETO, *[MplPath.CURVE4] * 3])
+        line = path.Path(list(zip(a[::2], a[1::2], strict=True)), [path.Path.MOVETO, *[path.Path.CURVE4] * 3])
         to.add_patch(patches.PathPatch(line, **kind))
     else:
         points = list(zip(a[::2], a[1::2], strict=True))

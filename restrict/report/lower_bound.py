@@ -126,7 +126,7 @@ def label_bounds(bound: LowerBound) -> str:
 def bound_document(
     model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
 ) -> dict[str, Any]:
-    """The same as JSON."""
+    """What a search for lower bounds came to, as JSON."""
     least, kind = best_lower(model, bounds, certificate, exact)
     return {
         "at_least": bounds.at_least,

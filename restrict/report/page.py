@@ -115,7 +115,7 @@ class Page:
         return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=_sheet()))
 
     def document(self) -> dict[str, Any]:
-        """The same as JSON takes it: facts and tables, no drawings."""
+        """The page as JSON takes it: facts and tables, no drawings."""
         parts = [
             {"title": s.title, "facts": dict(s.facts), "head": list(s.head), "rows": [list(row) for row in s.rows]}
             for s in self.sections
@@ -123,7 +123,7 @@ class Page:
         return {"kind": self.kind, "title": self.title, "claim": self.claim, "sections": parts}
 
     def text(self) -> str:
-        """The same in words, for a terminal: facts and tables, no drawings."""
+        """The page in words, for a terminal: facts and tables, no drawings."""
         out = [f"{self.kind.lower()}: {self.title}", f"  {self.claim}"]
         for section in self.sections:
             width = max((len(name) for name, _ in section.facts), default=0)

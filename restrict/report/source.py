@@ -9,14 +9,11 @@ from typing import Any
 from restrict.base.errors import ModelError, RestrictError, UsageError, quote
 from restrict.base.files import naming, read_bytes
 from restrict.base.strictjson import Node, parse
+from restrict.certificate import lower_bound, outline, refutation
 from restrict.certificate.certificate import Certificate
-from restrict.certificate.lower_bound import FORMAT as BOUND
 from restrict.certificate.lower_bound import LowerBound
-from restrict.certificate.outline import FORMAT as CERTIFICATE
-from restrict.certificate.outline import read_outline
-from restrict.certificate.refutation import FORMAT as REFUTATION
 from restrict.certificate.refutation import Refutation
-from restrict.model.fileformat import FORMAT as MODEL
+from restrict.model import fileformat
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
 from restrict.report.automaton_page import automaton_page, proof_page
@@ -30,8 +27,8 @@ from restrict.report.sweep_page import is_sweep, sweep_page
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
 """On one layer, on two."""
-KNOWN = (CERTIFICATE, REFUTATION, BOUND, AUTOMATON, PROOF, SOFT, *VERDICTS)
-DRAWN = (CERTIFICATE, REFUTATION, BOUND, None)
+KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, AUTOMATON, PROOF, SOFT, *VERDICTS)
+DRAWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
 Checked = Callable[[Model, Any], str | None]
 """The trusted checker's line for what a file holds, or ``None`` where that takes too long."""
@@ -79,13 +76,13 @@ def document_page(
             return proof_page(root, path)
         if kind == SOFT:
             return soft_page(root, path)
-        if kind == BOUND:
+        if kind == lower_bound.FORMAT:
             bound = LowerBound.from_json(root)
             known = _model(bound.model_name, bound.sha256, given)
             return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
-        if kind in (CERTIFICATE, REFUTATION):
+        if kind in (outline.FORMAT, refutation.FORMAT):
             return _certificate(path, root, kind, given, check, stages)
-    if kind == MODEL:
+    if kind == fileformat.FORMAT:
         advice = f"`restrict certify {path} -n N -o FILE` makes one"
         raise UsageError(f"{path} is a model, where a file with a result is expected: {advice}")
     raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")
@@ -93,20 +90,20 @@ def document_page(
 
 def _certificate(path: Path, root: Node, kind: str, given: Model | None, check: Checked | None, stages: bool) -> Page:
     """The report of a certificate or a refutation."""
-    refutation = Refutation.from_json(root) if kind == REFUTATION else None
-    inner = root if refutation is None else root.fields(root.value)["certificate"]
-    outline = read_outline(inner)
-    known = _model(outline.model_name, outline.sha256, given)
+    refuted = Refutation.from_json(root) if kind == refutation.FORMAT else None
+    inner = root if refuted is None else root.fields(root.value)["certificate"]
+    read = outline.read_outline(inner)
+    known = _model(read.model_name, read.sha256, given)
     line = None
     if known is not None and check is not None:
-        line = check(known, refutation if refutation is not None else Certificate.from_json(root))
-    page = certificate_page(Loaded(path, outline, inner, known, refutation), line)
+        line = check(known, refuted if refuted is not None else Certificate.from_json(root))
+    page = certificate_page(Loaded(path, read, inner, known, refuted), line)
     if stages:
         from restrict.report.stages import stages_section
 
         if known is None:
             raise UsageError("--stages runs the lemma on the model: give --model MODEL")
-        page.sections.insert(-1, stages_section(known, outline))
+        page.sections.insert(-1, stages_section(known, read))
     return page
 
 

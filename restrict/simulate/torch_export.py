@@ -116,10 +116,10 @@ def save(model: SoftModel, n: int, path: Path, kind: str = "float32") -> None:
         ModelError: as :func:`state_of`.
         NotEstablished: as :func:`state_of`.
     """
-    from safetensors.numpy import save as to_bytes
+    from safetensors import numpy
 
     text = json.dumps(structure_of(model, n), ensure_ascii=False)
-    write_bytes(path, bytes(to_bytes(state_of(model, n, kind), {"restrict": text})))
+    write_bytes(path, bytes(numpy.save(state_of(model, n, kind), {"restrict": text})))
 
 
 def load_module(path: Path) -> Any:
@@ -136,12 +136,11 @@ def load_module(path: Path) -> Any:
         UsageError: the file cannot be read.
         ResourceLimit: the file is over the size limit of the package.
     """
-    from safetensors import SafetensorError, safe_open
-    from safetensors.numpy import load as from_bytes
+    from safetensors import SafetensorError, numpy, safe_open
 
     content = read_bytes(path)
     try:
-        arrays = from_bytes(content)
+        arrays = numpy.load(content)
         with safe_open(str(path), "numpy") as opened:
             structure = json.loads((opened.metadata() or {}).get("restrict", "{}"))
     except (SafetensorError, ValueError, RecursionError):

@@ -94,7 +94,7 @@ def _positive(patterns: Patterns, record: Record, detail: Inequality, args: list
 def _mixed(
     patterns: Patterns, record: Record, detail: Inequality, args: list[Value], constant: int, size: float
 ) -> Value:
-    """The same, with counts of several directions, all as shares of ``n``."""
+    """Whether a sum of counts of several directions, all as shares of ``n``, is at least 0."""
     network = patterns.network
     here, past, everywhere = Value(), dict[Value, float](), Value()
     for value, weight, direction in zip(args, detail.weights, detail.directions, strict=True):

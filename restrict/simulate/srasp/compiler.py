@@ -82,7 +82,7 @@ def compile_program(program: Program) -> SoftModel:
 
 
 def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
-    """The same, with what is needed to make it a softmax transformer.
+    """The transformer of a program, with what is needed to make it a softmax transformer.
 
     Returns:
         The model, and its error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is

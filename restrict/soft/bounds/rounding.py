@@ -4,7 +4,8 @@
 have any radius.
 
 The execution that is covered (docs/soft-import.md): every operation of the formulas of docs/soft-format.md in IEEE
-float32 to nearest, with or without fused multiply-adds, gradual underflow or flush to zero; **sums in any order**;
+float32 to nearest, with or without fused multiply-adds, gradual underflow or flush to zero of results, operands or
+both; **sums in any order**;
 LayerNorm by two passes (mean, then mean square of the centred entries); softmax with any shift near the largest score,
 division before or after the sum; ``exp``, ``tanh``, ``erf`` and reciprocal square roots within ``ulps`` units in the
 last place. Not covered: softmax in pieces with rescaling, lower precision inside (TF32, bfloat16).
@@ -37,6 +38,8 @@ U, V = 2.0**-24, 2.0**-53
 """Half a unit in the last place of 1, in float32 and in float64."""
 TINY = 2.0**-125
 """More than any operation loses by underflow, also where results below 2^-126 are flushed to zero."""
+NORMAL = 2.0**-126
+"""The least normal number: a weight below it may count as zero, whatever it is multiplied with."""
 LARGEST = 2.0**126
 """A sum of absolute values beyond this may overflow in float32: nothing is then said of its error."""
 CURVE = 0.83
@@ -203,6 +206,11 @@ def beyond(size: Floats) -> Floats:
     return np.where(size < LARGEST, 0.0, np.inf)
 
 
+def vanishing(size: Floats) -> Floats:
+    """The sizes of weights that may be flushed to zero when they are read, else 0."""
+    return np.where(size < NORMAL, size, 0.0)
+
+
 def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
     """``matrix x + bias``, the sums in any order.
 
@@ -218,7 +226,7 @@ def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Float
     """
     weights, m = np.abs(matrix).T, matrix.shape[1] + 1
     size = x.computed @ weights + np.abs(bias)
-    own = run.gamma(m) * size + m * TINY + beyond(size)
+    own = run.gamma(m) * size + m * TINY + x.computed @ vanishing(weights) + beyond(size)
     gens = x.gens @ matrix.T
     own += 4 * m * V * (np.abs(x.gens) @ weights).sum(axis=1)
     return run.ball(x.centre @ matrix.T + bias, _with(gens, own), within)
@@ -238,7 +246,7 @@ def added(x: Ball, y: Ball, run: Pass, terms: int = 1, within: tuple[Floats, ...
     """
     size = x.computed + y.computed
     gens = np.concatenate([x.gens, y.gens], axis=1)
-    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size + beyond(size)), within)
+    return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size + terms * TINY + beyond(size)), within)
 
 
 class Spread(NamedTuple):
@@ -314,9 +322,8 @@ def normalised(
     aside = e * (slope * most + second + root) + radius * (rest + steep**3 * (along + across))
     first = (gens - inward * (c * f**2)[:, None]) * steep[:, :, None]
     size = np.abs(weight)
-    final = run.gamma(3) * (
-        size * (top * steep + np.abs(first).sum(axis=1) + np.abs(once[:, 0]) + aside) + np.abs(bias)
-    )
+    scaled = top * steep + np.abs(first).sum(axis=1) + np.abs(once[:, 0]) + aside
+    final = run.gamma(3) * (size * scaled + np.abs(bias)) + vanishing(size) * scaled + size * TINY
     made = _with(
         np.concatenate([first, once], axis=1) * weight,
         size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
@@ -477,7 +484,8 @@ def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pa
     second = q.error @ k.error.T + q.error @ k.radius.T + q.radius @ k.error.T
     both = q.computed @ k.computed.T
     sums = q.error @ k.exact.T + q.exact @ k.error.T
-    error = scale * ((moved + turned) * (1 + 1e-9) + second + run.gamma(dk + 4) * both + 16 * dk * V * sums) + TINY
+    error = scale * ((moved + turned) * (1 + 1e-9) + second + run.gamma(dk + 4) * both + 16 * dk * V * sums)
+    error += TINY * (1 + 2 * dk * max(scale, 1) + k.computed.sum(axis=1))
     error += beyond(max(scale, 1) * both)
     error = np.where(seen, error, 0)
     spread = (

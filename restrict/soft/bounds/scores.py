@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ResourceLimit
-from restrict.kernels import soft as kernels
+from restrict.kernels import soft
 from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, gamma, hull, norms
 from restrict.soft.bounds.parts import ReadyHead
 from restrict.soft.models.model import Floats, visible
@@ -41,9 +41,9 @@ class Side:
     sets: Enclosure
 
     @cached_property
-    def sizes(self) -> kernels.Sizes:
+    def sizes(self) -> soft.Sizes:
         """Norms of the centres and balls, (m,) each."""
-        return kernels.Sizes(norms(self.sets.centre), np.ascontiguousarray(self.sets.ball))
+        return soft.Sizes(norms(self.sets.centre), np.ascontiguousarray(self.sets.ball))
 
     @cached_property
     def as_query(self) -> Floats:
@@ -193,12 +193,12 @@ def dot_bounds(head: ReadyHead, q: Side, k: Side, low: Floats, high: Floats) -> 
     centre = q.sets.centre @ k.sets.centre.T
     wide = float((q.sizes.norm + q.sizes.ball).max() * k.sizes.ball.max() + q.sizes.ball.max() * k.sizes.norm.max())
     by_box = q.as_query @ k.as_key if wide > 1e-9 else np.full((1, 1), np.inf)
-    room = kernels.Room(gamma(d), 1 + 2 * gamma(2 * d), TINY, head.scale_low, head.scale_high)
-    kernels.product_bounds(centre, by_box, q.sizes, k.sizes, room, low, high)
+    room = soft.Room(gamma(d), 1 + 2 * gamma(2 * d), TINY, head.scale_low, head.scale_high)
+    soft.product_bounds(centre, by_box, q.sizes, k.sizes, room, low, high)
 
 
 def additive_bounds(head: ReadyHead, q: Side, k: Side, low: Floats, high: Floats) -> None:
-    """The same for ``additive . tanh(q + k)``. Tanh is increasing and has slope at most 1."""
+    """Widen ``low``, ``high`` to hold ``additive . tanh(q + k)``. Tanh is increasing and has slope at most 1."""
     assert head.additive is not None
     weights = head.additive
     d = len(weights)
@@ -225,7 +225,7 @@ def weight_range(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     small, big = exponentials(low, high, high.max(axis=-1, keepdims=True))
     slack = 1 + 2 * gamma(n)
     small, big = small.reshape(-1, n), big.reshape(-1, n)
-    kernels.weight_bounds(small, big, small.sum(axis=1) / slack, big.sum(axis=1) * slack, slack, TINY)
+    soft.weight_bounds(small, big, small.sum(axis=1) / slack, big.sum(axis=1) * slack, slack, TINY)
     return small.reshape(shape), big.reshape(shape)
 
 

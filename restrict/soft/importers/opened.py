@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from restrict.base.files import read_bytes
+from restrict.base.files import is_there, read_bytes
 from restrict.soft.importers.read import import_weights
 from restrict.soft.models.config import beside
 from restrict.soft.models.format import is_soft
 from restrict.soft.models.model import SoftModel
-from restrict.soft.models.source import is_there, load
+from restrict.soft.models.source import load
 
 
 def is_checkpoint(text: str) -> bool:

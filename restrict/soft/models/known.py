@@ -14,6 +14,7 @@ import numpy as np
 from restrict.base.errors import UsageError
 from restrict.soft.models.model import (
     Floats,
+    LayerNorm,
     Mask,
     Norm,
     Positions,
@@ -24,7 +25,6 @@ from restrict.soft.models.model import (
     SoftOutput,
     zeros,
 )
-from restrict.soft.models.model import LayerNorm as Normalisation
 from restrict.soft.models.terms import Term
 
 WIDTH = 10
@@ -183,8 +183,8 @@ def random(
     )
 
 
-def _plain_norm(width: int) -> Normalisation:
-    return Normalisation(np.ones(width), zeros(width), Term("0.00001"))
+def _plain_norm(width: int) -> LayerNorm:
+    return LayerNorm(np.ones(width), zeros(width), Term("0.00001"))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from restrict.base.errors import ModelError, UsageError, did_you_mean, near_files, quote
-from restrict.base.files import STANDARD_INPUT, read_bytes
+from restrict.base.files import is_there, read_bytes
 from restrict.model.foreign import softmax_hint
 from restrict.model.source import options_of
 from restrict.soft.models.format import is_soft, loads
@@ -36,11 +36,3 @@ def load(source: str | Path) -> SoftModel:
         near = did_you_mean(name, GENERATORS) or near_files(text)
         raise UsageError(f"{quote(text)} is neither a file nor a built-in softmax model{near}; built in are {known}")
     return GENERATORS[name](**options_of(name, GENERATORS[name], rest))
-
-
-def is_there(text: str) -> bool:
-    """Whether what a person types is the path of a file."""
-    try:
-        return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
-    except (OSError, ValueError):
-        return False

@@ -41,7 +41,7 @@ def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
 
 
 def unshown(found: Found) -> Found:
-    """The same where the checker does not see that the wrong word is wrong: the case that it ends with is open."""
+    """The verdict where the checker does not see that the wrong word is wrong: the case that it ends with is open."""
     assert found.wrong is not None
     word = found.wrong.word
     case = Open(

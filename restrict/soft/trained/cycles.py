@@ -135,7 +135,7 @@ class EverySearch(Search):
         return self.roads[a, q].greatest(e[1], values[:, 1], (float(e[0, 0]), values[:, 0, 0]))
 
     def weigh(self, i: int, a: int) -> None:
-        """As at position 1."""
+        """Weigh a symbol: at every later position as at position 1."""
         super().weigh(min(i, 1), a)
 
     def case(self, key: Key) -> Case | Open:
@@ -168,7 +168,7 @@ class EverySearch(Search):
         return found if found is None or found >= SHORTEST else None
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
-        """As at position 1."""
+        """What is kept of a case: at every later position as at position 1."""
         return super().kept((min(key[0], 1), key[1], key[2]), low, high)
 
     def box(self, key: Key) -> tuple[Array, Array]:

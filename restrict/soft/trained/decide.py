@@ -100,7 +100,7 @@ class Verdict(Certified):
         return self.wrong is not None or self.upto >= 0
 
     def without(self, number: int, label: int) -> Verdict:
-        """The same where one case, and with it all that come at its position or later, is open after all.
+        """The verdict where one case, and with it all that come at its position or later, is open after all.
 
         Args:
             number: which of the certificate's cases.
@@ -364,7 +364,7 @@ class _Run:
 
 
 class _Layers(_Run):
-    """The same for several layers: words by sampling alone, and two layers are decided with finer and finer cells."""
+    """The run for several layers: words by sampling alone; two layers are decided with finer and finer cells."""
 
     def begun(self, graph: Graph, memory: tuple[str, ...] = (), step: int = 0) -> _State:
         """All cases of a graph are to be decided, with cells as fine as the step says."""

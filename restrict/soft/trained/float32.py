@@ -34,6 +34,7 @@ from restrict.soft.bounds.rounding import (
     normalised,
     scored,
     twice,
+    vanishing,
 )
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
 from restrict.soft.trained.model import Array, Trained
@@ -72,6 +73,9 @@ class Rounding:
         labels = model.unembed[list(tail.labels)]
         self.rows, self.biases = labels * model.final.weight, np.abs(labels) @ np.abs(model.final.bias)
         self.beta = labels @ model.final.bias
+        sizes, weight, bias = np.abs(labels), np.abs(model.final.weight), np.abs(model.final.bias)
+        self.lost = vanishing(sizes) * weight + sizes * vanishing(weight)
+        self.tiny = vanishing(sizes) @ bias + (4 * model.d + 2 * (sizes.sum(axis=1) + sizes @ weight)) * TINY
         symbols = len(model.tokens)
         self.places = np.array([(0, 0), *((j, s) for j in range(1, last + 1) for s in range(symbols))])
         self.number = {(int(j), int(s)): k for k, (j, s) in enumerate(self.places)}
@@ -113,7 +117,7 @@ class Rounding:
         size, turn, slip = (np.array(part) for part in zip(*found, strict=True))
         grown = (1 + loose) * worst**2
         own = averaged(turn * worst, grown * size, grown * slip, at[:, None] + 1, run)
-        return size * SLACK, own
+        return size * SLACK, own + 2 * (at[:, None] + 1) * TINY * v.computed.max()
 
     def errors(self, key: Key, y: Form) -> Array:
         """Theorem F: how far a label's computed logit, divided by the computed inverse deviation, is from the exact
@@ -148,7 +152,9 @@ class Rounding:
             found += np.abs(self.rows) @ (U * top[0] + TINY + run.gamma(d + 6) * top[0])
             found += np.abs(self.beta) * (rms + root * (deviation + rms))
             found += beyond((top**2).sum())
-            found += (run.gamma(d + 6) * self.biases + 4 * d * TINY) * (deviation + rms) * (1 + root)
+            found += self.lost @ top[0]
+            off = run.gamma(d + 6) * self.biases + self.tiny
+            found += off * (deviation + rms) * (1 + root)
         return np.where(np.isnan(found), np.inf, found * SLACK)
 
 

@@ -314,11 +314,10 @@ def _checked(key: str, used: set[str], tied: bool) -> bool:
 
 def _tensors(content: bytes, source: str) -> dict[str, Array]:
     """The tensors of a safetensors file in float64, which holds every float32 exactly."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as load_tensors
+    from safetensors import SafetensorError, numpy
 
     try:
-        found = load_tensors(content)
+        found = numpy.load(content)
     except (SafetensorError, ValueError, KeyError) as error:
         raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
     for key, value in found.items():

@@ -88,12 +88,12 @@ def stack(forms: list[Form]) -> Tuple3:
 
 
 def opened(y: Form) -> Form:
-    """The same where each entry of the remainder is a generator of its own."""
+    """A form with a generator for each entry of its remainder."""
     return Form(y.c, np.hstack([y.g, np.diag(y.r)]), np.zeros(len(y.r)))
 
 
 def merged(y: Form, most: int) -> Form:
-    """The same with its largest generators, exactly ``most``; the others go to the remainder."""
+    """A form with its largest generators, exactly ``most``; the others go to the remainder."""
     order = np.argsort(-np.abs(y.g).sum(0), kind="stable")
     kept = y.g[:, order[:most]]
     kept = np.hstack([kept, np.zeros((len(y.c), most - kept.shape[1]))])

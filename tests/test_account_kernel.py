@@ -1,0 +1,131 @@
+"""The account of work in proofs for the kernel, which anyone may write: as tests/test_account.py."""
+
+from __future__ import annotations
+
+import hashlib
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from restrict.checker.account import Meter, Place
+from restrict.checker.normal_form import lines
+from tests.fuzzing.kinds import Trial
+from tests.test_account import LIMIT, START, STEP, spent
+
+SHAPES: dict[str, Callable[[], Trial]] = {}
+
+
+def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
+    """List a shape under its name."""
+    SHAPES[make.__name__.replace("_", " ")] = make
+    return make
+
+
+def kernel(program: list[str], lines: list[str], n: int = 4, symbols: int = 2) -> Trial:
+    """A program and a proof about it; the label map reads the last variable."""
+    text = [f"restrict-program/1 {n} {symbols} 0 0 {len(program) + 1}", *program, f"map 2 1 {len(program) + 1} c 0"]
+    content = "".join(f"{line}\n" for line in text).encode()
+    digest = hashlib.sha256(content).hexdigest()
+    return Trial(content, "".join(f"{line}\n" for line in [f"restrict-kernel/1 {digest}", *lines]).encode())
+
+
+def boxes(count: int) -> list[str]:
+    """Contexts, each within the last."""
+    return ["box -1", *(f"box {at}" for at in range(count - 1))]
+
+
+def wide(keys: int, values: int, code: str = "c 0") -> list[str]:
+    """A head whose key may have many values; its number is 4, and its value's 3."""
+    return [f"map {keys} 1 0 c 0", f"map {values} 1 0 c 0", f"head {values} -1 2 3 0 1 0 {code}"]
+
+
+@shape
+def keys_that_are_asked_for_in_a_deep_context() -> Trial:
+    lines = ["set 0 1", *boxes(5_000), "row 4 0 0 0 0 0", "head 4999 4 0 0 0 0 0 0 0 -1", "all 4999 4 4"]
+    return kernel(wide(100_000, 2), lines)
+
+
+@shape
+def keys_with_many_values_each() -> Trial:
+    lines = [f"set {' '.join(map(str, range(9_000)))}", "box -1", "row 4 0 0 0 0 0", "head 0 4 0 0 0 0 0 0 0 -1"]
+    return kernel(wide(9_000, 9_000), [*lines, "all 0 4 4"])
+
+
+@shape
+def rows_of_a_long_code() -> Trial:
+    """Every pair is listed; what is left to do is to put a position into the code."""
+    return kernel(wide(2, 2, " ".join(["c 0"] * 60_000)), [*["row 4 0 0 0 0 0"] * 20_000])
+
+
+@shape
+def rows_of_a_code_with_many_steps() -> Trial:
+    return kernel(wide(2, 2, " ".join(["c 0", *["+ 2 3"] * 20_000])), [*["row 4 0 0 0 0 0"] * 10_000])
+
+
+@shape
+def a_row_that_is_cut_into_many_pieces() -> Trial:
+    runs = " ".join(f"{at} {at + 1}" for at in range(1, 10_000, 2))
+    code = " ".join(["c 0", *["+ 2 3"] * 300])
+    return kernel(wide(2, 2, code), [f"runs {runs}", *["row 4 0 0 1000000 0 1"] * 200], n=10_000)
+
+
+@shape
+def groups_of_a_long_code() -> Trial:
+    asked = 2_000
+    program = [f"map {asked} 1 0 c 0", "map 2 1 0 c 0", f"head 2 2 -1 3 0 1 0 {' '.join(['c 0'] * 30_000)}"]
+    rows = [f"row 4 0 {u} 0 0 1" for u in range(asked)]
+    groups = " ".join(f"{u} {u} 0 0 -1" for u in range(asked))
+    return kernel(program, ["set 0 1", "runs 0 1", "box -1", *rows, f"head 0 4 0 0 0 {groups}", "all 0 1 1"], n=1)
+
+
+@shape
+def maps_of_a_long_code() -> Trial:
+    program = [f"map 2 1 0 {' '.join(['c 0'] * 60_000)}"]
+    return kernel(program, ["set 0", "box -1", *["map 0 2 0 0 0"] * 20_000, "all 0 4 4"])
+
+
+@shape
+def roots_of_large_numbers() -> Trial:
+    large = "c 99999999999999999999 * 4 4 + 5 2 r 6 r 6 r 6 r 6 r 6 r 6 r 6 r 6 c 0"
+    return kernel(wide(2, 2, large), ["runs", "row 4 0 0 1 0 1"], n=300_000)
+
+
+@shape
+def runs_that_are_compared_for_each_position() -> Trial:
+    """Each of many positions has a fact with long runs of its own, which many sets of positions contain."""
+    n, places, ends = 40_000, range(0, 200, 2), " ".join(f"{at} {at + 1}" for at in range(0, 12_000, 2))
+    runs = [*([f"runs {ends}"] * len(places)), "runs " + " ".join(f"{at} {at + 1}" for at in places)]
+    wheres = [f"runs 0 {n - k}" for k in range(200)]
+    facts = [f"map 0 2 {at} 0 {1 + number}" for number, at in enumerate(places)]
+    heads = [f"head 0 3 0 0 {2 + len(places) + k} 0 0 198 1 -1" for k in range(200)]
+    program = ["map 2 1 0", "head 2 -1 -1 2 0 1 0 c 2 % 2 4 c 1 - 6 5"]
+    row = f"row 3 0 0 1 198 {1 + len(places)}"
+    return kernel(program, ["set 0 1", *runs, *wheres, "box -1", *facts, row, *heads, f"all 0 {n} {n}"], n=n)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_step_of_the_kernel_takes_no_longer_than_the_contract_says(name: str) -> None:
+    found = spent(SHAPES[name](), LIMIT)
+    assert found.code in (0, 3, 4, 5), found
+    assert found.seconds < START + STEP * found.steps, found
+    assert found.taken < (256 << 20) + 1.5 * found.held, found
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_small_limit_ends_the_kernel(name: str) -> None:
+    trial = SHAPES[name]()
+    found = spent(trial, 20_000)
+    assert found.code in (3, 4, 5), found
+    assert found.steps <= 20_000
+    assert found.seconds < 0.3 + 1e-7 * (len(trial.proof) + len(trial.model)), found
+
+
+def test_the_memory_of_short_lines_is_charged() -> None:
+    meter, data = Meter(10**6), b"ab\n" * 200_000
+    tracemalloc.start()
+    try:
+        next(lines(data, Place("program"), meter))
+        assert tracemalloc.get_traced_memory()[1] < (1 << 17) + meter.held
+    finally:
+        tracemalloc.stop()
