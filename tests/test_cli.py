@@ -395,7 +395,7 @@ def test_after_ctrl_c_in_the_search_the_check_is_short(shell: Shell, monkeypatch
     certify, refute = restrict.certify, restrict.refute
 
     def note(found: restrict.Certificate) -> restrict.Certificate:
-        return replace(found, provenance=found.provenance | {"stopped": "interrupted"})
+        return replace(found, provenance={**found.provenance, "stopped": "interrupted"})
 
     def refuted(*more: Any, **options: Any) -> restrict.Refutation:
         found = refute(*more, **options)
