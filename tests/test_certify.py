@@ -236,7 +236,7 @@ def test_a_given_restriction_need_not_know_the_markers() -> None:
 
 
 def test_nothing_found_within_the_budget_says_so_and_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine.Search, "run", lambda _: None)
+    monkeypatch.setattr(engine.GoalSearch, "run", lambda _: None)
     with pytest.raises(NotEstablished) as caught:
         certify(restrict.load("random:layers=2,seed=1"), 30)
     message = str(caught.value)
@@ -266,7 +266,7 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(monkeypatch: pytest.Mon
     def press(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine.Search, "run", press)
+    monkeypatch.setattr(engine.GoalSearch, "run", press)
     with pytest.raises(KeyboardInterrupt):
         certify(restrict.load("random:layers=2,seed=3"), 30)
 

@@ -23,6 +23,7 @@ from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import Tried
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
 from restrict.soft.influence.pairs import (
+    FAR,
     Changes,
     Climb,
     changes_of,
@@ -323,6 +324,16 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(seed: int, percent: int) -
     assert evaluated(model, rows, [found.words]).max() == pytest.approx(found.attained)
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
+    model, n = load(f"random:layers=1,width=8,percent=9000,symbols=2,seed={seed}"), 6
+    words, changes = all_words(model, n), changes_of(model, n)
+    assert any(head.eta >= FAR for c in changes for head in c.heads)
+    values, everything = evaluate.activations(model, words)[:, n - 1] @ readout_rows(model).T, np.ones(len(words), bool)
+    most = max(np.abs(brute(values, words, x, everything)).max() for c in changes for x in c.exchanges)
+    assert most <= logit_influence(model, changes, cells=10, seconds=math.inf).bound
+
+
 @pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.heavy)])
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")
@@ -564,7 +575,7 @@ def test_what_is_not_covered_is_refused() -> None:
     with pytest.raises(UsageError, match="no regular language"):
         runs_of(load("parity"), parse_language("regex[ab]:a*"))
     with pytest.raises(UsageError, match="factor exp"):
-        changes_of(load("random:layers=1,width=8,percent=9000,symbols=2,seed=1"), 5)
+        attention_influence(changes_of(load("random:layers=1,width=8,percent=9000,symbols=2,seed=1"), 5))
 
 
 def test_the_command_line() -> None:

@@ -176,12 +176,12 @@ def test_the_search_for_a_refutation_says_when_it_had_no_time() -> None:
 
 
 def test_a_disagreement_within_the_package_is_a_bug_and_exits_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    from restrict.force.search import Search
+    from restrict.force.search import GoalSearch
 
-    def wrong(search: Search) -> None:
+    def wrong(search: GoalSearch) -> None:
         search.best.fixed, search.best.cone, search.best.values = {}, {}, (1,)
 
-    monkeypatch.setattr(Search, "run", wrong)
+    monkeypatch.setattr(GoalSearch, "run", wrong)
     with pytest.raises(InternalError, match="please report the model") as caught:
         restrict.certify(restrict.load(MODEL), 50)
     assert caught.value.exit_code == 1

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.errors import UsageError
 from restrict.soft.influence.exchanges import Sample
-from restrict.soft.influence.pairs import Changes, Climb, Pair, PairBound, Span
+from restrict.soft.influence.pairs import FAR, LOW, Changes, Climb, Pair, PairBound, Span
 from restrict.soft.influence.polygons import OUT
 from restrict.soft.influence.words import beside
 from restrict.soft.models.model import Floats
@@ -46,6 +47,8 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     ``found``: of :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them.
     Result: the certified bound over all exchanges and words, and what was attained.
     """
+    if any(head.eta >= FAR for changes in found for head in changes.heads):  # what words attain would not be known
+        raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
     norms = [changes.norms() for changes in found]
     tried = [climbed(changes, order) for changes, order in zip(found, norms, strict=True)]
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))

@@ -42,7 +42,9 @@ STEPS, STARTS = 5, 12
 WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
 LOW = 600
-"""How far apart scores may be, so that no weight is rounded to 0."""
+"""How far apart scores may be, so that no weight is rounded to 0. Those that are farther are moved up to there."""
+FAR = 1.0
+"""Then weights may be anything: an average is still one of the same values, so it moves by at most their range."""
 
 
 EVERY = slice(None)
@@ -108,10 +110,10 @@ def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> He
     scores = scores * middle
     seen = visible(head.mask, np.array([out]), n)[0]
     top = scores[seen].max() if seen.any() else 0.0
-    if seen.any() and top - scores[seen].min() > LOW:
-        raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
-    e = np.where(seen[:, None], np.exp(np.minimum(scores - top, 0.0)), 0.0)
+    e = np.where(seen[:, None], np.exp(np.clip(scores - top, -LOW, 0.0)), 0.0)
     eta = float(above(error, width).max()) + EXP + 1e-15 * (1 + float(np.abs(scores).max()))
+    if seen.any() and top - scores[seen].min() > LOW:
+        eta = max(eta, FAR)
     return Head(e, v.centre, eta, float(v.box.max()))
 
 
