@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numba import config
 
 import restrict
 from restrict.base.deadline import OutOfTime
@@ -247,6 +248,7 @@ def test_ctrl_c_before_any_answer_is_passed_on(monkeypatch: pytest.MonkeyPatch) 
 FOUR_STATES = "random:layers=2,heads=2,states=4,seed=0,every=1"
 
 
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="plain bodies of kernels take hours at this length")
 def test_no_long_step_outlasts_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """In processor seconds, with every kernel compiled: a run that takes 20 ends a few seconds after the one given."""
     model = restrict.load(FOUR_STATES)

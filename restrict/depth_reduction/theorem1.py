@@ -35,6 +35,7 @@ from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
+from restrict.kernels.shield import kept
 from restrict.model.arguments import SEEDS, least_free, the_integer, the_share
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
@@ -190,10 +191,10 @@ def everywhere(
         stopped = "interrupted"
     if best.found is None:
         raise NotEstablished(_nothing(best))
-    provenance = {"stopped": stopped, **best.found.certificate.provenance}
-    certificate = replace(best.found.certificate, provenance=provenance)
-    try_certificate(task.instance, certificate)
-    return replace(best.found, certificate=certificate)
+    found = best.found.certificate
+    _, late = kept(lambda: try_certificate(task.instance, found))
+    provenance = {"stopped": stopped, **found.provenance} | ({"stopped": "interrupted"} if late else {})
+    return replace(best.found, certificate=replace(found, provenance=provenance))
 
 
 def _nothing(best: BestEverywhere) -> str:
