@@ -86,7 +86,8 @@ class Naive:
         """The logits from the residual stream behind the last network."""
         final = self.normed(z, "ln_f")
         rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
-        return [sum(a * b for a, b in zip(final, row, strict=True)) for row in rows]
+        shifts = self.tensors.get("lm_head.bias", [0.0] * len(rows))
+        return [sum(a * b for a, b in zip(final, row, strict=True)) + c for row, c in zip(rows, shifts, strict=True)]
 
     def rest(self, y: list[float]) -> list[float]:
         """The logits from the residual stream behind the last attention."""
