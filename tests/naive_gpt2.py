@@ -21,7 +21,7 @@ class Naive:
             if name == "__metadata__":
                 continue
             a, b = (8 + size + at for at in entry["data_offsets"])
-            flat = [x for (x,) in struct.iter_unpack("<f", content[a:b])]
+            flat = [x for (x,) in struct.iter_unpack("<d" if entry["dtype"] == "F64" else "<f", content[a:b])]
             width = entry["shape"][-1]
             rows = [flat[at : at + width] for at in range(0, len(flat), width)]
             self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat

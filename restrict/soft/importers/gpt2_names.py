@@ -116,7 +116,7 @@ def save_gpt2_names(found: Imported, path: str | Path) -> Written:
         UsageError: another ending, or a file that cannot be written.
     """
     made = gpt2_names(found)
-    write_bytes(beside := config_of(path), (json.dumps(made.config, indent=1) + "\n").encode())
+    write_bytes(config_of(path), (json.dumps(made.config, indent=1) + "\n").encode())
     write_bytes(Path(path), made.content)
     return made
 
@@ -217,7 +217,8 @@ def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
     ]  # fmt: skip
     assert layer.norm1 is not None
     found = {f"{name}.{end}": a for name, *both in maps for end, a in zip(("weight", "bias"), both, strict=True)}
-    return found | _norm("ln_1", layer.norm1) | _norm("ln_2", layer.norm2 or layer.norm1)
+    none = LayerNorm(np.zeros(d), np.zeros(d), layer.norm1.eps)  # no network: what it reads is 0, and it adds 0
+    return found | _norm("ln_1", layer.norm1) | _norm("ln_2", layer.norm2 or none)
 
 
 def _norm(name: str, norm: LayerNorm) -> dict[str, Floats]:

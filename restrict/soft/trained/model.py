@@ -1,10 +1,11 @@
 """A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64.
 
 The block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
-``1/sqrt(dk)``, a final LayerNorm, then the unembedding (with ``lm_head.bias``, where the file has it). Assumed, because a file does not say it: matrices are stored
-input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key and value side by side, each with the heads
-side by side; the start token stands once, at position 0, and the token at place ``j`` has the position embedding
-``offset + j``. Everything that the configuration says otherwise is refused, and nothing is guessed.
+``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Assumed, because a
+file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
+and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
+place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
+nothing is guessed.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class Layer(NamedTuple):
 class Trained:
     """A checkpoint in real arithmetic: every weight is the number that the file's float denotes.
 
-    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``, and
-    ``shifts`` is added to their logits (zero where the read-out has no bias).
+    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``,
+    and ``shifts`` is added to their logits (zero where the read-out has no bias).
     ``epsilon`` is the decimal of the configuration, taken exactly.
     """
 
