@@ -43,7 +43,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "soft verify checkpoint.safetensors -n 20 --equals '0' --inputs 'regex:(10)*'",
     ),
     "soft write": ("soft write parity -o parity-soft.json",),
-    "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
+    "soft import": (
+        "soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",
+        "soft import checkpoint.safetensors --weights new.safetensors",
+    ),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
 SHORT = {
@@ -72,7 +75,7 @@ SHORT = {
     "soft check": "Check a soft certificate in exact arithmetic.",
     "soft cross-entropy": "Theorem 6: optimum, bound and measured value.",
     "soft export": "Weights at one length as an nn.Module's.",
-    "soft import": "A safetensors file of weights to a model file.",
+    "soft import": "A safetensors file of weights to a model file, or to GPT-2's names.",
     "soft influence": "How far one symbol can move the output.",
     "soft run": "A softmax model on words.",
     "soft verify": "Decide if a trained model is right on a language.",
