@@ -49,6 +49,8 @@ FIXED = {
 SHIFTS = "lm_head.bias"
 """GPT-2 has none; read-outs of other libraries do."""
 CONVERT = "`restrict soft import FILE --weights NEW.safetensors`"
+OTHERS = b".attn.W_Q", b".self_attn.in_proj_weight"
+"""Parts of the names that other libraries give."""
 FIRST = re.compile(r"(transformer\.)?h\.0\.attn\.c_attn\.weight")
 """A tensor that every file has."""
 
@@ -181,11 +183,11 @@ def load(path: str | Path) -> Trained:
     if text or imported:
         what = "a restrict-soft/1 file" if imported else "JSON"
         raise ModelError(
-            f"{path}: {what}, where a verdict is about weights with GPT-2's names: give those that the model was "
-            f"imported from, or what {CONVERT} writes"
+            f"{path}: {what}, where a verdict is about a checkpoint: give the weights with GPT-2's names that the model "
+            f"was imported from, or what {CONVERT} writes"
         )
     found, name = beside(path), path.name.removesuffix(SUFFIX)
-    if found is None and b".attn.c_attn.weight" in content[: 1 << 24]:
+    if found is None and not any(key in content[: 1 << 24] for key in OTHERS):
         raise UsageError(
             f"{path}: neither {name}.config.json nor config.json stands beside it; it says what the weights mean"
         )
