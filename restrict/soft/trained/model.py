@@ -183,8 +183,8 @@ def load(path: str | Path) -> Trained:
     if text or imported:
         what = "a restrict-soft/1 file" if imported else "JSON"
         raise ModelError(
-            f"{path}: {what}, where a verdict is about a checkpoint: give the weights with GPT-2's names that the model "
-            f"was imported from, or what {CONVERT} writes"
+            f"{path}: {what}, where a verdict is about a checkpoint: give the weights with GPT-2's names that the "
+            f"model was imported from, or what {CONVERT} writes"
         )
     found, name = beside(path), path.name.removesuffix(SUFFIX)
     if found is None and not any(key in content[: 1 << 24] for key in OTHERS):
