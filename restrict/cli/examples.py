@@ -75,7 +75,7 @@ SHORT = {
     "soft check": "Check a soft certificate in exact arithmetic.",
     "soft cross-entropy": "Theorem 6: optimum, bound and measured value.",
     "soft export": "Weights at one length as an nn.Module's.",
-    "soft import": "A safetensors file of weights to a model file, or to GPT-2's names.",
+    "soft import": "A safetensors file of weights to a model file.",
     "soft influence": "How far one symbol can move the output.",
     "soft run": "A softmax model on words.",
     "soft verify": "Decide if a trained model is right on a language.",
