@@ -220,7 +220,7 @@ def _run_map(instance: Instance, variable: Map, batch: Batch, places: I64) -> I6
         for i in places.tolist():
             index: I64 | int = 0
             for a in variable.args:
-                index = index * instance.domains[a] + batch.values[a][:, i]
+                index = index * instance.domains[a] + (batch.values[a][:, i] if a in mentions(variable) else 0)
             out[:, i] = instance.map_table(variable, i).reshape(-1)[index]
         return out
     expr = bind(expression(rule), n=instance.n)
