@@ -35,6 +35,7 @@ from restrict.elaboration.rows import Rows
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load
+from restrict.optimum.box_search import BoxSearch, FoundBox
 from restrict.optimum.lower_bound import CHECKED_A_SECOND, GRACE, lower_bound
 from tests import bound_mutations, generator, naive
 from tests.bound_mutations import least_forcing
@@ -301,6 +302,25 @@ def test_the_tokens_of_all_boxes_are_not_held_at_once(monkeypatch: pytest.Monkey
     found = lower_bound(model, n, k=1).bound
     monkeypatch.setattr("restrict.checker.account.MEMORY", len(found.boxes) * 4 * n)
     assert check(model, found).split()[4] == "at_least=2"
+
+
+def test_time_that_was_given_is_spent_where_a_box_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first searches at a node fail; without a time they are not repeated."""
+    model, find, failures = load("random:layers=2,heads=2,states=4,seed=2"), BoxSearch.find, []
+
+    def unlucky(search: BoxSearch, node: Open, label: str | None) -> list[FoundBox]:
+        if len(node.symbols) == 1 and len(failures) < 3:
+            failures.append(node)
+            return []
+        return find(search, node, label)
+
+    monkeypatch.setattr(BoxSearch, "find", unlucky)
+    assert lower_bound(model, 40, k=1).stopped == "open"
+    failures.clear()
+    found = lower_bound(model, 40, k=1, time=60)
+    assert (found.at_least, found.stopped) == (2, "asked")
+    assert len(failures) == 3
+    assert failures[0] == failures[1] == failures[2]
 
 
 class Crew:

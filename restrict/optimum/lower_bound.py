@@ -59,9 +59,10 @@ class Bounds:
     ``bound`` is the certificate, ``at_least`` its number for the output being forced at all, ``disjoint`` the part of
     it that disjoint boxes alone prove. ``forcing`` fixes ``upper`` positions and forces the output, where the search
     found one (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
-    ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed), ``budget``, ``time`` or
-    ``interrupted``. ``checked`` is what the trusted checker said of the certificate; ``None``: it has not been asked,
-    since the bound is 0, the check takes more than ``CHECK`` steps, or the time was over.
+    ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed, and no time was given to
+    look on), ``budget``, ``time`` or ``interrupted``. ``checked`` is what the trusted checker said of the certificate;
+    ``None``: it has not been asked, since the bound is 0, the check takes more than ``CHECK`` steps, or the time was
+    over.
     """
 
     bound: LowerBound
@@ -127,7 +128,8 @@ class _Forced(Exception):
 
 @dataclass(eq=False)
 class _Proving:
-    """The boxes so far, what they prove for each label by which of them, and the smallest restriction met."""
+    """The boxes so far, what they prove for each label by which of them, and the smallest restriction met. At the node
+    ``stuck`` a first search found no box."""
 
     task: Task
     position: int
@@ -139,6 +141,7 @@ class _Proving:
     upper: int | None = None
     nodes: int = 0
     tried: int = 0
+    stuck: Open | None = None
 
     def __post_init__(self) -> None:
         self.instance = self.task.instance
@@ -167,9 +170,13 @@ class _Proving:
                 try:
                     self._level(level)
                 except _Forced as stop:
-                    if not self._improved(stop, level):
+                    if self._improved(stop, level):
+                        level = self._ruled_out() - 1
+                    elif self.task.deadline.left is None or stop.label is None:
                         return "open"
-                    level = self._ruled_out() - 1
+                    else:  # the time that was given is spent here: other random numbers may find a box
+                        self.stuck = stop.node
+                        continue
                 level = self._next(level, k)
         except OutOfTime:
             return "time"
@@ -230,6 +237,8 @@ class _Proving:
 
         def more(node: Open) -> list[Mapping[int, int]]:
             found = self.search.find(node, label)
+            while not found and node == self.stuck:
+                found = self.search.find(node, label)
             if not found:
                 raise _Forced(node, label)
             return [self._add(box) for box in found]
