@@ -28,7 +28,14 @@ from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
 from restrict.optimum.by_words import by_words, few_small
 from restrict.optimum.descent import descend, descends
-from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
+from restrict.optimum.enumeration import (
+    by_enumeration,
+    few_restrictions,
+    few_tables,
+    few_words,
+    fewest_fixed,
+    least_depends,
+)
 from restrict.trial.certificate import try_certificate
 
 if TYPE_CHECKING:
@@ -323,17 +330,17 @@ def _many(standing: Standing) -> bool:
     return len(standing.task.instance.model.variables) > MANY_VARIABLES
 
 
+def _few_words(standing: Standing) -> bool:
+    return few_words(standing.task.instance, standing.task.one_position("an optimum"))
+
+
 def _open(standing: Standing) -> bool:
     return standing.optimum is None and standing.fixed > 0
 
 
 FORCED = (
-    Strategy("every word", lambda s: _many(s) and few_restrictions(s.task.instance), _by_words),
-    Strategy(
-        "some words",
-        lambda s: _many(s) and not few_restrictions(s.task.instance) and few_small(s.task.instance),
-        _by_some_words,
-    ),
+    Strategy("every word", lambda s: _many(s) and _few_words(s), _by_words),
+    Strategy("some words", lambda s: _many(s) and not _few_words(s) and few_small(s.task.instance), _by_some_words),
     Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
     Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
     Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),
