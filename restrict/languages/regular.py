@@ -59,12 +59,15 @@ class Regular(ByPattern):
         good = self._viable(cells, self.dfa.target(member))
         if not good[0][0]:
             return None
-        word, state = [], 0
-        for t, cell in enumerate(cells):
-            row = self.dfa.delta[state]
-            letter = next(a for a in (range(len(row)) if cell is None else (cell,)) if good[t + 1][row[a]])
-            word.append(self.alphabet[letter])
-            state = row[letter]
+        word, state, cache = list[str](), 0, dict[tuple[int, int | None, bytes], tuple[str, int]]()
+        for slot in zip(cells, good[1:], strict=True):
+            known = cache.get((state, *slot))
+            if known is None:
+                row, (cell, after) = self.dfa.delta[state], slot
+                letter = next(a for a in (range(len(row)) if cell is None else (cell,)) if after[row[a]])
+                known = cache[state, *slot] = self.alphabet[letter], row[letter]
+            word.append(known[0])
+            state = known[1]
         return tuple(word)
 
     def _cells(self, pattern: Pattern) -> list[int | None]:

@@ -171,7 +171,7 @@ def _exchange(
         return _filled(t, start, budget, rng)
     search, phi = ExchangeSearch(rows, budget, rng), objective.phi(rows.longest + 2)
     search.load(start, [i for i in range(t.n) if t.fixed[i] >= 0 or i not in t.instance.unpinned])
-    return search.run(phi, deadline)
+    return search.run(phi, deadline, maximum=t.layers == 1)  # the maximum of the last layer is c
 
 
 def _filled(t: CTransformer, symbols: I64, budget: int, rng: np.random.Generator) -> I64:

@@ -180,12 +180,12 @@ class ExchangeSearch:
         search.state[:] = len(fixed), self.rng.integers(1, 1 << 62), 0, 0
         exchange.begin(self.arrays, search, np.arange(self.rows.longest + 2))
 
-    def run(self, phi: I64 | None, deadline: Deadline = NEVER) -> I64:
+    def run(self, phi: I64 | None, deadline: Deadline = NEVER, maximum: bool = False) -> I64:
         """Simulated annealing from what is set now.
 
         ``phi``: the objective of a group by its length, shape (longest + 2,); without it the mean length, under a wall
-        that comes down with the lengths. Gives the best assignment after a round: the symbol of each input, -1 =
-        free.
+        that comes down with the lengths. Gives the best assignment after a round, with ``maximum`` that of the
+        least maximum, then mean: the symbol of each input, -1 = free.
         """
         held = max(1, int(self.search.state[exchange.COUNT]))
         few = min(4 + len(self.total) // ABOVE, len(self.total))
@@ -201,7 +201,8 @@ class ExchangeSearch:
             limits = exchange.ExchangeLimits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
             steps = max(LEAST, min(STEPS * self.budget, MOST)) // ROUNDS // (1 if phi is None else SHORTER)
             exchange.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
-            if self.search.state[exchange.VALUE] <= table[least].sum():
+            kept = (self.total.max(), self.total.sum()) <= (least.max(), least.sum())
+            if kept if maximum else self.search.state[exchange.VALUE] <= table[least].sum():
                 best, least = self.symbols, self.total.copy()
             if late:
                 break
