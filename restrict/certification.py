@@ -20,6 +20,7 @@ from restrict.force.image import is_wide
 from restrict.force.inputs import by_inputs
 from restrict.force.release import relax
 from restrict.force.search import Best, GoalSearch
+from restrict.kernels.shield import kept
 from restrict.model.alike import kinds_of
 from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
@@ -27,7 +28,14 @@ from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
 from restrict.optimum.by_words import by_words, few_small
 from restrict.optimum.descent import descend, descends
-from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
+from restrict.optimum.enumeration import (
+    by_enumeration,
+    few_restrictions,
+    few_tables,
+    few_words,
+    fewest_fixed,
+    least_depends,
+)
 from restrict.trial.certificate import try_certificate
 
 if TYPE_CHECKING:
@@ -146,8 +154,8 @@ def certify(
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     check_wish(c, free)
     found = _certificate(task, c, free, method, restriction)
-    try_certificate(task.instance, found)
-    return found
+    _, late = kept(lambda: try_certificate(task.instance, found))
+    return replace(found, provenance={**found.provenance, "stopped": "interrupted"}) if late else found
 
 
 def _certificate(
@@ -280,10 +288,11 @@ def _by_search(standing: Standing) -> Standing:
     assert best.fixed is not None
     task = task.noting(strategy="goal", stopped=stopped)
     task.tell("confirming", best.count)
-    found = forced(task, dict(best.fixed), best.cone)
-    if standing.fixed < len(best.fixed):
-        return replace(standing.noting(stopped=stopped), task=task)
-    return replace(standing, task=task, best=found)
+    found, late = kept(lambda: forced(task, dict(best.fixed or {}), best.cone))
+    if standing.fixed >= len(best.fixed):
+        standing = replace(standing, best=found)
+    standing = replace(standing.noting(stopped=stopped), task=task)
+    return standing.noting(stopped="interrupted") if late else standing
 
 
 def _by_all_restrictions(standing: Standing) -> Standing:
@@ -321,17 +330,17 @@ def _many(standing: Standing) -> bool:
     return len(standing.task.instance.model.variables) > MANY_VARIABLES
 
 
+def _few_words(standing: Standing) -> bool:
+    return few_words(standing.task.instance, standing.task.one_position("an optimum"))
+
+
 def _open(standing: Standing) -> bool:
     return standing.optimum is None and standing.fixed > 0
 
 
 FORCED = (
-    Strategy("every word", lambda s: _many(s) and few_restrictions(s.task.instance), _by_words),
-    Strategy(
-        "some words",
-        lambda s: _many(s) and not few_restrictions(s.task.instance) and few_small(s.task.instance),
-        _by_some_words,
-    ),
+    Strategy("every word", lambda s: _many(s) and _few_words(s), _by_words),
+    Strategy("some words", lambda s: _many(s) and not _few_words(s) and few_small(s.task.instance), _by_some_words),
     Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
     Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
     Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),

@@ -187,6 +187,7 @@ COMMANDS: dict[str, list[Option]] = {
     "soft export": [Option(None, SOFT, 0.98), N, Option("-o", OUTPUTS, 0.9), Option("--float64", None, 0.3), JSON],
     "soft import": [
         Option(None, [*TRAINED, *CERTIFICATES], 0.98), Option("-o", OUTPUTS, 0.9),
+        Option("--weights", [*OUTPUTS, "w.safetensors"], 0.3),
         Option("--config", ["trained.config.json", *CERTIFICATES], 0.3), Option("--compare", CERTIFICATES, 0.1),
         Option("--tolerance", SHARES, 0.1), Option("--layout", ["gpt2", "torch", "transformer-lens", "x"], 0.3),
         Option("--heads", NUMBERS, 0.2), Option("--alphabet", WORDS, 0.2), Option("--labels", WORDS, 0.1),

@@ -64,7 +64,7 @@ def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array]:
     tanh = x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     act = np.maximum(x, 0) if naive.config["activation_function"] == "relu" else tanh
     z = y + act @ np.array(t["h.0.mlp.c_proj.weight"]) + t["h.0.mlp.c_proj.bias"]
-    logits = normed(z, "ln_f") @ np.array(t.get("lm_head.weight", t["wte.weight"])).T
+    logits = normed(z, "ln_f") @ np.array(t.get("lm_head.weight", t["wte.weight"])).T + t.get("lm_head.bias", 0)
     return z, logits, np.sqrt(((z - z.mean(1, keepdims=True)) ** 2).mean(1) + epsilon)
 
 

@@ -21,7 +21,7 @@ class Naive:
             if name == "__metadata__":
                 continue
             a, b = (8 + size + at for at in entry["data_offsets"])
-            flat = [x for (x,) in struct.iter_unpack("<f", content[a:b])]
+            flat = [x for (x,) in struct.iter_unpack("<d" if entry["dtype"] == "F64" else "<f", content[a:b])]
             width = entry["shape"][-1]
             rows = [flat[at : at + width] for at in range(0, len(flat), width)]
             self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat
@@ -86,7 +86,8 @@ class Naive:
         """The logits from the residual stream behind the last network."""
         final = self.normed(z, "ln_f")
         rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
-        return [sum(a * b for a, b in zip(final, row, strict=True)) for row in rows]
+        shifts = self.tensors.get("lm_head.bias", [0.0] * len(rows))
+        return [sum(a * b for a, b in zip(final, row, strict=True)) + c for row, c in zip(rows, shifts, strict=True)]
 
     def rest(self, y: list[float]) -> list[float]:
         """The logits from the residual stream behind the last attention."""

@@ -59,6 +59,19 @@ def test_the_optimum_is_told_once_it_is_known(tmp_path: Path, monkeypatch: pytes
     assert " VERIFIED " in restrict.check(model, found)
 
 
+def test_every_word_of_six_letters_is_run(tmp_path: Path) -> None:
+    """6^7 words were too many to run, so a restriction of more positions than needed was all that was found."""
+    path, _ = write_program(
+        tmp_path, np.random.default_rng(4), longest=7, heads=6, mlps=2, letters=6, classes=6, markers=False,
+        causal=False,
+    )  # fmt: skip
+    model = restrict.import_transformer_program(path).model
+    found = restrict.certify(model, 7, target=3)
+    assert found.provenance["optimum"] == len(found.restriction.fixed) == 3
+    assert found.provenance["optimum_by"] == "enumeration"
+    assert " VERIFIED " in restrict.check(model, found)
+
+
 def small(tmp_path: Path, seed: int, letters: int, longest: int) -> Model:
     """A random program over some letters, for words of up to ``longest`` of them."""
     path, _ = write_program(
@@ -100,6 +113,7 @@ def test_the_bound_of_words_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     model = program(tmp_path)
     optimum = restrict.certify(model, 8).provenance["optimum"]
     monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
+    monkeypatch.setattr(certification, "few_words", lambda *_: False)
     monkeypatch.setattr("restrict.optimum.by_words.WORDS", 256)
     found = restrict.certify(model, 8)
     assert found.provenance["optimum"] == optimum == len(found.restriction.fixed)

@@ -58,7 +58,7 @@ class Run(Shuffled):
         hidden = self.activated(KINDS.get(model.activation, model.activation), hidden)
         x = x + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
         out, root = self.scaled(x, model.final)
-        return self.linear(model.unembed, np.zeros(len(model.unembed)), out), root
+        return self.linear(model.unembed, model.shifts, out), root
 
 
 def deviations(model: Trained, tokens: list[int]) -> tuple[Any, Any]:
@@ -67,7 +67,7 @@ def deviations(model: Trained, tokens: list[int]) -> tuple[Any, Any]:
 
     assert model.final is not None
     logits, d = forward(model, tokens), model.d
-    bare = dataclasses.replace(model, final=None, unembed=np.eye(d))
+    bare = dataclasses.replace(model, final=None, unembed=np.eye(d), shifts=np.zeros(d))
     z = forward(bare, tokens)
     return logits, np.sqrt(z.var(axis=1) + float(model.epsilon))
 

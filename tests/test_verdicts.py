@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from safetensors.numpy import save
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.checker import verdict as checker_module
@@ -31,7 +33,7 @@ from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, task_language
-from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.model import Trained, forward, load, trained
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.marks import heavy_after
@@ -167,6 +169,67 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
                 least, line = signed(sign, wanted, z, wide, check.model.last, trail)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
+
+
+# ---------------------------------------------------------------- a bias of the read-out
+
+
+def biased(seed: int, size: float) -> tuple[Trained, Graph, dict[str, np.ndarray], dict[str, object]]:
+    """A random model whose read-out has a bias, a graph on which it is right, its tensors and its configuration."""
+    rng = np.random.default_rng(seed)
+    config: dict[str, object] = {
+        "activation_function": "relu", "layer_norm_epsilon": "0.00001", "n_layer": 1, "n_head": 1, "n_embd": 4,
+        "vocab_size": 4, "bos_token_id": 2, "eos_token_id": 3, "tie_word_embeddings": False,
+        "vocab": ["a", "b", "<bos>", "<eos>"], "position_embeddings": "none",
+    }  # fmt: skip
+    tensors = verdict_cases.weights(rng, config, 0.1)
+    tensors["lm_head.bias"] = (rng.normal(size=4) * size).astype(np.float32)
+    model = trained("biased", save(tensors), config, "b")
+    said = forward(model, model.rows([]))[-1]
+    want = frozenset(k for k in range(4) if said[k] > 0)
+    return model, Graph(((0, 0),), frozenset([0]), (0, 1, 2, 3), (want,), (0,)), tensors, config
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e-25, 1e11])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bias_is_in_every_label_within_its_radius(seed: int, size: float) -> None:
+    """Lemma 4 in fractions: the checker's numbers of a label are within their radius of the exact ones."""
+    model, graph, tensors, _ = biased(seed, size)
+    check, one = verdict_cases.checked(model, graph), numbers.ONE
+    weight, bias, rows, shifts = (
+        np.vectorize(Fraction)(tensors[name].astype(float))
+        for name in ("transformer.ln_f.weight", "transformer.ln_f.bias", "lm_head.weight", "lm_head.bias")
+    )
+    for label, sign in check.signs.items():
+        beta = (rows[label] @ bias + shifts[label]) * one
+        row = rows[label] * weight * one
+        assert abs(beta - sign.beta) <= sign.error < 2**40
+        assert all(abs(v - row.mean() - u) <= sign.error for v, u in zip(row, sign.row, strict=True))
+
+
+def refused(content: bytes, document: dict[str, Any]) -> int:
+    """The checker's exit code for a certificate that names another file."""
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        verify(content, json.dumps(document | {"model": document["model"] | {"sha256": digest}}).encode())
+    except Reject as reject:
+        return reject.code
+    return 0
+
+
+def test_a_bias_that_turns_a_label_makes_the_certificate_false() -> None:
+    model, graph, tensors, _ = biased(3, 1.0)
+    found = verify_trained(model, graph, 4)
+    assert found.status == "right"
+    document = found.document()
+    assert verify(model.content, found.to_bytes())
+    for label in range(4):
+        changed = tensors | {"lm_head.bias": tensors["lm_head.bias"].copy()}
+        changed["lm_head.bias"][label] -= 100 * (1 if label in graph.want[0] else -1)
+        assert refused(save(changed), document) == 3
+    for wrong in (np.zeros(3), np.zeros((4, 1)), np.full(4, np.nan), np.full(4, 2.0**41), np.zeros(4, np.int64)):
+        kept = wrong if wrong.dtype == np.int64 else wrong.astype(np.float32)
+        assert refused(save(tensors | {"lm_head.bias": kept}), document) == 4
 
 
 # ---------------------------------------------------------------- claims

@@ -138,6 +138,7 @@ class Model:
         self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
         self.last = self.norm(file, "transformer.ln_f")
         self.unembed = self.embed if fields["tied"] == "yes" else file.take("lm_head.weight", self.labels, d)
+        self.shifts = file.take("lm_head.bias", self.labels)[0] if "lm_head.bias" in file.left else [0] * self.labels
 
     def block(self, file: Tensors, h: str) -> Block:
         """One block."""
@@ -176,8 +177,9 @@ class Model:
         row, w = self.unembed[label], self.last.weight
         made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
         mean, error = sum(made) // self.d, 2 * (max(map(abs, chain(row, w))) >> BITS) + 5
-        slack = (total(row) + total(self.last.bias) >> BITS) + self.d + 2
-        return Sign([v - mean for v in made], dot(row, self.last.bias) >> BITS, max(2 * error + 1, slack))
+        slack = (total(row) + total(self.last.bias) >> BITS) + self.d + 3
+        beta = (dot(row, self.last.bias) >> BITS) + self.shifts[label]
+        return Sign([v - mean for v in made], beta, max(2 * error + 1, slack))
 
 
 class Atoms:

@@ -43,7 +43,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "soft verify checkpoint.safetensors -n 20 --equals '0' --inputs 'regex:(10)*'",
     ),
     "soft write": ("soft write parity -o parity-soft.json",),
-    "soft import": ("soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",),
+    "soft import": (
+        "soft import encoder.safetensors --heads 2 --alphabet 01 -o encoder.json",
+        "soft import checkpoint.safetensors --weights new.safetensors",
+    ),
     "soft export": ("soft export soft.json -n 6 -o induction-head.safetensors",),
 }
 SHORT = {

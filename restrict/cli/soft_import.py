@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from restrict.cli.common import FILE, JSON, Whole, output_option
+from restrict.cli.common import FILE, JSON, Whole, file_option, output_option
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
     from restrict.soft.importers import Comparison, Imported, Options
+    from restrict.soft.importers.gpt2_names import Written
 
 SYMBOLS = "letters side by side, or separated by spaces"
 
 
 @click.command("import")
 @click.argument("file", type=FILE)
-@output_option("the model", required=True)
+@output_option("the model")
+@file_option(
+    "--weights", text="Write NAME.safetensors with GPT-2's names, NAME.config.json beside it: what soft verify reads."
+)
 @click.option("--config", type=FILE, help="Its configuration; else NAME.config.json or config.json beside FILE.")
 @click.option(
     "--compare", "recorded", type=FILE, help="Recorded tokens and logits (.npz or JSON) that the model must give."
@@ -45,23 +49,43 @@ SYMBOLS = "letters side by side, or separated by spaces"
 @click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
 @JSON
 def import_command(
-    file: Path, output: Path, config: Path | None, recorded: Path | None, tolerance: float, as_json: bool, **given: Any
-) -> None:
-    """Map the weights of FILE (safetensors) to a restrict-soft/1 file; nothing of it is executed.
+    file: Path, output: Path | None, weights: Path | None, config: Path | None, recorded: Path | None, tolerance: float,
+    as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Map the weights of FILE (safetensors) to a restrict-soft/1 file (-o) or to GPT-2's names (--weights).
 
     FILE has GPT-2's names, those of TransformerLens, or is the state dict of an nn.TransformerEncoder. What the weights
-    and the configuration do not say is assumed and printed; --compare excludes wrong assumptions.
+    and the configuration do not say is assumed and printed; --compare excludes wrong assumptions. Nothing of FILE is
+    executed, and no number of it is changed.
     """
-    from restrict.soft.importers import compare, import_weights, read_record
+    from restrict.base.errors import UsageError
+    from restrict.base.files import will_write
+    from restrict.soft.importers import compare, import_weights, read_record, save_gpt2_names
+    from restrict.soft.importers.gpt2_names import config_of
 
+    if output is None and weights is None:
+        raise UsageError("give -o for a restrict-soft/1 file, --weights for one with GPT-2's names, or both")
+    if weights is not None:
+        will_write(config_of(weights))
     options = options_of(given)
     found = import_weights(file, options, config=config)
     agreed = None
     if recorded is not None:
         record = read_record(recorded, found.tokens)
         agreed = compare(found, record, tolerance=tolerance, source=file, options=options, config=config)
-    found.model.save(output)
-    put(Told(lambda: text(found, agreed, output), lambda: document(found, agreed, output)), as_json)
+    made = None if weights is None else save_gpt2_names(found, weights)
+    if output is not None:
+        found.model.save(output)
+    where = Files(output, weights, made)
+    put(Told(lambda: text(found, agreed, where), lambda: document(found, agreed, where)), as_json)
+
+
+class Files(NamedTuple):
+    """What was written: the model, the weights with GPT-2's names, and what is to be said of these."""
+
+    model: Path | None
+    weights: Path | None
+    made: Written | None
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -88,15 +112,18 @@ def symbols_of(text: str) -> list[str]:
     return text.split() if " " in text.strip() else list(text)
 
 
-def document(found: Imported, agreed: Comparison | None, output: Path) -> dict[str, Any]:
+def document(found: Imported, agreed: Comparison | None, files: Files) -> dict[str, Any]:
     """What --json prints."""
     model = found.model
-    told: dict[str, Any] = {"file": str(output), "name": model.name, "sha256": model.digest}
+    told: dict[str, Any] = {"name": model.name, "sha256": model.digest}
+    told |= {} if files.model is None else {"file": str(files.model)}
+    if files.made is not None:
+        told |= {"weights": str(files.weights), "read_out": files.made.read_out, "notes": list(files.made.notes)}
     told |= {"symbols": len(model.alphabet), "layout": found.layout, "settings": [vars(s) for s in found.settings]}
     return told | {"compared": None if agreed is None else vars(agreed)}
 
 
-def text(found: Imported, agreed: Comparison | None, output: Path) -> str:
+def text(found: Imported, agreed: Comparison | None, files: Files) -> str:
     """What is said without --json: every setting with its origin, then the comparison."""
     names = max(len(s.name) for s in found.settings)
     values = max(len(s.value[:40]) for s in found.settings)
@@ -112,4 +139,9 @@ def text(found: Imported, agreed: Comparison | None, output: Path) -> str:
         told.append(
             f"{len(found.assumed)} settings are assumed; --compare RECORD with recorded logits excludes wrong ones"
         )
-    return "\n".join([*told, f"{found.model!r} in {output}"])
+    if files.made is not None:
+        told += [f"note: {note}" for note in files.made.notes]
+        told.append(f"the same numbers with GPT-2's names in {files.weights}, which restrict soft verify reads")
+    if files.model is not None:
+        told.append(f"{found.model!r} in {files.model}")
+    return "\n".join(told)

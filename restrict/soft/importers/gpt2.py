@@ -53,7 +53,7 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
     unembed = _unembed(tensors, choices, embed)
-    parts = Parts(embed, table, layers, final, unembed, np.zeros(len(unembed)), "every")
+    parts = Parts(embed, table, layers, final, unembed, tensors.maybe("lm_head.bias", len(unembed)), "every")
     return assembled(tensors, choices, name, parts)
 
 

@@ -37,6 +37,10 @@ class Imported:
     """What the rows of the embedding stood for in the source: recorded words have these numbers."""
     rows: tuple[int, ...]
     """For each row of the model's read-out, its row in the source."""
+    stop: str | None = None
+    """The end token, which is in no input and may be a label."""
+    task: Mapping[str, Any] | None = None
+    """What the configuration says of the task: ``kind``, and an automaton ``dfa`` over the alphabet."""
 
     @property
     def assumed(self) -> tuple[Setting, ...]:
@@ -100,7 +104,8 @@ def import_weights(
     if extra:
         choices.note("not used", ", ".join(extra[:12]) + (", ..." if len(extra) > 12 else ""), "config")
     made = replace(made, description=_description(choices))
-    return Imported(made, layout, tuple(choices.made), choices.tokens, choices.rows)
+    task = choices.config.get("task")
+    return Imported(made, layout, tuple(choices.made), choices.tokens, choices.rows, choices.stop, task)
 
 
 def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:

@@ -83,7 +83,7 @@ class Options:
 class Choices:
     """The decisions of one import, in the order in which they are made.
 
-    ``tokens`` and ``rows`` are those of :class:`Imported`, kept on the way.
+    ``tokens``, ``rows`` and ``stop`` are those of :class:`Imported`, kept on the way.
     """
 
     def __init__(self, options: Options, config: Mapping[str, Any] | None, source: str, folder: Path | None) -> None:
@@ -92,6 +92,7 @@ class Choices:
         self.used: set[str] = set()
         self.tokens: tuple[str, ...] = ()
         self.rows: tuple[int, ...] = ()
+        self.stop: str | None = None
 
     def note(self, name: str, value: object, origin: Origin, note: str = "") -> None:
         """Keep a decision.

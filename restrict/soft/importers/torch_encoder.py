@@ -78,6 +78,7 @@ def _position_table(tensors: Named, names: Mapping[str, str], d: int) -> Floats 
     if given is None and len(tensors.unused) != 1:
         return None
     name = given if given is not None else min(tensors.unused)
+    name = name if name in tensors.arrays else f"{name}.weight"
     if name in tensors.arrays:
         tensors.arrays[name] = np.squeeze(tensors.arrays[name])
     return tensors.take(name, (None, d))

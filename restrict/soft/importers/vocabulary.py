@@ -66,7 +66,8 @@ def vocabulary(choices: Choices, rows: int) -> Vocabulary:
     never = _never(choices, tokens, start, end)
     row = choices.key("eos_token_id")[1]
     stops = [tokens[row]] if row is not None else [t for t in never if bare(t) in ("eos", "end", "endoftext")]
-    found = Vocabulary(tokens, start, end, never, stops[0] if stops else None)
+    choices.stop = stops[0] if stops else None
+    found = Vocabulary(tokens, start, end, never, choices.stop)
     if not found.free:
         raise ModelError(f"{choices.source}: no token is left that a word may have")
     return found

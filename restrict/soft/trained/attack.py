@@ -35,7 +35,7 @@ class Attack:
         self.model, self.graph, self.atoms = model, graph, atoms
         self.rng = np.random.default_rng(seed)
         rows = model.unembed * model.final.weight
-        self.rows, self.beta = rows - rows.mean(1, keepdims=True), model.unembed @ model.final.bias
+        self.rows, self.beta = rows - rows.mean(1, keepdims=True), model.beta
         self.mean = sum((np.array(b.centre) / (1 << 24) for b in atoms.bases), np.zeros(model.d))
 
     def label(self, y: Array, label: int) -> tuple[float, Array]:

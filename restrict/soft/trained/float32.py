@@ -71,11 +71,13 @@ class Rounding:
         self.model, self.tail, self.ulps, self.eps = model, tail, ulps, float(model.epsilon)
         assert model.final is not None
         labels = model.unembed[list(tail.labels)]
-        self.rows, self.biases = labels * model.final.weight, np.abs(labels) @ np.abs(model.final.bias)
-        self.beta = labels @ model.final.bias
+        shifts = np.abs(model.shifts[list(tail.labels)])
+        self.rows, self.biases = labels * model.final.weight, np.abs(labels) @ np.abs(model.final.bias) + shifts
+        self.beta, self.terms = model.beta[list(tail.labels)], model.d + 6 + int(shifts.any())
         sizes, weight, bias = np.abs(labels), np.abs(model.final.weight), np.abs(model.final.bias)
         self.lost = vanishing(sizes) * weight + sizes * vanishing(weight)
         self.tiny = vanishing(sizes) @ bias + (4 * model.d + 2 * (sizes.sum(axis=1) + sizes @ weight)) * TINY
+        self.tiny += vanishing(shifts) + 2 * TINY * (shifts > 0)
         symbols = len(model.tokens)
         self.places = np.array([(0, 0), *((j, s) for j in range(1, last + 1) for s in range(symbols))])
         self.number = {(int(j), int(s)): k for k, (j, s) in enumerate(self.places)}
@@ -149,11 +151,11 @@ class Rounding:
             top, rms, deviation = np.abs(c) + reach + off, np.sqrt((off**2).mean()), np.sqrt(high[0, 0])
             root = run.gamma(d + 3) + 8 * self.ulps * U
             found = np.abs(self.rows @ spans[0].T).sum(axis=1) + np.abs(self.rows.sum(axis=1)) * mean
-            found += np.abs(self.rows) @ (U * top[0] + TINY + run.gamma(d + 6) * top[0])
+            found += np.abs(self.rows) @ (U * top[0] + TINY + run.gamma(self.terms) * top[0])
             found += np.abs(self.beta) * (rms + root * (deviation + rms))
             found += beyond((top**2).sum())
             found += self.lost @ top[0]
-            off = run.gamma(d + 6) * self.biases + self.tiny
+            off = run.gamma(self.terms) * self.biases + self.tiny
             found += off * (deviation + rms) * (1 + root)
         return np.where(np.isnan(found), np.inf, found * SLACK)
 

@@ -94,7 +94,7 @@ class Tail:
             float(model.epsilon),
             int(model.activation == "relu"),
             rows - rows.mean(1, keepdims=True),
-            model.unembed[list(labels)] @ model.final.bias,
+            model.beta[list(labels)],
         )
 
     def signs(self, y: Form, wanted: Array) -> tuple[Array, Array]:

@@ -1,10 +1,11 @@
 """A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64.
 
 The block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
-``1/sqrt(dk)``, a final LayerNorm, then the unembedding. Assumed, because a file does not say it: matrices are stored
-input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key and value side by side, each with the heads
-side by side; the start token stands once, at position 0, and the token at place ``j`` has the position embedding
-``offset + j``. Everything that the configuration says otherwise is refused, and nothing is guessed.
+``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Assumed, because a
+file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
+and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
+place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
+nothing is guessed.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ FIXED = {
 """Keys of a configuration that may have this one value only."""
 
 
+SHIFTS = "lm_head.bias"
+"""GPT-2 has none; read-outs of other libraries do."""
+CONVERT = "`restrict soft import FILE --weights NEW.safetensors`"
+OTHERS = b".attn.W_Q", b".self_attn.in_proj_weight"
+"""Parts of the names that other libraries give."""
 FIRST = re.compile(r"(transformer\.)?h\.0\.attn\.c_attn\.weight")
 """A tensor that every file has."""
 
@@ -78,7 +84,8 @@ class Layer(NamedTuple):
 class Trained:
     """A checkpoint in real arithmetic: every weight is the number that the file's float denotes.
 
-    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``.
+    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``,
+    and ``shifts`` is added to their logits (zero where the read-out has no bias).
     ``epsilon`` is the decimal of the configuration, taken exactly.
     """
 
@@ -93,6 +100,7 @@ class Trained:
     positions: Array | None = field(repr=False)
     final: Norm | None = field(repr=False)
     unembed: Array = field(repr=False)
+    shifts: Array = field(repr=False)
     tied: bool
     labels: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -122,6 +130,13 @@ class Trained:
         return "gelu_tanh" if self.activation == "gelu_new" else self.activation
 
     @property
+    def beta(self) -> Array:
+        """What the last LayerNorm's bias and the read-out's give each label, shape ``(labels,)`` (Lemma 4)."""
+        assert self.final is not None
+        found: Array = self.unembed @ self.final.bias + self.shifts
+        return found
+
+    @property
     def special(self) -> tuple[int, ...]:
         """The rows of the special tokens that there are."""
         return tuple(t for t in (self.bos, self.eos, self.pad, self.sep) if t is not None)
@@ -143,8 +158,7 @@ class Trained:
         if self.unread is not None:
             raise ModelError(
                 f"{self.name}: the checker does not read the tensor {quote(self.unread)}: names begin with "
-                "transformer., without masks and a second copy of a tied read-out (docs/soft-verdicts.md writes such a "
-                "file)"
+                f"transformer., without masks and a second copy of a tied read-out; {CONVERT} writes such a file"
             )
 
     def rows(self, word: Sequence[str]) -> list[int]:
@@ -169,15 +183,15 @@ def load(path: str | Path) -> Trained:
     if text or imported:
         what = "a restrict-soft/1 file" if imported else "JSON"
         raise ModelError(
-            f"{path}: {what}, where a verdict is about a checkpoint: give the safetensors file with GPT-2's names that "
-            f"the model was imported from, its config.json beside it"
+            f"{path}: {what}, where a verdict is about a checkpoint: give the weights with GPT-2's names that the "
+            f"model was imported from, or what {CONVERT} writes"
         )
     found, name = beside(path), path.name.removesuffix(SUFFIX)
-    if found is None:
+    if found is None and not any(key in content[: 1 << 24] for key in OTHERS):
         raise UsageError(
             f"{path}: neither {name}.config.json nor config.json stands beside it; it says what the weights mean"
         )
-    return trained(name, content, read_config(found), str(path))
+    return trained(name, content, {} if found is None else read_config(found), str(path))
 
 
 def shifted(model: Trained, offset: int) -> Trained:
@@ -262,7 +276,10 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     tensors = _tensors(content, source)
     read = _Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
-        read.fail("no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names")
+        read.fail(
+            f"no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names, and {CONVERT} writes "
+            "these from TransformerLens' or torch's"
+        )
     for key, value in FIXED.items():
         if config.get(key, value) != value:
             read.fail(f"config {key}: only {value!r} is read, not {quote(config[key])}")
@@ -293,6 +310,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         positions=read.tensor("wpe.weight", read.size("n_positions"), d) if learned else None,
         final=read.norm("ln_f", d),
         unembed=_unembed(read, embed, tied),
+        shifts=read.tensor(SHIFTS, rows) if SHIFTS in tensors else np.zeros(rows),
         tied=tied,
         labels=labels,
         symbols=tuple(label for token, label in enumerate(labels) if token not in special.values()),
@@ -309,7 +327,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
 
 def _checked(key: str, used: set[str], tied: bool) -> bool:
     """Whether the trusted checker reads a tensor."""
-    return key in used and (not tied if key == "lm_head.weight" else key.startswith("transformer."))
+    return key in used and (not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS)
 
 
 def _tensors(content: bytes, source: str) -> dict[str, Array]:
@@ -396,5 +414,5 @@ def forward_all(model: Trained, tokens: I64) -> Array:
         x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
         hidden = normed(x, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
         x = x + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
-    found: Array = (normed(x, model.final, epsilon) if model.final is not None else x) @ model.unembed.T
+    found: Array = (normed(x, model.final, epsilon) if model.final is not None else x) @ model.unembed.T + model.shifts
     return found

@@ -90,7 +90,7 @@ def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
     y = x[-1] + read @ layer.projection.weight + layer.projection.bias
     hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
     z = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
-    said = (normed(z, model.final, epsilon) if model.final is not None else z) @ model.unembed.T
+    said = (normed(z, model.final, epsilon) if model.final is not None else z) @ model.unembed.T + model.shifts
     want = graph.want[graph.state(word)]
     return min(float(said[k] if k in want else -said[k]) for k in graph.labels)
 

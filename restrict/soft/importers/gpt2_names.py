@@ -1,0 +1,248 @@
+"""An imported model with the names that verdicts read: GPT-2's.
+
+What is written is a rearrangement of the model's numbers: matrices turned, heads side by side, zeros where the model
+has no bias, no network, or no row. Nothing is rounded, so the file is the same function. One number is computed: where
+an acceptor has two logits, the row of the end token is their difference, and it is refused where a difference is no
+float64. What verdicts do not cover is refused with its name.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.files import write_bytes
+from restrict.soft.importers.read import Imported
+from restrict.soft.models.config import SUFFIX
+from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftLayer, SoftModel
+from restrict.soft.models.terms import Term
+
+END = "<eos>"
+"""The name of an acceptor's answer, where the model has no end token."""
+KINDS = {"relu": "relu", "gelu_tanh": "gelu_new"}
+
+
+class Written(NamedTuple):
+    """A file of weights with its configuration; ``notes`` say what a reader has to know, ``read_out`` is the one that
+    ``soft verify`` is to have."""
+
+    content: bytes
+    config: dict[str, Any]
+    notes: tuple[str, ...]
+    read_out: str
+
+
+class Answers(NamedTuple):
+    """The read-out by tokens: all names, the end token, the row and the bias of each name."""
+
+    names: tuple[str, ...]
+    end: str | None
+    rows: Floats
+    shifts: Floats
+    note: str | None
+
+
+def gpt2_names(found: Imported) -> Written:
+    """The file and the configuration of a model, for ``restrict soft verify`` and the trusted checker.
+
+    Args:
+        found: an import: causal layers with LayerNorm first and one constant, as many heads in each, ReLU or GELU by
+            ``tanh``, a final LayerNorm, a start token and no end marker; one layer without a mask, read at the last
+            position, counts as causal, as it reads a prefix alone.
+
+    Returns:
+        The safetensors file, float32 where the model's numbers are; the configuration. Linear in the weights.
+
+    Raises:
+        ModelError: what the model has that no verdict covers.
+    """
+    from safetensors.numpy import save
+
+    model = found.model
+    notes, answers = _covered(model), _answers(found)
+    tokens, d, dk = answers.names, model.width, len(model.layers[0].heads[0].query)
+    embed = np.zeros((len(tokens), d))
+    embed[[tokens.index(name) for name in model.symbols]] = model.embed
+    tensors = {"wte.weight": embed}
+    if model.positions.table is not None:
+        tensors["wpe.weight"] = model.positions.table
+    width = max([len(layer.ffn.inner) for layer in model.layers if layer.ffn], default=1)
+    for number, layer in enumerate(model.layers):
+        tensors |= {f"h.{number}.{name}": a for name, a in _block(layer, d, width).items()}
+    assert model.final_norm is not None
+    tensors |= _norm("ln_f", model.final_norm)
+    tensors = {f"transformer.{name}": a for name, a in tensors.items()} | {"lm_head.weight": answers.rows}
+    if answers.shifts.any():
+        tensors["lm_head.bias"] = answers.shifts
+    special = [t for t in found.tokens if t not in (*model.alphabet, model.start_marker, answers.end)]
+    if len(special) > 2:
+        _refuse(model, f"{len(special)} tokens in no input beside the end token ({', '.join(special)}), not two")
+    named = {"bos": model.start_marker, "eos": answers.end, **dict(zip(("pad", "sep"), special, strict=False))}
+    kinds = {layer.ffn.activation for layer in model.layers if layer.ffn} or {"relu"}
+    config: dict[str, Any] = {
+        "model_type": "gpt2", "n_layer": len(model.layers), "n_head": d // dk, "n_embd": d, "n_inner": width,
+        "vocab_size": len(tokens), "activation_function": KINDS[kinds.pop()],
+        "layer_norm_epsilon": _decimal(model.final_norm.eps), "tie_word_embeddings": False,
+        "position_embeddings": "none" if model.positions.table is None else "learned",
+        "vocab": list(tokens), **{f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None},
+    }  # fmt: skip
+    if model.positions.table is not None:
+        config["n_positions"] = len(model.positions.table)
+    if found.task is not None:
+        config["task"] = found.task
+    config["imported"] = [f"{s.name}: {s.value} ({s.text()})" for s in found.settings]
+    content = save({name: _stored(a) for name, a in sorted(tensors.items())})
+    said = tuple(note for note in (*notes, answers.note) if note is not None)
+    return Written(content, config, said, "next-set" if answers.note is None else "membership")
+
+
+def save_gpt2_names(found: Imported, path: str | Path) -> Written:
+    """Write the file of :func:`gpt2_names`, and ``NAME.config.json`` beside it.
+
+    Args:
+        found: the import.
+        path: ``NAME.safetensors``.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ModelError: what the model has that no verdict covers; nothing is written then.
+        UsageError: another ending, or a file that cannot be written.
+    """
+    made = gpt2_names(found)
+    write_bytes(config_of(path), (json.dumps(made.config, indent=1) + "\n").encode())
+    write_bytes(Path(path), made.content)
+    return made
+
+
+def config_of(path: str | Path) -> Path:
+    """Where the configuration of a file of weights stands.
+
+    Args:
+        path: ``NAME.safetensors``.
+
+    Returns:
+        ``NAME.config.json``.
+
+    Raises:
+        UsageError: another ending.
+    """
+    path = Path(path)
+    if path.suffix != SUFFIX:
+        raise UsageError(f"{path}: weights are written to NAME{SUFFIX}, NAME.config.json beside it")
+    return path.with_name(path.name.removesuffix(SUFFIX) + ".config.json")
+
+
+def _refuse(model: SoftModel, what: str) -> NoReturn:
+    raise ModelError(f"{model.name}: no verdict covers {what} (docs/soft-import.md)")
+
+
+def _covered(model: SoftModel) -> list[str]:
+    """Refuse what GPT-2's blocks cannot say; else what must be told of the model."""
+    if model.start_marker is None or model.end_marker is not None:
+        end = "an end marker pinned behind the word" if model.start_marker else "a model without a start token"
+        _refuse(model, end)
+    if not model.layers or model.final_norm is None:
+        _refuse(model, "a model without layers" if model.final_norm else "a model without a final LayerNorm")
+    if model.positions.combine != "add" or model.positions.kind == "terms":
+        _refuse(model, "positions other than a table that is added")
+    if model.output.place == "first":
+        _refuse(model, "an answer that is read at the first position")
+    norms, shapes, masks, kinds = set[str](), set[Any](), set[str](), set[str]()
+    for layer in model.layers:
+        if layer.norm != "pre":
+            _refuse(model, "LayerNorm behind each half (--norm-last)" if layer.norm == "post" else "no LayerNorm")
+        norms |= {norm.eps.text for norm in (layer.norm1, layer.norm2, model.final_norm) if norm is not None}
+        for head in layer.heads:
+            dk = len(head.query)
+            if head.score != "dot" or head.scale.text not in (f"1/sqrt({dk})", "1" if dk == 1 else ""):
+                _refuse(model, f"scores times {head.scale.text}, not 1/sqrt({dk})")
+            shapes.add((len(layer.heads), dk, len(head.value)))
+            masks.add(head.mask)
+        kinds |= {layer.ffn.activation} if layer.ffn else set()
+    (heads, dk, dv), *others = shapes or {(0, 0, 0)}
+    if others or dk != dv or heads * dk != model.width:
+        _refuse(model, f"heads whose widths do not add up to {model.width}")
+    if kinds - set(KINDS) or len(kinds) > 1:
+        _refuse(model, f"the activation {' and '.join(sorted(kinds))}, only relu or gelu_tanh (GPT-2's gelu_new)")
+    if len(norms) > 1:
+        _refuse(model, f"LayerNorms with different constants ({', '.join(sorted(norms))})")
+    if masks == {"past"}:
+        return []
+    if masks != {"none"} or len(model.layers) > 1 or model.output.place != "last":
+        _refuse(model, "attention that is not causal, but in one layer read at the last position")
+    return ["no mask: in one layer, the answer behind a prefix is the one for the prefix as a word of its own"]
+
+
+def _answers(found: Imported) -> Answers:
+    """The read-out's rows by the names of tokens; an acceptor answers by the end token."""
+    model, output, stop, note = found.model, found.model.output, found.stop, None
+    names, rows, shifts = output.labels, output.unembed, output.bias
+    if len(rows) == 1 or (output.kind == "softmax" and len(rows) == 2 and names != found.tokens):
+        if len(rows) == 2:
+            rows, shifts = _difference(model, rows), _difference(model, shifts)
+        stop = stop or END
+        note = f"an acceptor: {stop} is positive where it says {names[-1]!r}, so give --read-out membership"
+        names = (stop,)
+    more = tuple(name for name in names if name not in found.tokens)
+    end = stop if stop in names else more[0] if more else None
+    if (note is None and not set(model.alphabet) <= set(names)) or more not in ((), (end,)) or end in model.symbols:
+        _refuse(model, f"a read-out whose labels are not the symbols and an end token ({quote(' '.join(names[:6]))})")
+    tokens = (*found.tokens, *more)
+    placed = np.zeros((len(tokens), model.width)), np.zeros(len(tokens))
+    at = [tokens.index(name) for name in names]
+    placed[0][at], placed[1][at] = rows, shifts
+    return Answers(tokens, end, *placed, note)
+
+
+def _difference(model: SoftModel, pair: Floats) -> Floats:
+    """The second entry less the first, as one entry; exact, by Knuth's sum of two numbers."""
+    b, a = pair
+    found = a - b
+    part = found - a
+    if np.any((a - (found - part)) - (b + part)):
+        _refuse(model, "two logits whose difference is no float64")
+    return np.array([found])
+
+
+def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
+    """The tensors of one block, matrices input by output."""
+    heads = layer.heads
+    mixed = [*(h.query for h in heads), *(h.key for h in heads), *(h.value for h in heads)]
+    biases = [*(h.query_bias for h in heads), *(h.key_bias for h in heads), *(h.value_bias for h in heads)]
+    ffn = layer.ffn or SoftFeedForward(np.zeros((width, d)), np.zeros(width), np.zeros((d, width)), np.zeros(d))
+    if len(ffn.inner) != width:
+        raise ModelError("no verdict covers networks of different widths (docs/soft-import.md)")
+    maps: list[tuple[str, Floats, Floats]] = [
+        ("attn.c_attn", np.concatenate(mixed).T, np.concatenate(biases)),
+        ("attn.c_proj", np.concatenate([h.output for h in heads], axis=1).T, layer.attention_bias),
+        ("mlp.c_fc", ffn.inner.T, ffn.inner_bias),
+        ("mlp.c_proj", ffn.outer.T, ffn.outer_bias),
+    ]  # fmt: skip
+    assert layer.norm1 is not None
+    found = {f"{name}.{end}": a for name, *both in maps for end, a in zip(("weight", "bias"), both, strict=True)}
+    none = LayerNorm(np.zeros(d), np.zeros(d), layer.norm1.eps)  # no network: what it reads is 0, and it adds 0
+    return found | _norm("ln_1", layer.norm1) | _norm("ln_2", layer.norm2 or none)
+
+
+def _norm(name: str, norm: LayerNorm) -> dict[str, Floats]:
+    """A LayerNorm."""
+    return {f"{name}.weight": norm.weight, f"{name}.bias": norm.bias}
+
+
+def _stored(a: Floats) -> np.ndarray[Any, Any]:
+    """The array as it is stored: float32 if that holds every number."""
+    short = a.astype(np.float32)
+    return np.ascontiguousarray(short if np.array_equal(short.astype(np.float64), a) else a)
+
+
+def _decimal(term: Term) -> float | str:
+    """A constant as a number of JSON, if that writes the same decimal; else as its text."""
+    number = float(term.exact(0, 1) or 0)
+    return number if Fraction(repr(number)) == term.exact(0, 1) else term.text

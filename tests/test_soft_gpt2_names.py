@@ -1,0 +1,388 @@
+"""`soft import --weights`: an imported model with GPT-2's names is the same function, number for number, and has
+verdicts that brute force confirms; what no verdict covers is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from safetensors.numpy import load, save, save_file
+
+from restrict.base.errors import ModelError, NotEstablished, UsageError
+from restrict.cli.main import cli
+from restrict.soft.importers import Imported, Options, gpt2_names, import_weights, save_gpt2_names
+from restrict.soft.models import evaluate
+from restrict.soft.models.config import read_object
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.graph import all_words, dfa_of, graph_of
+from restrict.soft.trained.model import Trained, forward, trained
+from tests import verdict_cases
+from tests.marks import heavy_after
+from tests.naive_gpt2 import Naive
+from tests.test_soft_import import lens_arrays
+
+Arrays = dict[str, Any]
+HEADS, DK = 2, 2
+D = HEADS * DK
+TOKENS = ["a", "b", "<bos>", "<eos>"]
+SAID: Arrays = {"vocab": TOKENS, "bos_token_id": 2, "eos_token_id": 3}
+
+
+def drawn(rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]) -> Arrays:
+    """Random float32 weights."""
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def lens(rng: np.random.Generator, layers: int, kind: str = "LN", network: bool = True) -> tuple[Arrays, Arrays]:
+    """A state dict of TransformerLens with its configuration."""
+    shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (4, D), "pos_embed.W_pos": (9, D), "unembed.W_U": (D, 4)}
+    shapes |= {"unembed.b_U": (4,)} | ({"ln_final.w": (D,), "ln_final.b": (D,)} if kind == "LN" else {})
+    for at in range(layers):
+        part: dict[str, tuple[int, ...]] = {f"attn.W_{p}": (HEADS, D, DK) for p in "QKV"}
+        part |= {f"attn.b_{p}": (HEADS, DK) for p in "QKV"} | {"attn.W_O": (HEADS, DK, D), "attn.b_O": (D,)}
+        part |= {"mlp.W_in": (D, 7), "mlp.b_in": (7,), "mlp.W_out": (7, D), "mlp.b_out": (D,)} if network else {}
+        if kind == "LN":
+            part |= {f"ln{k}.{p}": (D,) for k in ((1, 2) if network else (1,)) for p in "wb"}
+        shapes |= {f"blocks.{at}.{name}": shape for name, shape in part.items()}
+    act = str(rng.choice(["relu", "gelu_new"]))
+    return drawn(rng, shapes), SAID | {"act_fn": act, "normalization_type": kind}
+
+
+def encoder(rng: np.random.Generator, layers: int, rows: int = 4) -> tuple[Arrays, Arrays]:
+    """The state dict of a pre-norm nn.TransformerEncoder with a final LayerNorm, a bias in its read-out."""
+    shapes: dict[str, tuple[int, ...]] = {"embed.weight": (4, D), "pos": (9, D), "head.weight": (rows, D)}
+    shapes |= {"head.bias": (rows,), "encoder.norm.weight": (D,), "encoder.norm.bias": (D,)}
+    for at in range(layers):
+        shapes |= {f"encoder.layers.{at}.{k}": s for k, s in {
+            "self_attn.in_proj_weight": (3 * D, D), "self_attn.in_proj_bias": (3 * D,),
+            "self_attn.out_proj.weight": (D, D), "self_attn.out_proj.bias": (D,), "linear1.weight": (6, D),
+            "linear1.bias": (6,), "linear2.weight": (D, 6), "linear2.bias": (D,), "norm1.weight": (D,),
+            "norm1.bias": (D,), "norm2.weight": (D,), "norm2.bias": (D,)}.items()}  # fmt: skip
+    act = str(rng.choice(["relu", "gelu_tanh"]))
+    return drawn(rng, shapes), SAID | {"nhead": HEADS, "norm_first": True, "causal": True, "activation": act}
+
+
+def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -> Any:
+    """The logits at every position, written out from the two libraries' descriptions."""
+    a, n = {name: x.astype(np.float64) for name, x in a.items()}, len(tokens)
+    ours = "embed.W_E" in a
+    relu = "relu" in (config.get("act_fn"), config.get("activation"))
+
+    def norm(x: Any, name: str) -> Any:
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        ends = ("w", "b") if ours else ("weight", "bias")
+        return x * a.get(f"{name}.{ends[0]}", 1) + a.get(f"{name}.{ends[1]}", 0)
+
+    def act(x: Any) -> Any:
+        return np.maximum(x, 0) if relu else x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    x = a["embed.W_E" if ours else "embed.weight"][tokens] + a["pos_embed.W_pos" if ours else "pos"][:n]
+    for at in range(sum(name.endswith(("attn.W_Q", "in_proj_weight")) for name in a)):
+        stem = f"blocks.{at}." if ours else f"encoder.layers.{at}."
+        b = {name.removeprefix(stem): value for name, value in a.items() if name.startswith(stem)}
+        u = norm(x, stem + ("ln1" if ours else "norm1"))
+        if ours:
+            q, k, v = (np.einsum("nd,hde->hne", u, b[f"attn.W_{p}"]) + b[f"attn.b_{p}"][:, None] for p in "QKV")
+        else:
+            mixed = u @ b["self_attn.in_proj_weight"].T + b["self_attn.in_proj_bias"]
+            q, k, v = (part.reshape(n, HEADS, DK).swapaxes(0, 1) for part in np.split(mixed, 3, axis=1))
+        scores = np.einsum("hqe,hke->hqk", q, k) / math.sqrt(DK)
+        scores[:, np.triu(np.ones((n, n), dtype=bool), 1) & causal] = -np.inf
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        read = (e / e.sum(-1, keepdims=True)) @ v
+        if ours:
+            x = x + np.einsum("hqe,hed->qd", read, b["attn.W_O"]) + b["attn.b_O"]
+        else:
+            joined = read.swapaxes(0, 1).reshape(n, D)
+            x = x + joined @ b["self_attn.out_proj.weight"].T + b["self_attn.out_proj.bias"]
+        u = norm(x, stem + ("ln2" if ours else "norm2"))
+        if "mlp.W_in" in b:
+            x = x + act(u @ b["mlp.W_in"] + b["mlp.b_in"]) @ b["mlp.W_out"] + b["mlp.b_out"]
+        elif not ours:
+            x = x + act(u @ b["linear1.weight"].T + b["linear1.bias"]) @ b["linear2.weight"].T + b["linear2.bias"]
+    if ours:
+        return norm(x, "ln_final") @ a["unembed.W_U"] + a["unembed.b_U"]
+    return norm(x, "encoder.norm") @ a["head.weight"].T + a["head.bias"]
+
+
+def written(found: Imported) -> tuple[Trained, Naive]:
+    """The file, read by the engine and by hand."""
+    made = gpt2_names(found)
+    config = read_object(json.dumps(made.config).encode(), "c", decimals=True)
+    return trained("m", made.content, config, "m"), Naive(made.content, made.config)
+
+
+def words(longest: int) -> list[tuple[int, ...]]:
+    """All words over two symbols, shortest first."""
+    return [word for n in range(longest + 1) for word in itertools.product((0, 1), repeat=n)]
+
+
+def verdict_is_true(model: Trained, naive: Naive, seed: int, n: int) -> str:
+    """A verdict on a random automaton whose wishes are the model's answers or lies; true by all words."""
+    found = verify_trained(model, verdict_cases.random_graph(np.random.default_rng(seed), model, naive), n, seconds=60)
+    if found.proves:
+        assert verdict_cases.accepted(model, found.document())
+        assert verdict_cases.true_of(model.content, found.document())
+    return found.status
+
+
+LAYOUTS = ("lens", "folded", "attention", "torch", "nope")
+
+
+def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, Arrays, Imported]:
+    """A random model of one layout, and its import."""
+    if layout in ("torch", "nope"):
+        arrays, config = encoder(rng, layers)
+        if layout == "nope":
+            arrays["pos"] *= np.float32(0)
+        kept = {name: a for name, a in arrays.items() if layout != "nope" or name != "pos"}
+        return arrays, config, import_weights(kept, config=config)
+    arrays, config = lens(rng, layers, "LNPre" if layout == "folded" else "LN", layout != "attention")
+    return arrays, config, import_weights(arrays, config=config)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
+def test_the_file_is_the_same_function_with_true_verdicts(layout: str, layers: int, seed: int) -> None:
+    rng = np.random.default_rng([seed, layers, LAYOUTS.index(layout)])
+    arrays, config, found = source(layout, rng, layers)
+    model, naive = written(found)
+    stored = load(gpt2_names(found).content)
+    assert {a.dtype for a in stored.values()} == {np.dtype(np.float32)}
+    numbers, theirs = (Counter(x for a in kept.values() for x in a.ravel().tolist() if x not in (0, 1))
+                       for kept in (stored, arrays))  # fmt: skip
+    assert not numbers - theirs
+    assert (theirs - numbers).total() == D  # what no word reads: the embedding of the end token
+    assert len(model.layers) == layers
+    for word in words(4):
+        tokens = model.rows([model.symbols[s] for s in word])
+        hand, inner = by_hand(arrays, config, tokens), found.model.encode([[model.symbols[s] for s in word]])
+        np.testing.assert_allclose(forward(model, tokens), hand, atol=1e-9)
+        np.testing.assert_allclose(evaluate.logits(found.model, inner)[0], hand[-1:] if len(
+            evaluate.logits(found.model, inner)[0]) == 1 else hand, atol=1e-9)  # fmt: skip
+        np.testing.assert_allclose(naive.logits(word), hand[-1], atol=1e-9)
+    assert verdict_is_true(model, naive, seed, 5 if layers == 1 else 3) in ("right", "wrong", "open")
+
+
+def test_most_of_these_verdicts_decide() -> None:
+    statuses = []
+    for seed in range(12):
+        rng = np.random.default_rng([7, seed])
+        statuses.append(verdict_is_true(*written(source(LAYOUTS[seed % 5], rng, 1)[2]), seed, 4))
+    assert statuses.count("open") <= 2
+    assert {"right", "wrong"} <= set(statuses)
+
+
+def test_one_layer_without_a_mask_reads_a_prefix_alone() -> None:
+    arrays, config = encoder(np.random.default_rng(3), 1)
+    found = import_weights(arrays, config=config | {"causal": False})
+    model, _ = written(found)
+    assert "no mask" in gpt2_names(found).notes[0]
+    for word in words(4):
+        tokens = model.rows([model.symbols[s] for s in word])
+        np.testing.assert_allclose(forward(model, tokens)[-1], by_hand(arrays, config, tokens, False)[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("seed", heavy_after(range(10), 2))
+def test_an_acceptor_answers_by_the_end_token(rows: int, seed: int) -> None:
+    """One logit, or the greater of two: on every word, the end token's logit has the sign of the model's answer."""
+    rng = np.random.default_rng([rows, seed])
+    arrays, config = encoder(rng, 1, rows)
+    given = {"embed.weight": arrays["embed.weight"][:3]} if seed % 2 else {}  # without a row for the end token
+    said = config | ({"vocab": TOKENS[:3], "eos_token_id": None} if seed % 2 else {})
+    found = import_weights(arrays | given, config=said)
+    made, (model, naive) = gpt2_names(found), written(found)
+    assert (made.read_out, model.labels[model.eos or 0]) == ("membership", "<eos>")
+    assert any("--read-out membership" in note for note in made.notes)
+    for word in words(5):
+        logits = by_hand(arrays, config, model.rows([model.symbols[s] for s in word]))[-1]
+        margin = logits[-1] - (logits[0] if rows == 2 else 0)
+        assert naive.logits(word)[3] == pytest.approx(margin, abs=1e-9)
+    language = dfa_of(verdict_cases_language(naive, 3), model)
+    right = verify_trained(model, graph_of(model, language, all_words(model), "membership"), 3, seconds=60)
+    assert right.status == "right"
+    assert verdict_cases.accepted(model, right.document())
+
+
+def verdict_cases_language(naive: Naive, n: int) -> Any:
+    """The words of at most ``n`` symbols that the model accepts, as a regular language; others as its last symbol."""
+    from restrict.languages.dfa import minimal
+
+    names = words(n)
+    number = {word: k for k, word in enumerate(names)}
+    delta = [[number.get((*word, s), len(names)) for s in (0, 1)] for word in names] + [[len(names)] * 2]
+    accept = [number[word] for word in names if naive.logits(word)[3] > 0]
+
+    class Language:
+        name, dfa = "what the model accepts", minimal(("a", "b"), delta, 0, accept)
+
+    return Language()
+
+
+def test_the_difference_of_two_logits_is_exact_or_refused() -> None:
+    arrays, config = encoder(np.random.default_rng(1), 1, 2)
+    stored = load(gpt2_names(import_weights(arrays, config=config)).content)
+    assert stored["lm_head.weight"].dtype == np.float64
+    exact = [float(b) - float(a) for a, b in zip(*arrays["head.weight"], strict=True)]
+    assert stored["lm_head.weight"][3].tolist() == exact
+    arrays["head.weight"][:, 0] = 1e-20, 1
+    with pytest.raises(ModelError, match="two logits whose difference is no float64"):
+        gpt2_names(import_weights(arrays, config=config))
+
+
+# ---------------------------------------------------------------- what is refused
+
+REFUSED = {
+    "LayerNorm behind each half": {"norm_first": False},
+    "the activation gelu, only relu or gelu_tanh": {"activation": "gelu"},
+    "attention that is not causal": {"causal": False},
+    "a model without a start token": {"vocab": ["a", "b", "c", "d"], "bos_token_id": None, "eos_token_id": None},
+    "an answer that is read at the first position": {"place": "first"},
+}
+
+
+@pytest.mark.parametrize("says", REFUSED)
+def test_what_no_verdict_covers_is_refused(says: str, tmp_path: Path) -> None:
+    arrays, config = encoder(np.random.default_rng(2), 2)
+    found = import_weights(arrays, config=config | REFUSED[says])
+    with pytest.raises(ModelError, match=f"no verdict covers {says}.*docs/soft-import.md"):
+        save_gpt2_names(found, tmp_path / "w.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_models_that_no_verdict_covers() -> None:
+    rng = np.random.default_rng(4)
+    arrays, config = encoder(rng, 1)
+    bare = {name: a for name, a in arrays.items() if not name.startswith("encoder.norm")}
+    lensed, said = lens(rng, 1)
+    many = {"alphabet": ("a", "b", "<bos>", "<eos>"), "labels": ("x", "y", "z", "w")}
+    for found, says in (
+        (import_weights(bare, config=config), "without a final LayerNorm"),
+        (import_weights(arrays, Options(end_marker="<eos>"), config=config), "an end marker"),
+        (import_weights(arrays, Options(**many), config=config), r"labels are not the symbols .*\"?x y z w"),  # type: ignore[arg-type]
+        (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),
+        (import_weights(lens_arrays(rng) | {"unembed.W_U": np.ones((6, 3)), "unembed.b_U": np.ones(3)},
+                        Options(alphabet=("a", "b", "<bos>"))), "heads whose widths do not add up to 6"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=f"no verdict covers .*{says}"):
+            gpt2_names(found)
+
+
+# ---------------------------------------------------------------- the command
+
+
+def command(*words: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)])
+
+
+def test_from_a_trained_encoder_to_a_checked_verdict(tmp_path: Path) -> None:
+    arrays, config = encoder(np.random.default_rng(12), 1)
+    start = tmp_path / "t.safetensors"
+    save_file(arrays, start)
+    plain = command("soft", "verify", start, "-L", "regex:a*b", "-n", 4)
+    assert isinstance(plain.exception, ModelError)
+    assert "`restrict soft import FILE --weights NEW.safetensors`" in str(plain.exception)
+    (tmp_path / "t.config.json").write_text(json.dumps(config))
+    record = {"tokens": [[2, 0, 1, 1]], "logits": [by_hand(arrays, config, [2, 0, 1, 1])[-1].tolist()]}
+    (tmp_path / "r.json").write_text(json.dumps(record))
+    weights, usual = tmp_path / "w.safetensors", ("soft", "import", start, "--compare", tmp_path / "r.json")
+    wrong = command(*usual, "--weights", weights, "--norm-last")
+    assert isinstance(wrong.exception, NotEstablished)
+    assert not weights.exists()
+    assert not weights.with_name("w.config.json").exists()
+    told = command(*usual, "--weights", weights, "-o", tmp_path / "m.json", "--json")
+    assert told.exit_code == 0, told.output
+    assert {"weights", "file", "read_out", "notes"} <= set(json.loads(told.output))
+    assert f"names in {weights}" in " ".join(command(*usual, "--weights", weights).output.split())
+    found = command("soft", "verify", weights, "-L", "regex:a*b", "-n", 4, "-o", tmp_path / "c.json")
+    assert found.exit_code == 3
+    line = command("check", weights, tmp_path / "c.json").output
+    assert line.startswith("s VERIFIED wrong n=0..4")
+    also = command("soft", "verify", tmp_path / "m.json", "-L", "regex:a*b", "-n", 4)
+    assert "--weights NEW.safetensors" in str(also.exception)
+
+
+def test_what_is_written_replaces_nothing_that_is_read(tmp_path: Path) -> None:
+    arrays, config = encoder(np.random.default_rng(12), 1)
+    path, beside = tmp_path / "t.safetensors", tmp_path / "t.config.json"
+    save_file(arrays, path)
+    beside.write_text(json.dumps(config))
+    before = path.read_bytes(), beside.read_text()
+    for words, says in (
+        (("--weights", path), ""),
+        ((), "give -o for a restrict-soft/1 file"),
+        (("--weights", tmp_path / "w.json"), "are written to NAME.safetensors"),
+    ):
+        done = command("soft", "import", path, *words)
+        assert isinstance(done.exception, UsageError)
+        assert says in str(done.exception)
+    assert (path.read_bytes(), beside.read_text()) == before
+    assert sorted(tmp_path.iterdir()) == sorted((path, beside))
+
+
+def test_the_automaton_of_the_configuration_goes_along(tmp_path: Path) -> None:
+    arrays, config = encoder(np.random.default_rng(12), 1)
+    task = {"kind": "next-set", "dfa": {"delta": [[0, 1], [None, 1]], "accepting": [True, True]}}
+    save_gpt2_names(import_weights(arrays, config=config | {"task": task}), tmp_path / "w.safetensors")
+    assert command("soft", "verify", tmp_path / "w.safetensors", "-n", 3).exit_code == 3
+
+
+def test_older_files_with_gpt2s_names_are_written_again(tmp_path: Path) -> None:
+    """Masks, no `transformer.` in front, a tied read-out once more: refused, and written anew with the same numbers."""
+    folder = Path(__file__).parent / "corpus" / "trained"
+    name = verdict_cases.NAMES[0]
+    config = json.loads((folder / f"{name}.config.json").read_text())
+    kept = load((folder / f"{name}.safetensors").read_bytes())
+    old = {key.removeprefix("transformer."): a for key, a in kept.items()}
+    (tmp_path / "o.safetensors").write_bytes(save(old | {"h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), np.uint8))}))
+    (tmp_path / "o.config.json").write_text(json.dumps(config))
+    refused = command("soft", "verify", tmp_path / "o.safetensors", "-n", 4)
+    assert re.search("does not read the tensor .*soft import FILE --weights", str(refused.exception))
+    done = command("soft", "import", tmp_path / "o.safetensors", "--weights", tmp_path / "w.safetensors")
+    assert done.exit_code == 0, done.output
+    assert command("soft", "verify", tmp_path / "w.safetensors", "-n", 4).exit_code == 0
+
+
+# ---------------------------------------------------------------- PyTorch
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("double", [False, True])
+def test_a_module_of_torch_is_the_same_function(activation: str, double: bool) -> None:
+    torch = pytest.importorskip("torch")
+    nn: Any = torch.nn
+    torch.manual_seed(5)
+    act = "relu" if activation == "relu" else nn.GELU(approximate="tanh")
+    layer = nn.TransformerEncoderLayer(D, HEADS, 6, 0.0, act, batch_first=True, norm_first=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parts = {"embed": nn.Embedding(4, D), "pos": nn.Embedding(9, D), "head": nn.Linear(D, 4)}
+        module = nn.ModuleDict(parts | {"encoder": nn.TransformerEncoder(layer, 1, nn.LayerNorm(D))})
+    module = (module.double() if double else module).eval()
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.copy_(torch.randn_like(weight))
+    names = {"position": "pos", "embedding": "embed"}
+    found = import_weights(module, Options(alphabet=tuple(TOKENS), causal=True, names=names))
+    stored, (model, naive) = load(gpt2_names(found).content), written(found)
+    assert {a.dtype for a in stored.values()} == {np.dtype(np.float64 if double else np.float32)}
+    whole = module.double()
+    for word in words(4):
+        tokens = torch.tensor([model.rows([model.symbols[s] for s in word])])
+        n = tokens.shape[1]
+        mask = torch.ones(n, n, dtype=torch.bool).triu(1)
+        x = whole["embed"](tokens) + whole["pos"](torch.arange(n))
+        logits = whole["head"](whole["encoder"](x, mask=mask))[0].detach().numpy()  # no_grad would take GELU by erf
+        np.testing.assert_allclose(forward(model, tokens[0].tolist()), logits, atol=1e-9)
+    assert verdict_is_true(model, naive, 3, 4) in ("right", "wrong", "open")
