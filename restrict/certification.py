@@ -20,6 +20,7 @@ from restrict.force.image import is_wide
 from restrict.force.inputs import by_inputs
 from restrict.force.release import relax
 from restrict.force.search import Best, GoalSearch
+from restrict.kernels.shield import kept
 from restrict.model.alike import kinds_of
 from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
@@ -156,8 +157,8 @@ def certify(
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     check_wish(c, free)
     found = _certificate(task, c, free, method, restriction)
-    try_certificate(task.instance, found)
-    return found
+    _, late = kept(lambda: try_certificate(task.instance, found))
+    return replace(found, provenance={**found.provenance, "stopped": "interrupted"}) if late else found
 
 
 def _certificate(
@@ -302,10 +303,11 @@ def _by_search(standing: Standing) -> Standing:
     assert best.fixed is not None
     task = task.noting(strategy="goal", stopped=stopped)
     task.tell("confirming", best.count)
-    found = forced(task, dict(best.fixed), best.cone)
-    if standing.fixed < len(best.fixed):
-        return replace(standing.noting(stopped=stopped), task=task)
-    return replace(standing, task=task, best=found)
+    found, late = kept(lambda: forced(task, dict(best.fixed or {}), best.cone))
+    if standing.fixed >= len(best.fixed):
+        standing = replace(standing, best=found)
+    standing = replace(standing.noting(stopped=stopped), task=task)
+    return standing.noting(stopped="interrupted") if late else standing
 
 
 def _by_all_restrictions(standing: Standing) -> Standing:
