@@ -20,14 +20,22 @@ from restrict.force.image import is_wide
 from restrict.force.inputs import by_inputs
 from restrict.force.release import relax
 from restrict.force.search import Best, GoalSearch
+from restrict.kernels.shield import kept
 from restrict.model.alike import kinds_of
 from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
-from restrict.optimum.by_words import by_words, few_small
+from restrict.optimum.by_words import by_words, few_small, forced_by_sat
 from restrict.optimum.descent import descend, descends
-from restrict.optimum.enumeration import by_enumeration, few_restrictions, few_tables, fewest_fixed, least_depends
+from restrict.optimum.enumeration import (
+    by_enumeration,
+    few_restrictions,
+    few_tables,
+    few_words,
+    fewest_fixed,
+    least_depends,
+)
 from restrict.trial.certificate import try_certificate
 
 if TYPE_CHECKING:
@@ -43,14 +51,17 @@ MOST_FIXED = 2**30
 @dataclass(frozen=True)
 class Standing:
     """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
-    (``optimum``; ``at_least`` where words are known to refute all smaller ones; ``None`` while unknown), and whether
-    nothing is left to do (``over``). ``c`` and ``free`` are the wish, for strategies that release positions."""
+    (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that
+    they do not refute; ``None`` while unknown), and whether nothing is left to do (``over``).
+
+    ``c`` and ``free`` are the wish, for strategies that release positions."""
 
     task: Task
     best: Certificate | None = None
     optimum: int | None = None
     optimum_by: str = ""
     at_least: int | None = None
+    left: tuple[dict[int, int], ...] = ()
     over: bool = False
     c: int = 0
     free: float | Fraction | None = None
@@ -146,8 +157,8 @@ def certify(
     task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress)
     check_wish(c, free)
     found = _certificate(task, c, free, method, restriction)
-    try_certificate(task.instance, found)
-    return found
+    _, late = kept(lambda: try_certificate(task.instance, found))
+    return replace(found, provenance={**found.provenance, "stopped": "interrupted"}) if late else found
 
 
 def _certificate(
@@ -257,8 +268,20 @@ def _by_words(standing: Standing) -> Standing:
 
 def _by_some_words(standing: Standing) -> Standing:
     """Few positions that random words do not refute; what they do refute is a lower bound."""
-    least, found = by_words(standing.task.noting(strategy="words", stopped="budget"))
-    return replace(standing, best=found, at_least=least)
+    least, found, left = by_words(standing.task.noting(strategy="words", stopped="budget"))
+    return replace(standing, best=found, at_least=least, left=tuple(left))
+
+
+def _by_sat(standing: Standing) -> Standing:
+    """The optimum where a restriction that words do not refute forces the output; else one position more is needed."""
+    assert standing.at_least is not None
+    try:
+        forced = forced_by_sat(standing.task, list(standing.left))
+    except ResourceLimit:
+        return standing
+    if forced:
+        return replace(standing, optimum=standing.at_least, optimum_by="SAT")
+    return replace(standing, at_least=standing.at_least + 1)
 
 
 def _by_inputs(standing: Standing) -> Standing:
@@ -280,10 +303,11 @@ def _by_search(standing: Standing) -> Standing:
     assert best.fixed is not None
     task = task.noting(strategy="goal", stopped=stopped)
     task.tell("confirming", best.count)
-    found = forced(task, dict(best.fixed), best.cone)
-    if standing.fixed < len(best.fixed):
-        return replace(standing.noting(stopped=stopped), task=task)
-    return replace(standing, task=task, best=found)
+    found, late = kept(lambda: forced(task, dict(best.fixed or {}), best.cone))
+    if standing.fixed >= len(best.fixed):
+        standing = replace(standing, best=found)
+    standing = replace(standing.noting(stopped=stopped), task=task)
+    return standing.noting(stopped="interrupted") if late else standing
 
 
 def _by_all_restrictions(standing: Standing) -> Standing:
@@ -321,19 +345,20 @@ def _many(standing: Standing) -> bool:
     return len(standing.task.instance.model.variables) > MANY_VARIABLES
 
 
+def _few_words(standing: Standing) -> bool:
+    return few_words(standing.task.instance, standing.task.one_position("an optimum"))
+
+
 def _open(standing: Standing) -> bool:
     return standing.optimum is None and standing.fixed > 0
 
 
 FORCED = (
-    Strategy("every word", lambda s: _many(s) and few_restrictions(s.task.instance), _by_words),
-    Strategy(
-        "some words",
-        lambda s: _many(s) and not few_restrictions(s.task.instance) and few_small(s.task.instance),
-        _by_some_words,
-    ),
+    Strategy("every word", lambda s: _many(s) and _few_words(s), _by_words),
+    Strategy("some words", lambda s: _many(s) and not _few_words(s) and few_small(s.task.instance), _by_some_words),
     Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
     Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
+    Strategy("what words leave", lambda s: _open(s) and bool(s.left), _by_sat),
     Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),
     Strategy(
         "hitting sets",

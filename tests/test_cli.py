@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pydoc
 import shlex
 import signal
 import subprocess
@@ -388,6 +389,39 @@ def test_ctrl_c_in_the_check_ends_the_check_and_keeps_the_result(
         code, out, err = shell(*command.split(), "-o", "c.json")
     assert (code, err.startswith(f"restrict: interrupted; the {what} above")) == (130, True)
     assert ": interrupted; `restrict check" in out
+    assert shell.good("check", command.split()[1], "c.json").startswith("s VERIFIED")
+
+
+AFTER_THE_SEARCH = {
+    "restrict.base.strictjson.Record.save": ("certify contains-one -n 5", "refute parity-attempt -L parity -n 12",
+                                             "certify tagger -n 6 --target all"),
+    "restrict.certification.forced": ("certify contains-one -n 5",),
+    "restrict.certification.try_certificate": ("certify contains-one -n 5",),
+    "restrict.depth_reduction.theorem1.try_certificate": ("certify tagger -n 6 --target all",),
+    "restrict.corollary2.refute.forced": ("refute parity-attempt -L parity -n 40",),
+    "restrict.corollary2.refute.try_certificate": ("refute parity-attempt -L parity -n 40",
+                                                   "refute parity-attempt -L parity -n 12"),
+}  # fmt: skip
+"""What is done with a result after the search for it, by commands that do it."""
+
+
+@pytest.mark.parametrize(
+    ("step", "command"), [(step, line) for step, lines in AFTER_THE_SEARCH.items() for line in lines]
+)
+def test_ctrl_c_after_the_search_waits_until_the_result_is_made(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, step: str, command: str
+) -> None:
+    real = pydoc.locate(step)
+    assert callable(real)
+
+    def interrupted(*more: Any, **options: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return real(*more, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(step, interrupted)
+        code, _, err = shell(*command.split(), "-o", "c.json")
+    assert (code, err.startswith("restrict: interrupted; the ")) == (130, True)
     assert shell.good("check", command.split()[1], "c.json").startswith("s VERIFIED")
 
 

@@ -48,6 +48,26 @@ def test_random_programs_run_as_naive_runs_them(block: int) -> None:
         agree(document, n, random_words(rng, document, n, 12 if seed % 3 else 1))
 
 
+@pytest.mark.parametrize("block", range(2))
+def test_the_output_at_one_position_alone(block: int) -> None:
+    """With many words maps are tabulated, and what nothing reads any more is dropped: same outputs as naive's."""
+    dropped = 0
+    for seed in range(20 * block, 20 * block + 20):
+        rng = np.random.default_rng([seed, 9])
+        document = generator.random_program(rng, 4)
+        model, instance = loads(json.dumps(document).encode()), naive.at(document, 4)
+        words = random_words(rng, document, 4, 200)
+        array = np.array(words, dtype=np.int64).reshape(200, len(naive.letters(document, 4)))
+        for target in range(4):
+            batch = run_batch(model.at(4), array, target)
+            dropped += len(model.variables) + 2 - len(batch.values)
+            output = model.output.variable
+            expected = [naive.run_at(instance, word).values[output][target] for word in words[:40]]
+            assert batch.values[output][:40, target].tolist() == expected
+            assert (batch.values[output][:, target] == run_batch(model.at(4), array).values[output][:, target]).all()
+    assert dropped > 50
+
+
 @pytest.mark.nojit
 def test_some_random_programs_without_compiled_kernels() -> None:
     for seed in range(30):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numba import config
 
 import restrict
+from restrict.base.deadline import OutOfTime
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli.main import cli
 from restrict.depth_reduction import candidates, theorem1
@@ -20,7 +23,7 @@ from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.lemma.by_lemma import by_lemma, remove_layer
 from restrict.depth_reduction.lemma.selection import selection
-from restrict.depth_reduction.ours.by_exchange import schedule_run
+from restrict.depth_reduction.ours.by_exchange import by_exchange
 from restrict.depth_reduction.ours.repair import freed, holds, repaired
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
@@ -110,14 +113,14 @@ def worths(monkeypatch: pytest.MonkeyPatch, found: list[tuple[int, float]], n: i
     """What `least` chooses among candidates of these worths, a tenth of the inputs fixed, and how many it measured."""
     done: list[int] = []
 
-    def measured(setup: object, candidate: int) -> tuple[int, float]:
+    def measured(setup: object, candidate: int) -> tuple[tuple[int, float], None]:
         done.append(candidate)
-        return found[candidate]
+        return found[candidate], None
 
     monkeypatch.setattr(candidates, "measured", measured)
     task = Task.of(restrict.load(TWO), n, target="all")
-    best = candidates.least(task, schedule_run, n // 10, range(len(found)), "schedule", seed=0)
-    return best, len(done)
+    best = candidates.least(task, by_exchange, n // 10, range(len(found)), "schedule", seed=0)
+    return None if best is None else best[0], len(done)
 
 
 def test_a_hopeless_share_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,17 +196,19 @@ def test_repair_and_freeing_keep_the_bound() -> None:
 
 
 class Counted:
-    """Stands for the search: notes the deadlines it was given, and raises Ctrl-C at the call asked for."""
+    """Stands for the search: notes the deadlines it was given, and raises Ctrl-C or ``error`` at the call asked for."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, interrupt: int = 0) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, interrupt: int = 0, error: type[BaseException] = KeyboardInterrupt
+    ) -> None:
         self.left: list[float | None] = []
-        self.interrupt, self.real = interrupt, theorem1.by_exchange
+        self.interrupt, self.error, self.real = interrupt, error, theorem1.by_exchange
         monkeypatch.setattr(theorem1, "by_exchange", self)
 
     def __call__(self, task: Task, *rest: Any) -> Any:
         self.left.append(task.deadline.left)
         if len(self.left) == self.interrupt:
-            raise KeyboardInterrupt
+            raise self.error
         return self.real(task, *rest)
 
 
@@ -238,6 +243,57 @@ def test_ctrl_c_before_any_answer_is_passed_on(monkeypatch: pytest.MonkeyPatch) 
     Counted(monkeypatch, interrupt=1)
     with pytest.raises(KeyboardInterrupt):
         certify_all(restrict.load(ONE), 60, free=0.8)
+
+
+FOUR_STATES = "random:layers=2,heads=2,states=4,seed=0,every=1"
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="plain bodies of kernels take hours at this length")
+def test_no_long_step_outlasts_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processor seconds, with every kernel compiled: a run that takes 20 ends a few seconds after the one given."""
+    model = restrict.load(FOUR_STATES)
+    certify_all(model, 2000, free=0.6)
+    monkeypatch.setattr("restrict.base.deadline.time", SimpleNamespace(monotonic=time.process_time))
+    start = time.process_time()
+    with pytest.raises(NotEstablished, match="in the time given, which was over in: "):
+        certify_all(model, 10_000, free=0.6, time=1.0)
+    assert time.process_time() - start < 8
+
+
+def test_a_turn_that_is_cut_off_leaves_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Counted(monkeypatch, interrupt=2, error=OutOfTime)
+    found = certify_all(restrict.load(ONE), 60, free=0.8, time=60)
+    assert len(calls.left) == 2
+    assert found.certificate.provenance["stopped"] == "time"
+
+
+def test_a_step_that_is_cut_off_is_followed_by_one_that_fixes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Counted(monkeypatch, interrupt=1, error=OutOfTime)
+    found = certify_all(restrict.load(ONE), 60, c=30, time=60)
+    assert len(calls.left) > 1
+    assert 0 < found.certificate.free <= 30
+    assert found.certificate.c <= 30
+
+
+def test_the_best_schedule_is_not_run_again_where_it_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = restrict.load(FOUR_STATES)
+    first = certify_all(model, 60, free=0.6).certificate
+    calls = Counted(monkeypatch)
+    assert certify_all(model, 60, free=0.6).certificate.to_bytes() == first.to_bytes()
+    assert not calls.left
+    with restrict.workers(jobs=2):
+        assert certify_all(model, 60, free=0.6).certificate.to_bytes() == first.to_bytes()
+    assert len(calls.left) == 1
+
+
+def test_work_in_pieces_gives_what_it_gives_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> bytes:
+        return certify_all(restrict.load(FOUR_STATES), 90, free=0.6).certificate.to_bytes()
+
+    whole = run()
+    monkeypatch.setattr("restrict.depth_reduction.ours.capture.ROWS_AT_ONCE", 5)
+    monkeypatch.setattr("restrict.rows.lists.SCORES", 500)
+    assert run() == whole
 
 
 def test_time_ends_the_search_for_patterns() -> None:

@@ -61,6 +61,10 @@ class Deadline:
         except KeyboardInterrupt:
             self.interrupt()
 
+    def later(self, seconds: float) -> Deadline:
+        """The deadline so many seconds after this one."""
+        return Deadline(None if self.moment is None else self.moment + seconds)
+
     def interrupt(self) -> None:
         """Let it come now, as Ctrl-C does."""
         self.moment, self.interrupted = time.monotonic() - 1, True

@@ -14,7 +14,7 @@ from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.certificate_words import report
 from restrict.cli.checking import asked, checked_by
-from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder
+from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, saved
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
 from restrict.cli.printer import Told, put
@@ -234,9 +234,10 @@ def _one_position(program: Model, wish: Wish) -> None:
         if wish.lower_bound and found.provenance.get("stopped") != "interrupted":
             left = LOWER_BOUND_SECONDS if wish.time is None else deadline.left
             found, bounds = _bounded(program, found, wish, left, progress)
-        if wish.output is not None:
-            found.save(wish.output)
-        late = "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped)
+        late = saved(found, wish.output) or "interrupted" in (
+            found.provenance.get("stopped"),
+            bounds and bounds.stopped,
+        )
         said = asked(program, found, wish.checker, late=late)
     report(program, found, wish.output, said, wish.as_json, optimum, bounds, checker=wish.checker)
     if late or said.interrupted:
@@ -259,16 +260,19 @@ def _bounded(
 
 def _pareto(program: Model, wish: Wish) -> None:
     """The front: search, write each point, draw, print."""
+    from restrict.report.chart import check_chart
     from restrict.tradeoff import pareto
 
     folder, figure = wish.output, wish.figure
+    if figure is not None:
+        check_chart(figure)
     with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
-        front.figure(str(figure))
+        front.figure(figure)
     put(Told(front.table, lambda: _front(front, program, wish.n)), wish.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -329,6 +329,20 @@ def progress_on(title: str) -> Iterator[Progress]:
             status.update(f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}"))
 
         yield tell
+
+
+class Saved(Protocol):
+    """A result that has a file."""
+
+    def save(self, path: Path) -> object:
+        """Write it."""
+
+
+def saved(found: Saved, path: Path | None) -> bool:
+    """Write a result, if a file is named; Ctrl-C waits for it, and whether it came is the answer."""
+    from restrict.kernels.shield import kept
+
+    return path is not None and kept(lambda: found.save(path))[1]
 
 
 def leave_interrupted(output: Path | None, what: str = "certificate", state: str = "is valid") -> None:

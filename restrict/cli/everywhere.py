@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.wording import counted
 from restrict.cli.certificate_words import certificate_document, report
 from restrict.cli.checking import asked
-from restrict.cli.common import leave_interrupted, progress_on
+from restrict.cli.common import leave_interrupted, progress_on, saved
 from restrict.cli.printer import put_json
 from restrict.cli.terminal import echo
 
@@ -27,9 +27,7 @@ def certify_everywhere(program: Model, wish: Any) -> None:
             program, wish.n, free=wish.free, c=wish.c, method=wish.method, seed=wish.seed, time=wish.time,
             progress=progress,
         )  # fmt: skip
-        if wish.output is not None:
-            found.certificate.save(wish.output)
-        late = found.certificate.provenance.get("stopped") == "interrupted"
+        late = saved(found.certificate, wish.output) or found.certificate.provenance.get("stopped") == "interrupted"
         said = asked(program, found.certificate, wish.checker, late=late)
     if wish.as_json:
         put_json(_document(found, wish.output, said.line, wish.checker))

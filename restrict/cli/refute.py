@@ -10,7 +10,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of
-from restrict.cli.common import leave_interrupted, progress_on
+from restrict.cli.common import leave_interrupted, progress_on, saved
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.printer import Told, put, put_json
 
@@ -59,9 +59,7 @@ def refute_command(
         found = refute(program, spec, n, progress=progress, **options)
         said, late = Asked(None), False
         if isinstance(found, Refutation):
-            if output is not None:
-                found.save(output)
-            late = found.certificate.provenance.get("stopped") == "interrupted"
+            late = saved(found, output) or found.certificate.provenance.get("stopped") == "interrupted"
             said = asked(program, found, checker, late=late)
     if not isinstance(found, Refutation):
         if as_json:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.release import few_nodes, relax, releases
 from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
+from restrict.kernels.shield import kept
 from restrict.languages.pre import corollary2
 from restrict.languages.protocol import Language, Word, check_alphabet
 from restrict.languages.regular import Regular
@@ -217,8 +219,10 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
         refused += search.refused
         if search.best.fixed is not None:
             noted = task.noting(strategy=strategy, **({"stopped": stopped} if stopped else {}))
-            found = _certified(noted, search, base)
-            if c > 0 and stopped is None:
+            found, late = kept(partial(_certified, noted, search, base))
+            if late:
+                noted, found = noted.noting(stopped="interrupted"), _interrupted(found)
+            elif c > 0 and stopped is None:
                 found = _relaxed(noted, language, found, c)
             return _refutation(noted, language, found)
     return _immune(task, language, refused)
@@ -328,8 +332,18 @@ def _witnesses(instance: Instance, language: Language, found: Certificate) -> tu
 # ---------------------------------------------------------------- results
 
 
+def _interrupted(found: Certificate) -> Certificate:
+    """A certificate with the note that Ctrl-C ended the work on it."""
+    return replace(found, provenance={**found.provenance, "stopped": "interrupted"})
+
+
 def _refutation(task: Task, language: Language, certificate: Certificate, optimum: int | None = None) -> Refutation:
-    """Witnesses, run and tested, and the errors that follow. Raises where anything disagrees."""
+    """Witnesses, run and tested, and the errors that follow. Raises where anything disagrees; Ctrl-C waits for it."""
+    found, late = kept(partial(_made, task, language, certificate, optimum))
+    return replace(found, certificate=_interrupted(found.certificate)) if late else found
+
+
+def _made(task: Task, language: Language, certificate: Certificate, optimum: int | None) -> Refutation:
     instance, notes = task.instance, task.provenance
     words = _witnesses(instance, language, certificate)
     if words is None:

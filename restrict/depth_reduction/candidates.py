@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from restrict.base.blocks import each
-from restrict.base.deadline import Deadline
+from restrict.base.blocks import each, width
+from restrict.base.deadline import Deadline, OutOfTime
 from restrict.base.errors import NotEstablished, RestrictError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.model.arguments import least_free
@@ -31,20 +31,36 @@ Worth = tuple[int, float]
 Candidate = TypeVar("Candidate")
 
 
-Run = Callable[[Task, CTransformer, Any, int, int], CTransformer]
-"""A run of all layers: the task, the program, a candidate, how many inputs may be fixed, and the seed; what is left."""
+MEASURING, SEARCHING, GRACE = 0.4, 0.8, 3.0
+"""With a deadline: the share of the time in which candidates are measured at a shorter length, the share of the time
+left in which a run's searches end, so that their layers can be collapsed in the rest, and the seconds after which even
+that is cut off."""
+
+
+class Ended(Protocol):
+    """What a run of all layers gives."""
+
+    @property
+    def end(self) -> CTransformer:
+        """The transformer with no layer left."""
+
+
+Result = TypeVar("Result", bound=Ended)
+Run = Callable[[Task, CTransformer, Any, int, int], Result]
+"""A run of all layers: the task, the program, a candidate, how many inputs may be fixed, and the seed."""
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class Setup(Generic[Result]):
     """What all candidates are measured with: the run, the program at the length for measuring, the inputs that may be
-    fixed, the seed, and the deadline."""
+    fixed, the seed, the deadline, and whether the runs themselves are wanted."""
 
-    run: Run
+    run: Run[Result]
     instance: Shipped
     budget: int
     seed: int
     deadline: Deadline
+    kept: bool
 
 
 def shortened(instance: Instance) -> Instance:
@@ -60,21 +76,25 @@ def shortened(instance: Instance) -> Instance:
         return instance
 
 
-def measured(setup: Setup, candidate: Any) -> Worth | None:
-    """The worth of a candidate, measured here or in another process; ``None`` where the run does not succeed."""
+def measured(setup: Setup[Result], candidate: Any) -> tuple[Worth, Result | None] | None:
+    """The worth of a candidate, measured here or in another process, and its run where that is kept; ``None`` where the
+    run does not succeed in the time."""
     task = Task(setup.instance.instance, "all", setup.seed, setup.deadline)
+    start = CTransformer.of_model(task.instance).until(setup.deadline.later(GRACE if setup.kept else 0))
     try:
-        end = setup.run(task, CTransformer.of_model(task.instance), candidate, setup.budget, setup.seed)
-    except NotEstablished:
+        found = setup.run(task, start, candidate, setup.budget, setup.seed)
+    except (NotEstablished, OutOfTime):
         return None
-    depends = end.output_depends()
-    return int(depends.max(initial=0)), float(depends.mean())
+    depends = found.end.output_depends()
+    return (int(depends.max(initial=0)), float(depends.mean())), found if setup.kept else None
 
 
 def least(
-    task: Task, run: Run, budget: int, candidates: Sequence[Candidate], what: str, *, seed: int, falling: bool = False
-) -> Candidate | None:
-    """The candidate with the least worth among those that are measured in the time.
+    task: Task, run: Run[Result], budget: int, candidates: Sequence[Candidate], what: str, *, seed: int,
+    falling: bool = False,
+) -> tuple[Candidate, Result | None] | None:  # fmt: skip
+    """The candidate with the least worth among those that are measured in the time, and its run where that was made
+    here at the very length.
 
     They are measured at the length for measuring, with a budget in proportion. ``run`` stands at the top level of its
     module, since it is called in other processes, too. With ``falling`` they are tried until one is worse than the one
@@ -84,16 +104,19 @@ def least(
     if short is not task.instance:
         share = Fraction(budget, max(1, len(task.instance.unpinned)))
         budget = len(short.unpinned) - least_free(len(short.unpinned), 1 - share)
-    setup = Setup(run, Shipped(short), budget, seed, task.deadline)
-    results = each(measured, setup, candidates, here=not setup.instance.portable)
+    deadline, ship = task.deadline if short is task.instance else task.deadline.share(MEASURING), Shipped(short)
+    here = not ship.portable
+    setup = Setup(run, ship, budget, seed, deadline, short is task.instance and (here or width() == 1))
+    results = each(measured, setup, candidates, here=here)
     for index, (candidate, found) in enumerate(zip(candidates, results, strict=True), 1):
         task.tell(f"measured {what} {index} of {len(candidates)}")
         if found is not None:
-            if best is not None and falling and found > best[0]:
+            if best is not None and falling and found[0] > best[0]:
                 break
-            best = (found, candidate) if best is None or falling or found < best[0] else best
+            worth, result = found
+            best = (worth, candidate, result) if best is None or falling or worth < best[0] else best
             if short is task.instance and best[0][1] > HOPELESS * (len(short.unpinned) - budget):
                 break
-        if task.deadline.passed:
+        if deadline.passed:
             break
-    return None if best is None else best[1]
+    return None if best is None else best[1:]

@@ -17,22 +17,25 @@ the checker recomputes it for every position.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, get_args
 
 from restrict.abstract.all_positions import supported
 from restrict.base.arrays import I64
-from restrict.base.deadline import Progress
+from restrict.base.deadline import OutOfTime, Progress
 from restrict.base.errors import NotEstablished, UsageError, quote
 from restrict.certificate.certificate import Certificate, Claim
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import LayerTrace, collapsed, layer_traces
+from restrict.depth_reduction.candidates import GRACE, SEARCHING
 from restrict.depth_reduction.lemma.by_lemma import Lemma, by_lemma
 from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
+from restrict.kernels.shield import kept
 from restrict.model.arguments import SEEDS, least_free, the_integer, the_share
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
@@ -89,11 +92,13 @@ class BestEverywhere:
         c: the most inputs that a label may depend on, or ``None`` where the free share is given.
         found: the best answer.
         nearest: of the answers that miss c, the one with the least c.
+        doing: what was done last.
     """
 
     c: int | None
     found: Everywhere | None = None
     nearest: Everywhere | None = None
+    doing: str = "the start"
 
     def offer(self, found: Everywhere) -> None:
         """Keep an answer if it is the best."""
@@ -170,25 +175,34 @@ def everywhere(
     wanted = None if c is None else the_integer("c", c)
     share = float(the_share("free", DEFAULT_FREE if free is None else free))
     best, stopped = BestEverywhere(wanted), "budget" if task.deadline.moment is None else "time"
+    told = task.progress
+
+    def tell(what: str, fixed: int | None) -> None:
+        best.doing = what
+        if told is not None:
+            told(what, fixed)
+
     try:
-        _search(task, best, share, method)
+        with suppress(OutOfTime):
+            _search(replace(task, progress=tell), best, share, method)
     except KeyboardInterrupt:
         if best.found is None:
             raise
         stopped = "interrupted"
     if best.found is None:
-        raise NotEstablished(_nothing(task, best))
-    provenance = {"stopped": stopped, **best.found.certificate.provenance}
-    certificate = replace(best.found.certificate, provenance=provenance)
-    try_certificate(task.instance, certificate)
-    return replace(best.found, certificate=certificate)
+        raise NotEstablished(_nothing(best))
+    found = best.found.certificate
+    _, late = kept(lambda: try_certificate(task.instance, found))
+    provenance = {"stopped": stopped, **found.provenance} | ({"stopped": "interrupted"} if late else {})
+    return replace(best.found, certificate=replace(found, provenance=provenance))
 
 
-def _nothing(task: Task, best: BestEverywhere) -> str:
+def _nothing(best: BestEverywhere) -> str:
     """Why there is no answer."""
-    what = f"no restriction found under which every label depends on at most {best.c} inputs"
+    what = "no restriction found under which every label depends on "
+    what += "fewer inputs than are free" if best.c is None else f"at most {best.c} inputs"
     if best.nearest is None:
-        return f"{what} in the time given; allow more --time"
+        return f"{what} in the time given, which was over in: {best.doing}; allow more --time"
     nearest = best.nearest.certificate
     return f"{what}; the least found is c = {nearest.c} with {nearest.free} positions free"
 
@@ -254,7 +268,13 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
         middle = (low + high) // 2
         steps = (high - low).bit_length() + 1  # of the bisection that are left, and the repair
         part = task.until(task.deadline.share(1 / steps))
-        found = _runner(part, middle / PARTS, method)(part, task.seed)
+        try:
+            found = _runner(part, middle / PARTS, method)(part, task.seed)
+        except OutOfTime:  # more fixed inputs make shorter lists
+            if task.deadline.passed:
+                raise
+            high = middle
+            continue
         best.offer(found)
         if found.certificate.c <= c:
             low = middle
@@ -263,7 +283,7 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
             missed.append(found)
     for found in sorted(missed, key=lambda one: one.worth):
         rho = found.certificate.restriction
-        fixed = repaired(task, collapsed(task.instance, rho)[-1], c)
+        fixed = repaired(task, collapsed(task.instance, rho, task.deadline.later(GRACE))[-1], c)
         if best.found is None or fixed.free > best.found.certificate.free:
             best.offer(_measured(_as(task, found), fixed, found.method, f"{found.how}; repaired", (), found.stages))
         if task.deadline.passed:
@@ -285,7 +305,7 @@ Runner = Callable[[Task, int], Everywhere]
 def _runner(task: Task, share: float, method: Method) -> Runner:
     """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
     instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
-    start = CTransformer.of_model(instance)
+    start = CTransformer.of_model(instance).until(task.deadline.later(GRACE))
 
     def noted(task: Task, seed: int) -> Task:
         # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
@@ -294,14 +314,15 @@ def _runner(task: Task, share: float, method: Method) -> Runner:
     if method == "lemma":
 
         def by_stages(task: Task, seed: int) -> Everywhere:
-            found: Lemma = by_lemma(task, start, budget, seed)
+            found: Lemma = by_lemma(task.until(task.deadline.share(SEARCHING)), start, budget, seed)
             return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
 
         return by_stages
-    schedule = choose_schedule(task, budget)
+    schedule, known = choose_schedule(task, budget)
+    first = task.seed
 
     def by_lists(task: Task, seed: int) -> Everywhere:
-        found = by_exchange(task, start, schedule, budget, seed)
+        found = known if known is not None and seed == first else by_exchange(task, start, schedule, budget, seed)
         return _told(noted(task, seed), found.stages, "exchange", found.text(), found.fixed, ())
 
     return by_lists
@@ -311,7 +332,7 @@ def _measured(
     task: Task, rho: Restriction, method: str, how: str, fixed: tuple[int, ...], stages: tuple[Reduction, ...]
 ) -> Everywhere:
     """The certificate from a fresh collapse under the restriction, with the trace."""
-    return _told(task, collapsed(task.instance, rho), method, how, fixed, stages)
+    return _told(task, collapsed(task.instance, rho, task.deadline.later(GRACE)), method, how, fixed, stages)
 
 
 def _told(

@@ -14,6 +14,8 @@ from restrict.base.arrays import F64, I32, I64
 from restrict.kernels.exchange import LiteralRows
 from restrict.kernels.jit import kernel
 
+COUNT, NEXT, SPENT = range(3)
+
 
 class KeyCubes(NamedTuple):
     """The forcing cube of each pair: ``literal[l, :length[l]]``, literals ``input * symbols + symbol``; ``length`` is
@@ -33,6 +35,15 @@ class RowLengths(NamedTuple):
     total: F64
     weight: I64
     power: float
+
+
+class KeyQueue(NamedTuple):
+    """Where the work stands: pairs ``lit`` by ``gain`` (negative), as many as ``state`` says in COUNT; there also the
+    NEXT pair to be priced, and how many inputs are SPENT."""
+
+    gain: F64
+    lit: I64
+    state: I64
 
 
 @kernel
@@ -77,6 +88,13 @@ def pair_gain(l: int, a: LiteralRows, s: RowLengths) -> float:
 
 
 @kernel
+def rows_of(l: int, a: LiteralRows) -> int:
+    """The rows in which the values of the key of ``l`` stand, and one."""
+    first = l - l % a.symbols
+    return int(a.occ_ptr[first + a.symbols] - a.occ_ptr[first] + 1)
+
+
+@kernel
 def measure(a: LiteralRows, s: RowLengths) -> None:
     """All of the state from the rows."""
     for r in range(a.group.shape[0]):
@@ -112,29 +130,35 @@ def force(l: int, a: LiteralRows, s: RowLengths) -> None:
 
 
 @kernel
-def force_keys(a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assignment: I64) -> int:
-    """Force keys, most gain per newly set input first, until ``budget`` inputs are set; returns how many were.
+def force_keys(
+    a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assignment: I64, q: KeyQueue, work: int
+) -> bool:
+    """Force keys, most gain per newly set input first, until ``budget`` inputs are set; whether that is done. Goes on
+    where ``q`` says, and leaves off after about ``work`` rows were looked at.
 
     Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation finds the best pair,
     except that costs also fall as inputs are set.
     """
-    measure(a, s)
-    heap = [(0.0, 0)]
-    for l in range(cubes.length.shape[0]):
+    if q.state[NEXT] == 0:
+        measure(a, s)
+    heap = [(q.gain[t], q.lit[t]) for t in range(q.state[COUNT])]
+    for l in range(q.state[NEXT], cubes.length.shape[0]):
+        if work < 0:
+            break
+        q.state[NEXT] = l + 1
         stands = a.occ_ptr[l + 1] > a.occ_ptr[l] or a.guard_ptr[l + 1] > a.guard_ptr[l]
         if cubes.length[l] > 0 and stands:
             cost = cube_cost(l, cubes, assignment)
             if cost >= 0:
                 heap.append((-pair_gain(l, a, s) / max(cost, 0.25), l))
-    heap[0] = heap[len(heap) - 1]
-    heap.pop()
+                work -= rows_of(l, a)
     heapq.heapify(heap)
-    spent = 0
-    while len(heap) > 0 and spent < budget:
+    while len(heap) > 0 and q.state[SPENT] < budget and work >= 0:
         key, l = heapq.heappop(heap)
         cost = cube_cost(l, cubes, assignment)
-        if key >= 0.0 or cost < 0 or spent + cost > budget:
+        if key >= 0.0 or cost < 0 or q.state[SPENT] + cost > budget:
             continue
+        work -= rows_of(l, a)
         now = -pair_gain(l, a, s) / max(cost, 0.25)
         if now > key * 0.999:
             if now < 0.0:
@@ -142,6 +166,9 @@ def force_keys(a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assi
             continue
         for t in range(cubes.length[l]):
             assignment[cubes.literal[l, t] // cubes.symbols] = cubes.literal[l, t] % cubes.symbols
-        spent += cost
+        q.state[SPENT] += cost
         force(l, a, s)
-    return spent
+    q.state[COUNT] = len(heap)
+    for t in range(len(heap)):
+        q.gain[t], q.lit[t] = heap[t]
+    return work >= 0

@@ -1,4 +1,5 @@
-"""Ctrl-C waits while a kernel is made: Python prints and drops what is raised in a callback of the compiler."""
+"""Ctrl-C waits while a kernel is made, since Python prints and drops what is raised in a callback of the compiler, and
+while a result is made of what a search has found."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 
 class _Holding:
@@ -39,3 +42,17 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if holding.held:
             handler(signal.SIGINT, None)
+
+
+def kept(work: Callable[[], Result]) -> tuple[Result, bool]:
+    """What some work gives that must not be lost, and whether Ctrl-C came meanwhile: a first one waits for the end, a
+    second one is heard at once."""
+    found: list[Result] = []
+    try:
+        with uninterrupted():
+            found.append(work())
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        return found[0], True
+    return found[0], False

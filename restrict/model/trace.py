@@ -6,6 +6,7 @@ and pair by pair otherwise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ from restrict.model.variables import Head, Map, Variable, mentions, rule_of
 
 if TYPE_CHECKING:
     from restrict.model.instance import Instance
+
+TABLE = 4096
+"""Combinations of a map's arguments that are tabulated, at most, where there are as many inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +132,12 @@ def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batc
     Args:
         instance: a model at a length.
         words: int64, shape (inputs, n - markers), symbol indices.
-        target: 0 .. n-1: what the output there cannot read is left at 0; ``None``: everything is run.
+        target: 0 .. n-1: what the output there cannot read is left at 0, and a variable that nothing reads any more is
+            dropped; ``None``: everything is run and kept.
 
     Returns:
         The values and the attended positions (exact). Cost per head: one score per position pair and key value for each
-        query value, plus n^2 comparisons per input; memory (inputs, n) per variable.
+        query value, plus n^2 comparisons per input; memory (inputs, n) per variable that is kept at one time.
 
     Raises:
         UsageError: inputs of another shape, or a symbol index out of range.
@@ -142,10 +147,24 @@ def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batc
     tokens = tokens_of(instance, words)
     positions = np.broadcast_to(np.arange(instance.n, dtype=np.int64), tokens.shape)
     batch = Batch({"token": tokens, "position": positions}, {})
-    wanted = read_at(instance, target)
-    for variable in instance.model.variables:
+    wanted, variables = read_at(instance, target), instance.model.variables
+    last = {name: t for t, variable in enumerate(variables) for name in (variable.name, *_reads(instance, variable))}
+    last |= dict.fromkeys(["token", "position", instance.model.output.variable], len(variables))
+    for t, variable in enumerate(variables):
         run_variable(instance, variable, batch, wanted[variable.name])
+        if target is not None:
+            for name in {variable.name, *_reads(instance, variable)}:
+                if last[name] == t:
+                    del batch.values[name]
+                    batch.attended.pop(name, None)
     return batch
+
+
+def _reads(instance: Instance, variable: Variable) -> tuple[str, ...]:
+    """The variables that a variable reads."""
+    if not isinstance(variable, Head):
+        return variable.args
+    return tuple(name for name in (variable.value, instance.query(variable), instance.key(variable)) if name)
 
 
 def run_variable(instance: Instance, variable: Variable, batch: Batch, places: I64) -> None:
@@ -189,13 +208,20 @@ def read_at(instance: Instance, target: int | None) -> dict[str, I64]:
 def _run_map(instance: Instance, variable: Map, batch: Batch, places: I64) -> I64:
     shape = batch.values["token"].shape
     rule = rule_of(variable)
-    out = np.zeros(shape, dtype=np.int64)
+    out = _by_positions(shape, 0)
     if isinstance(rule, Callback):
         for i in places.tolist():
             for b in range(shape[0]):
                 out[b, i] = instance.map_values(
                     variable, i, [[int(batch.values[a][b, i])] for a in variable.args]
                 ).item()
+        return out
+    if math.prod(instance.domains[a] for a in variable.args) <= min(shape[0], TABLE):
+        for i in places.tolist():
+            index: I64 | int = 0
+            for a in variable.args:
+                index = index * instance.domains[a] + (batch.values[a][:, i] if a in mentions(variable) else 0)
+            out[:, i] = instance.map_table(variable, i).reshape(-1)[index]
         return out
     expr = bind(expression(rule), n=instance.n)
     names = {"i": "position"} | {a: a for a in variable.args}
@@ -204,10 +230,14 @@ def _run_map(instance: Instance, variable: Map, batch: Batch, places: I64) -> I6
     return out
 
 
+def _by_positions(shape: tuple[int, ...], value: int) -> I64:
+    """An array (inputs, n) in which the inputs of one position lie side by side: often few positions are wanted."""
+    return np.full(shape[::-1], value, dtype=np.int64).T if value else np.zeros(shape[::-1], dtype=np.int64).T
+
+
 def _run_head(instance: Instance, head: Head, batch: Batch, places: I64) -> None:
     shape = batch.values["token"].shape
-    value = np.full(shape, head.default, dtype=np.int64)
-    attended = np.full(shape, -1, dtype=np.int64)
+    value, attended = _by_positions(shape, head.default), _by_positions(shape, -1)
     query, key = instance.query(head), instance.key(head)
     keys = batch.values[key] if key else np.zeros(shape, dtype=np.int64)
     rows: dict[tuple[int, int], Expr] = {}

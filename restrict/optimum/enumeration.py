@@ -22,11 +22,14 @@ from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.model.task import Task
-from restrict.model.trace import run_batch
+from restrict.model.trace import read_at, run_batch
 from restrict.optimum.faces import Faces, largest_faces
 
 RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
 """Restrictions, words and nodes of all words that are gone through by default: some seconds."""
+MANY_WORDS, READ = 2**19, 1_000_000_000
+"""Words, and nodes that the output reads on all of them, that are gone through where a search takes long, too: a wide
+program is run at some hundred million such nodes a second."""
 TABLE_RESTRICTIONS, TABLE_WORDS = 2_500_000, 2**14
 """Restrictions and words of a table that is made by default, for c > 0."""
 MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
@@ -40,7 +43,7 @@ TREES = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
 first, since every leaf is a run of its own for the certificate and for the checker."""
 TRIES, TABLE_TREES = 400, 20
 """Restrictions of one size that the abstract run is asked to confirm, as they are and by a tree of cases."""
-CHUNK = 1 << 12
+CHUNK = 1 << 14
 """Words that are run together."""
 MIXED = -1
 """The label of a restriction under which it is not constant."""
@@ -51,6 +54,14 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def few_restrictions(instance: Instance) -> bool:
     """Whether every word is run by default: it takes some seconds."""
     return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
+
+
+def few_words(instance: Instance, position: int) -> bool:
+    """Whether every word is run before a long search, for the output at one position: it takes some seconds, too."""
+    if not _at_most(instance, MANY_WORDS, RESTRICTIONS):
+        return False
+    words: int = len(instance.model.alphabet) ** len(instance.unpinned)
+    return words * sum(len(places) for places in read_at(instance, position).values()) <= READ
 
 
 def few_tables(instance: Instance) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.blocks import cuts, each, width
+from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import collapse
 from restrict.kernels.scan_lists import ScanKeys, scan_rows
@@ -29,6 +30,8 @@ LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
 MOST_PAIRS = 100_000_000
 """Pairs kept for one head; beyond, the layer is not captured well enough to be collapsed."""
 BUFFER = 1 << 21
+SCORES = 1 << 29
+"""Scores from which a kernel returns, so that the deadline is looked at: a fraction of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +135,10 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     return RowsOfHead(offsets(counts), row_u, low, high, same, shared)
 
 
-def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0) -> Lists:
-    """The lists of all rows of a head.
+def candidate_lists(
+    instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0, deadline: Deadline = NEVER
+) -> Lists:
+    """The lists of all rows of a head; raises ``OutOfTime`` at the deadline.
 
     Cost: one score per row and possible pair. ``queries``, ``keys``: possible values of its query and key at all n
     positions (``Values`` with ``positions`` 0..n-1; one value 0 where the head reads none); ``limit``: keep at most
@@ -143,16 +148,16 @@ def candidate_lists(instance: Instance, head: Head, queries: Values, keys: Value
     row_i, row_u = rows.row_i, rows.row_u
     own_j, own_w = np.where(rows.same, row_i, -1), row_u
     if rows.shared:
-        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, True)
+        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, True, deadline)
         own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
     else:
-        row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit)
+        row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit, deadline)
     pairs, ends, complete = parts
     start = np.append(0, ends)[:-1]
     return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
 
 
-def completed(lists: Lists, instance: Instance, head: Head, keys: Values) -> Lists:
+def completed(lists: Lists, instance: Instance, head: Head, keys: Values, deadline: Deadline = NEVER) -> Lists:
     """The lists, each down to its floor: the rows of those that were cut off are scored.
 
     ``keys``: possible values of the head's key at all n positions, under which the lists hold.
@@ -162,7 +167,7 @@ def completed(lists: Lists, instance: Instance, head: Head, keys: Values) -> Lis
         return lists
     rows = np.zeros(len(lists.start), np.int64)
     rows[lists.row_list] = np.arange(lists.rows)  # one of the rows of each list
-    pairs, ends, _ = _spread(instance, head, lists.row_i[rows[short]], lists.row_u[rows[short]], keys, 0)
+    pairs, ends, _ = _spread(instance, head, lists.row_i[rows[short]], lists.row_u[rows[short]], keys, 0, deadline)
     start, stop = lists.start.copy(), lists.stop.copy()
     stop[short] = len(lists.j) + ends
     start[short] = len(lists.j) + np.append(0, ends)[:-1]
@@ -187,17 +192,20 @@ class RowsWork:
     head: str
     keys: Values
     limit: int
+    deadline: Deadline
 
 
-def _spread(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
+def _spread(
+    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, deadline: Deadline
+) -> Parts:
     """The lists of all rows, in blocks where workers are lent (:mod:`restrict.base.blocks`)."""
     ship = Shipped(instance)
     few = len(row_i) * instance.n < LEAST_SPREAD
     if few or width() == 1 or not ship.portable:
-        return _rows(instance, head, row_i, row_u, keys, limit)
+        return _rows(instance, head, row_i, row_u, keys, limit, deadline)
     parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), LEAST_ROWS)]
     found, total = list[Parts](), 0
-    for part in each(rows_block, RowsWork(ship, head.name, keys, limit), parts):
+    for part in each(rows_block, RowsWork(ship, head.name, keys, limit, deadline), parts):
         found.append((part[0].astype(np.int64), *part[1:]))
         total += found[-1][0].shape[1]
         _refuse(total)
@@ -211,19 +219,21 @@ def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
     """
     instance = work.instance.instance
     head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
-    pairs, ends, complete = _rows(instance, head, *part, work.keys, work.limit)
+    pairs, ends, complete = _rows(instance, head, *part, work.keys, work.limit, work.deadline)
     small = not pairs.size or int(pairs.max()) <= np.iinfo(np.int32).max
     return (pairs.astype(np.int32) if small else pairs), ends, complete
 
 
-def _rows(instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int) -> Parts:
+def _rows(
+    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, deadline: Deadline
+) -> Parts:
     """The lists of some rows, each row its own."""
     seeds = hash_states(instance, head, row_i, row_u)
     if seeds is None:
-        return _each(instance, head, row_i, row_u, keys, limit, False)[1]
+        return _each(instance, head, row_i, row_u, keys, limit, False, deadline)[1]
     visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
     bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
-    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.scanned)
+    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.scanned, deadline)
 
 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
@@ -242,8 +252,9 @@ def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 |
 
 
 def _hashed(
-    seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: ScanKeys
-) -> Parts:
+    seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: ScanKeys,
+    deadline: Deadline,
+) -> Parts:  # fmt: skip
     """All rows by the fused kernel, shared among threads; the result does not depend on their number."""
     parts = max(1, min(threads(), len(seeds) // 64))
     cuts = [len(seeds) * p // parts for p in range(parts + 1)]
@@ -251,19 +262,23 @@ def _hashed(
     def run(cut: tuple[int, int]) -> list[Parts]:
         part = slice(*cut)
         arrays = seeds[part], row_i[part], row_u[part], np.ascontiguousarray(bounds[:, part])
-        return list(_chunks(arrays, int(same), int(right), limit, keys))
+        return list(_chunks(arrays, int(same), int(right), limit, keys, deadline))
 
     found = [chunk for chunks in pool().map(run, pairwise(cuts)) for chunk in chunks]
     return _joined(found)
 
 
-def _chunks(arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int, keys: ScanKeys) -> Iterator[Parts]:
+def _chunks(
+    arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int, keys: ScanKeys, deadline: Deadline
+) -> Iterator[Parts]:
     seeds, row_i, row_u, bounds = arrays
     start, total, size = 0, 0, BUFFER
+    most = 1 + SCORES // max(1, int(keys.sizes.sum()))
     while start < len(seeds):
-        ends, complete = np.zeros(len(seeds) - start, np.int64), np.zeros(len(seeds) - start, np.int64)
+        deadline.check()
+        rest = slice(start, start + most)
+        ends, complete = np.zeros(len(seeds[rest]), np.int64), np.zeros(len(seeds[rest]), np.int64)
         out = np.empty((2, size), np.int64)
-        rest = slice(start, None)
         with np.errstate(over="ignore"):
             done = scan_rows(
                 seeds[rest], row_i[rest], row_u[rest], np.ascontiguousarray(bounds[:, rest]), same, right, limit,
@@ -297,8 +312,9 @@ def _joined(parts: list[Parts]) -> Parts:
 
 
 def _each(
-    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, shared: bool
-) -> tuple[I64, Parts]:
+    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, shared: bool,
+    deadline: Deadline,
+) -> tuple[I64, Parts]:  # fmt: skip
     """Row by row; one list per query value where rows of different positions cannot differ."""
     seen: dict[int, int] = {}
     row_list, total = np.empty(len(row_i), np.int64), 0
@@ -307,6 +323,7 @@ def _each(
         if shared and u in seen:
             row_list[r] = seen[u]
             continue
+        deadline.check()
         row = Row(instance, head, i, u)
         pairs, complete = _ranked(row, keys, limit)
         total += pairs.shape[1]

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from restrict.base.arrays import I64, offsets
+from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, words_of
 from restrict.kernels import collapse, input_sets
@@ -235,18 +237,22 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
     return evaluate(expr, inputs, rows * points).reshape(rows, points)
 
 
-def attended_activation(instance: Instance, source: Attended, base: Mapping[str, Activation]) -> Activation:
+def attended_activation(
+    instance: Instance, source: Attended, base: Mapping[str, Activation], deadline: Deadline = NEVER
+) -> Activation:
     """V and D of a collapsed head, by rule 4 of docs/kernel.md on its candidate lists.
 
     Args:
         instance: the program at its length n.
         source: the head and its lists, all of them complete.
         base: the activations by name, those of the head's query, key and value among them.
+        deadline: of the work.
 
     Returns:
         The activation. Cost: the inputs of the lists' pairs, and n^2 / 64.
 
     Raises:
+        OutOfTime: the deadline has passed.
         ResourceLimit: a list was cut off before its floor.
     """
     n, head, lists = instance.n, source.head, source.lists
@@ -271,7 +277,10 @@ def attended_activation(instance: Instance, source: Attended, base: Mapping[str,
     )
     shared = 8 * len(lists.start) <= n
     cache = np.zeros((len(lists.start) if shared else 0, 1 + words_of(n)), np.int64)
-    depends = InputSets.collected(
-        n, lambda *room: input_sets.head_depends(lists.arrays, several, counts, reads, cache, *room)
-    )
+
+    def depends_into(*room: Any) -> int:
+        deadline.check()
+        return int(input_sets.head_depends(lists.arrays, several, counts, reads, cache, *room))
+
+    depends = InputSets.collected(n, depends_into)
     return Activation(head.name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)

@@ -11,12 +11,13 @@ transformer computes what the original does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from restrict.base.arrays import FREE_INPUT, I64
+from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.activations import (
     Activation,
@@ -52,12 +53,14 @@ class CTransformer:
         symbols: the alphabet of the inputs.
         restriction: the restriction under which everything holds.
         base: the activations by name, in program order.
+        deadline: scoring and collapsing, of it and of what is made from it, raise ``OutOfTime`` when this has passed.
     """
 
     instance: Instance
     symbols: tuple[str, ...]
     restriction: Restriction
     base: Mapping[str, Activation]
+    deadline: Deadline = field(default=NEVER, repr=False, compare=False)
 
     # ------------------------------------------------------------ making
 
@@ -111,6 +114,10 @@ class CTransformer:
         given = {"token": token, "position": positions}  # their V and D are computed by the restriction below
         base = {name: Activation(name, t, Values.one(domains[name], instance.n), empty) for name, t in given.items()}
         return CTransformer(instance, symbols, restriction, base).restrict(restriction)._settled()
+
+    def until(self, deadline: Deadline) -> CTransformer:
+        """The same transformer with another deadline."""
+        return replace(self, deadline=deadline)
 
     # ------------------------------------------------------------ facts
 
@@ -209,11 +216,11 @@ class CTransformer:
         """
         if not restriction.refines(self.restriction):
             raise UsageError("the new restriction does not refine the present one")
-        fresh = CTransformer(self.instance, self.symbols, restriction, {})
+        fresh = replace(self, restriction=restriction, base={})
         base: dict[str, Activation] = {}
         for name, old in self.base.items():
             base[name] = fresh._again(old, base)
-        return CTransformer(self.instance, self.symbols, restriction, base)
+        return replace(fresh, base=base)
 
     def _again(self, old: Activation, base: Mapping[str, Activation]) -> Activation:
         match old.source:
@@ -222,11 +229,11 @@ class CTransformer:
             case Mapped(variable):
                 return map_activation(self.instance, variable, base)
             case Attended(head, _, _, None):
-                return streamed_activation(self.instance, head, base)
+                return streamed_activation(self.instance, head, base, self.deadline)
             case Attended(head, query, key, lists):
                 assert lists is not None
                 lists = lists.under(*(possible_values(self.instance, name, base) for name in (query, key)))
-                return attended_activation(self.instance, Attended(head, query, key, lists), base)
+                return attended_activation(self.instance, Attended(head, query, key, lists), base, self.deadline)
 
     def _settled(self) -> CTransformer:
         """The transformer with every map of base variables in the base, too."""
@@ -234,7 +241,7 @@ class CTransformer:
         for v in self.above:
             if isinstance(v, Map) and all(a in base for a in v.args):
                 base[v.name] = map_activation(self.instance, v, base)
-        return CTransformer(self.instance, self.symbols, self.restriction, base)
+        return replace(self, base=base)
 
     def lists(self, head: Head, limit: int = 0) -> Lists:
         """The candidate lists of a head of layer 1.
@@ -249,7 +256,7 @@ class CTransformer:
         Raises:
             ResourceLimit: too many pairs in all.
         """
-        return candidate_lists(self.instance, head, *self._read(head), limit)
+        return candidate_lists(self.instance, head, *self._read(head), limit, self.deadline)
 
     def _read(self, head: Head) -> tuple[Values, Values]:
         """Possible values of a head's query and of its key."""
@@ -276,12 +283,14 @@ class CTransformer:
             if keeps_lists(self.instance, head, base):
                 queries, keys = self._read(head)
                 lists = known[head.name].under(queries, keys) if known and head.name in known else None
-                lists = self.lists(head) if lists is None else completed(lists, self.instance, head, keys)
+                lists = (
+                    self.lists(head) if lists is None else completed(lists, self.instance, head, keys, self.deadline)
+                )
                 source = Attended(head, self.instance.query(head), self.instance.key(head), lists)
-                base[head.name] = attended_activation(self.instance, source, base)
+                base[head.name] = attended_activation(self.instance, source, base, self.deadline)
             else:
-                base[head.name] = streamed_activation(self.instance, head, base)
-        return CTransformer(self.instance, self.symbols, self.restriction, base)._settled()
+                base[head.name] = streamed_activation(self.instance, head, base, self.deadline)
+        return replace(self, base=base)._settled()
 
     # ------------------------------------------------------------ evaluating
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.deadline import NEVER, Deadline
 from restrict.depth_reduction.c_transformer.activations import Attended
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.model.program import Instance
@@ -47,8 +48,8 @@ class LayerTrace:
     fixed: int
 
 
-def collapsed(instance: Instance, restriction: Restriction) -> list[CTransformer]:
-    """The c-transformers under a restriction, from the program itself to no layers.
+def collapsed(instance: Instance, restriction: Restriction, deadline: Deadline = NEVER) -> list[CTransformer]:
+    """The c-transformers under a restriction, from the program itself to no layers; ``OutOfTime`` at the deadline.
 
     Returns:
         One more than the program has layers. Cost: one score per row and possible pair of every layer.
@@ -56,7 +57,7 @@ def collapsed(instance: Instance, restriction: Restriction) -> list[CTransformer
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
     """
-    out = [CTransformer.of_model(instance, None, restriction)]
+    out = [CTransformer.of_model(instance, None, restriction).until(deadline)]
     while out[-1].layers:
         out.append(out[-1].collapse())
     return out

@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
+from restrict.base.deadline import NEVER, Deadline
 from restrict.depth_reduction.c_transformer.activations import NO_SETS, Activation, Attended, possible_values
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, unpacked, words_of
 from restrict.kernels.collapse import SetArrays
@@ -51,8 +52,10 @@ def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) 
     return count * sum(map(len, found)) / PILOTS <= KEPT
 
 
-def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activation]) -> Activation:
-    """V and D of a collapsed head, its lists not kept.
+def streamed_activation(
+    instance: Instance, head: Head, base: Mapping[str, Activation], deadline: Deadline = NEVER
+) -> Activation:
+    """V and D of a collapsed head, its lists not kept; raises ``OutOfTime`` at the deadline.
 
     Cost: one score per row and possible pair, of fewer rows where V and D are full before; memory at most n^2 bits.
     """
@@ -69,9 +72,9 @@ def streamed_activation(instance: Instance, head: Head, base: Mapping[str, Activ
     keys = possible_values(instance, key, base)
     seeds = None if rows.shared else hash_states(instance, head, rows.row_i, rows.row_u)
     if seeds is not None:
-        depends = _by_kernel(rows, seeds, keys, gives, rules, sets, out)
+        depends = _by_kernel(rows, seeds, keys, gives, rules, sets, out, deadline)
     else:
-        depends = _by_rows(instance, head, rows, keys.sparse(), gives, sets, out)
+        depends = _by_rows(instance, head, rows, keys.sparse(), gives, sets, out, deadline)
     source = Attended(head, query, key, None, out.captured)
     return Activation(head.name, source, _flat(out.values, instance.domains[head.name]), depends)
 
@@ -88,7 +91,7 @@ def _sets(instance: Instance, head: Head, base: Mapping[str, Activation]) -> Dep
 
 def _by_kernel(
     rows: RowsOfHead, seeds: I64, keys: Values, gives: SetArrays, rules: HeadRules, sets: DependSets,
-    out: Collapsed,
+    out: Collapsed, deadline: Deadline,
 ) -> InputSets:  # fmt: skip
     """D by hashed scores; positions are shared among threads, and the result does not depend on their number."""
     arrays = StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
@@ -99,6 +102,7 @@ def _by_kernel(
         depends = np.empty(PART * len(sets.every), np.int64)
         with np.errstate(over="ignore"):
             for first, stop in parts:
+                deadline.check()
                 keys_of = keys.scanned
                 used = stream_positions(first, stop, arrays, keys_of, gives, rules, sets, out, depends, ends)
                 found[first] = depends[:used].copy()
@@ -113,7 +117,7 @@ def _by_kernel(
 
 def _by_rows(
     instance: Instance, head: Head, rows: RowsOfHead, keys: Values, gives: SetArrays, sets: DependSets,
-    out: Collapsed,
+    out: Collapsed, deadline: Deadline,
 ) -> InputSets:  # fmt: skip
     """D by any score, row by row; a row that is the same at all positions is scanned once."""
     seen: dict[int, tuple[I64, I64, bool]] = {}
@@ -121,6 +125,7 @@ def _by_rows(
     ends = np.zeros(instance.n, np.int64)
     every = np.unique(gives.flat)
     for i in range(instance.n):
+        deadline.check()
         first, stop = int(rows.row_ptr[i]), int(rows.row_ptr[i + 1])
         query = InputSets(*sets.query).union(np.array([i])) if len(sets.query.ptr) > 1 else np.zeros_like(sets.every)
         values = np.array([head.default] if first == stop else [], np.int64)

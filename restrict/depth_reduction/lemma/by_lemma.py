@@ -68,6 +68,11 @@ class Lemma:
         """Per layer how many inputs were fixed for it."""
         return tuple(len(r.stage1.fixed) + len(r.stage2.fixed) + r.stage3.spent for r in self.layers)
 
+    @property
+    def end(self) -> CTransformer:
+        """The transformer with no layer left."""
+        return self.layers[-1].transformer
+
     def text(self) -> str:
         """For provenance and traces."""
         parts = (
@@ -117,12 +122,13 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     if layers <= 1:
         return (1.0,) * layers
     candidates = [(*(first for _ in range(layers - 1)), 1.0) for first in FIRST_SHARES]
-    return least(task, split_run, budget, candidates, "split", seed=seed, falling=True) or candidates[0]
+    best = least(task, split_run, budget, candidates, "split", seed=seed, falling=True)
+    return candidates[0] if best is None else best[0]
 
 
-def split_run(task: Task, start: CTransformer, shares: tuple[float, ...], budget: int, seed: int) -> CTransformer:
+def split_run(task: Task, start: CTransformer, shares: tuple[float, ...], budget: int, seed: int) -> Lemma:
     """A rough run with a split of the inputs over the layers."""
-    return _run(task, start, budget, shares, seed, rough=True).layers[-1].transformer
+    return _run(task, start, budget, shares, seed, rough=True)
 
 
 # ---------------------------------------------------------------- one layer

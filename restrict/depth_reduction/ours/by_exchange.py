@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.candidates import MEASURE_AT, least, shortened
+from restrict.depth_reduction.candidates import MEASURE_AT, SEARCHING, least, shortened
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.model.task import Task
 
@@ -58,6 +58,11 @@ class Exchanged:
     fixed: tuple[int, ...]
     schedule: LayerSchedule
 
+    @property
+    def end(self) -> CTransformer:
+        """The transformer with no layer left."""
+        return self.stages[-1]
+
     def text(self) -> str:
         """For provenance and traces."""
         return self.schedule.text()
@@ -67,8 +72,8 @@ def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget
     """Capture and collapse layer after layer.
 
     Args:
-        task: its deadline ends each layer's search, and progress is reported to it.
-        start: the program as a 1-transformer.
+        task: the layers' searches divide the greater part of the time to its deadline, and progress is reported to it.
+        start: the program as a 1-transformer; its deadline raises ``OutOfTime``.
         schedule: of :func:`choose_schedule`.
         budget: how many inputs may be fixed in all.
         seed: same seed, same answer (where the deadline never comes).
@@ -79,12 +84,14 @@ def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget
 
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
+        OutOfTime: the deadline of ``start`` has passed.
     """
     stages, spent, left = [start], list[int](), budget
     for layer, (share, objective) in enumerate(zip(schedule.shares, schedule.objectives, strict=True), 1):
         task.tell(f"layer {layer}")
         t = stages[-1]
-        found = capture(task, t, round(share * left), objective, seed=seed, power=schedule.power)
+        part = task.until(task.deadline.share(SEARCHING / (len(schedule.shares) + 1 - layer)))
+        found = capture(part, t, round(share * left), objective, seed=seed, power=schedule.power)
         spent.append(len(found.restriction.fixed) - len(t.restriction.fixed))
         left -= spent[-1]
         stages[-1] = t.restrict(found.restriction)
@@ -105,7 +112,7 @@ def schedules(layers: int) -> Iterator[LayerSchedule]:
             yield LayerSchedule((*shares, 1.0), (*(below for _ in shares), last))
 
 
-def choose_schedule(task: Task, budget: int) -> LayerSchedule:
+def choose_schedule(task: Task, budget: int) -> tuple[LayerSchedule, Exchanged | None]:
     """The schedule with the least maximum of dependencies, measured at a shorter length where one is defined.
 
     Args:
@@ -113,7 +120,7 @@ def choose_schedule(task: Task, budget: int) -> LayerSchedule:
         budget: how many inputs may be fixed.
 
     Returns:
-        One of :func:`schedules`.
+        One of :func:`schedules`, and the run with it where it was measured here at the task's own length.
 
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
@@ -121,12 +128,7 @@ def choose_schedule(task: Task, budget: int) -> LayerSchedule:
     short = shortened(task.instance)
     candidates = list(schedules(CTransformer.of_model(short).layers))
     if len(candidates) == 1:
-        return candidates[0]
+        return candidates[0], None
     if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
-        return candidates[DEFAULT]
-    return least(task, schedule_run, budget, candidates, "schedule", seed=task.seed) or candidates[DEFAULT]
-
-
-def schedule_run(task: Task, start: CTransformer, schedule: LayerSchedule, budget: int, seed: int) -> CTransformer:
-    """A run with a schedule."""
-    return by_exchange(task, start, schedule, budget, seed).stages[-1]
+        return candidates[DEFAULT], None
+    return least(task, by_exchange, budget, candidates, "schedule", seed=task.seed) or (candidates[DEFAULT], None)

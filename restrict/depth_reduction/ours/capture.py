@@ -35,6 +35,8 @@ not show how long those of the worst positions are."""
 MOST_WALKS = 60_000_000
 """Where one exchange for every input that is set would walk over more pairs than this, by an estimate, there is none: a
 sample of the rows is captured instead."""
+ROWS_AT_ONCE = 2**21
+"""Rows that the forcing of keys looks at between two looks at the deadline: a fraction of a second."""
 SHORT_UNIT = 2**20
 """Of the objective of :class:`LayerObjective`, which is an integer."""
 SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
@@ -81,7 +83,8 @@ def capture(
     task: Task, t: CTransformer, budget: int, objective: LayerObjective, *, seed: int = 0, rounds: int = 6,
     power: float = 8.0,
 ) -> Captured:  # fmt: skip
-    """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short.
+    """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short. The
+    task's deadline ends the search; that of ``t`` raises ``OutOfTime``.
 
     ``seed``: same seed, same answer (where the deadline never comes).
     """
@@ -156,11 +159,14 @@ def _exchange(
             parts.append((found, _literals(cubes[key]), None if guard is None else _literals(guard)))
     if not parts:
         return np.full(t.n, -1, np.int64)
+    t.deadline.check()
     rows = LiteralLists.of(t.n, len(t.symbols), parts)
+    t.deadline.check()
     rng = np.random.default_rng(seed)
     share = budget / max(1, t.restriction.free) / len(t.symbols)
     k = max(2, int(np.log(max(2, rows.count)) / 4 / max(share, 1e-3)))
     start = rows.start(budget, k, rng)
+    t.deadline.check()
     if long:
         return _filled(t, start, budget, rng)
     search, phi = ExchangeSearch(rows, budget, rng), objective.phi(rows.longest + 2)
@@ -190,8 +196,9 @@ def _forcing(
         assignment = now.fixed.copy()
         spent = 0
         for head, found in _by_key(now, lists):
+            t.deadline.check()
             goal = -(-left // (rounds - turn)) - spent
-            spent += _cover(now, cubes, head, found, goal, power, assignment)
+            spent += _cover(now, cubes, head, found, goal, power, assignment, deadline)
         if spent == 0:
             break
         left -= spent
@@ -219,7 +226,7 @@ def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[L
 
 def _cover(
     t: CTransformer, cubes: dict[str, ValueCubes], key: str, lists: list[tuple[Lists, bool]], budget: int, power: float,
-    assignment: I64,
+    assignment: I64, deadline: Deadline,
 ) -> int:  # fmt: skip
     """Force keys within the budget; changes ``assignment``; returns how many inputs were set."""
     domain, known = t.base[key].values.domain, cubes[key]
@@ -241,4 +248,9 @@ def _cover(
         power,
     )
     flat = force_keys.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
-    return int(force_keys.force_keys(arrays, flat, state, budget, assignment))
+    size = t.n * domain
+    queue = force_keys.KeyQueue(np.zeros(size), np.zeros(size, np.int64), np.zeros(3, np.int64))
+    while not force_keys.force_keys(arrays, flat, state, budget, assignment, queue, ROWS_AT_ONCE):
+        if deadline.passed:
+            break
+    return int(queue.state[force_keys.SPENT])

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import FREE_INPUT
+from restrict.base.deadline import OutOfTime
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
+from restrict.depth_reduction.candidates import GRACE
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 
@@ -78,7 +80,11 @@ def freed(task: Task, rho: Restriction, c: int) -> Restriction:
         trial = Restriction(rho.n, {i: s for i, s in rho.fixed.items() if i not in set(batch)}, rho.pinned)
         checks += 1
         task.tell("freeing", len(rho.fixed))
-        if holds(task, trial, c):
+        try:
+            kept = holds(task, trial, c)
+        except OutOfTime:
+            break
+        if kept:
             rho, left = trial, rest
             size = min(2 * size, max(1, len(left) // 2))
         elif len(batch) == 1:
@@ -104,4 +110,4 @@ def holds(task: Task, rho: Restriction, c: int) -> bool:
     Raises:
         ResourceLimit: the candidate lists hold too many pairs.
     """
-    return int(collapsed(task.instance, rho)[-1].output_depends().max(initial=0)) <= c
+    return int(collapsed(task.instance, rho, task.deadline.later(GRACE))[-1].output_depends().max(initial=0)) <= c
