@@ -26,7 +26,7 @@ from restrict.model.arguments import least_free, the_integer, the_share
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
-from restrict.optimum.by_words import by_words, few_small
+from restrict.optimum.by_words import by_words, few_small, forced_by_sat
 from restrict.optimum.descent import descend, descends
 from restrict.optimum.enumeration import (
     by_enumeration,
@@ -51,14 +51,17 @@ MOST_FIXED = 2**30
 @dataclass(frozen=True)
 class Standing:
     """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
-    (``optimum``; ``at_least`` where words are known to refute all smaller ones; ``None`` while unknown), and whether
-    nothing is left to do (``over``). ``c`` and ``free`` are the wish, for strategies that release positions."""
+    (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that
+    they do not refute; ``None`` while unknown), and whether nothing is left to do (``over``).
+
+    ``c`` and ``free`` are the wish, for strategies that release positions."""
 
     task: Task
     best: Certificate | None = None
     optimum: int | None = None
     optimum_by: str = ""
     at_least: int | None = None
+    left: tuple[dict[int, int], ...] = ()
     over: bool = False
     c: int = 0
     free: float | Fraction | None = None
@@ -265,8 +268,20 @@ def _by_words(standing: Standing) -> Standing:
 
 def _by_some_words(standing: Standing) -> Standing:
     """Few positions that random words do not refute; what they do refute is a lower bound."""
-    least, found = by_words(standing.task.noting(strategy="words", stopped="budget"))
-    return replace(standing, best=found, at_least=least)
+    least, found, left = by_words(standing.task.noting(strategy="words", stopped="budget"))
+    return replace(standing, best=found, at_least=least, left=tuple(left))
+
+
+def _by_sat(standing: Standing) -> Standing:
+    """The optimum where a restriction that words do not refute forces the output; else one position more is needed."""
+    assert standing.at_least is not None
+    try:
+        forced = forced_by_sat(standing.task, list(standing.left))
+    except ResourceLimit:
+        return standing
+    if forced:
+        return replace(standing, optimum=standing.at_least, optimum_by="SAT")
+    return replace(standing, at_least=standing.at_least + 1)
 
 
 def _by_inputs(standing: Standing) -> Standing:
@@ -343,6 +358,7 @@ FORCED = (
     Strategy("some words", lambda s: _many(s) and not _few_words(s) and few_small(s.task.instance), _by_some_words),
     Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
     Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
+    Strategy("what words leave", lambda s: _open(s) and bool(s.left), _by_sat),
     Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),
     Strategy(
         "hitting sets",

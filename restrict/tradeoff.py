@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 
 from restrict.base.deadline import Progress
 from restrict.certificate.certificate import Certificate
@@ -30,18 +32,10 @@ class Front:
         rows = [f"{p.c:>8} {p.free:>10} {100 * p.free / p.n:>9.4g} {len(p.restriction.fixed):>8}" for p in self.points]
         return "\n".join([head, *rows])
 
-    def figure(self, path: str) -> None:
-        """Draw the front as steps to an image file."""
-        from matplotlib.figure import Figure
-
-        picture = Figure(figsize=(6, 4), layout="constrained")
-        axes = picture.add_subplot()
-        axes.step([p.free for p in self.points], [p.c for p in self.points], where="pre", marker="o")
-        axes.set_xlabel("free positions")
-        axes.set_ylabel("c: certified bound on dependencies")
-        axes.set_title(f"{self.points[0].model_name[:50]}, n = {self.points[0].n}", fontsize=9)
-        axes.grid(alpha=0.3)
-        picture.savefig(path, dpi=150)
+    def figure(self, path: str | Path) -> None:
+        """Draw the front as steps to an ``.svg``, ``.pdf`` or ``.png`` file."""
+        # What is shown stands above what is found, so the room is named here, and loaded when something is shown.
+        import_module("restrict.report.front_page").front_chart(self.points).save(Path(path))
 
 
 def pareto(

@@ -1,12 +1,12 @@
 """What `restrict certify` says of imported Transformer Programs, compared with the exact optimum.
 
-    python scripts/bench_importers.py [FILE.py ...] [--random 6] [-n 8 12 16] [--targets 2]
+    python scripts/bench_importers.py [FILE.py|FOLDER ...] [--random 6] [-n 8 12 16] [--targets 2]
 
-FILE.py are decompiled programs with their CSV beside them (published ones are not part of this repository); without
-any, random programs of the same shape are made by tests/transformer_programs.py. For each program, length and target:
-the free positions of the default answer, the most that are possible (exact, where it is known), how the answer is
-proved, and the seconds. Every certificate is checked by the trusted checker. A program for longer inputs than it knows
-is left out at that length.
+FILE.py are decompiled programs with their CSV beside them (published ones are not part of this repository), and FOLDER
+holds such files; without any, random programs of the same shape are made by tests/transformer_programs.py. For each
+program, length and target: the free positions of the default answer, the most that are possible (exact, or a certified
+bound), how the answer is proved, and the processor seconds. Every certificate is checked by the trusted checker. A
+program for longer inputs than it knows is left out at that length.
 """
 
 from __future__ import annotations
@@ -39,12 +39,17 @@ def files(folder: Path, count: int, longest: int) -> Iterator[Path]:
         yield path
 
 
+def given(paths: list[Path]) -> list[Path]:
+    """The programs that were named, those of folders in order."""
+    return [path for named in paths for path in (sorted(named.rglob("*.py")) if named.is_dir() else [named])]
+
+
 def main() -> None:
     """Import, certify, check, and print a table."""
     import restrict
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("files", nargs="*", type=Path, help="programs, or folders of them")
     parser.add_argument("--random", type=int, default=6, help="so many random programs, where no file is given")
     parser.add_argument("-n", nargs="+", type=int, default=[8, 12, 16])
     parser.add_argument("--targets", type=int, default=2, help="so many positions of each length")
@@ -52,7 +57,7 @@ def main() -> None:
     print("| program | variables | classes | n | target | free | most possible | optimum by | proof | s | checker |")
     print("|---|---:|---:|---:|---:|---:|---:|---|---|---:|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for path in options.files or files(Path(folder), options.random, max(options.n)):
+        for path in given(options.files) or files(Path(folder), options.random, max(options.n)):
             try:
                 model = restrict.import_transformer_program(path).model
             except restrict.RestrictError as error:
@@ -67,14 +72,15 @@ def row(name: str, model: object, n: int, target: int) -> None:
     """One line of the table."""
     import restrict
 
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         found = restrict.certify(model, n, target=target)  # type: ignore[arg-type]
     except restrict.ModelError:
         return
-    seconds = time.perf_counter() - started
-    least = found.provenance.get("optimum")
-    known = len(model.at(n).unpinned) - int(least) if least is not None else "not known"  # type: ignore[attr-defined]
+    seconds = time.process_time() - started
+    least, bound = found.provenance.get("optimum"), int(str(found.provenance.get("optimum_at_least", 0)))
+    size = len(model.at(n).unpinned)  # type: ignore[attr-defined]
+    known = size - int(str(least)) if least is not None else f"at most {size - bound}"
     proof = "tree" if found.cases is not None else "split" if found.split else "one run"
     checked = "verified" if " VERIFIED " in restrict.check(model, found) else "REFUSED"  # type: ignore[arg-type]
     variables, labels = len(model.variables), len(model.output.labels or ())  # type: ignore[attr-defined]

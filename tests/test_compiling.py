@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.test_terminal import on_terminal
 
 SCRIPT = """
 import numpy as np
@@ -26,32 +27,14 @@ def test_it_is_told_once() -> None:
     assert done.stdout == "1\n"
 
 
-def on_a_terminal(arguments: list[str], cache: Path) -> tuple[str, str]:
-    """Standard output of a command, and what its terminal shows on standard error."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    done = subprocess.run(
-        [sys.executable, "-m", "restrict", *arguments], stdout=subprocess.PIPE, stderr=theirs, text=True, check=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "RESTRICT_COMPILE": "always"},
-    )  # fmt: skip
-    os.close(theirs)
-    shown = b""
-    try:
-        while part := os.read(ours, 65536):
-            shown += part
-    except OSError:  # the other end is closed
-        pass
-    os.close(ours)
-    return done.stdout, shown.decode()
-
-
 @pytest.mark.heavy
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of Unix")
 def test_a_terminal_is_told_when_the_cache_is_empty(tmp_path: Path) -> None:
     command = ["explain", "instances/induction-head.json", "--input", "abcdabca"]
-    first, shown = on_a_terminal(command, tmp_path)
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "RESTRICT_COMPILE": "always"}
+    code, first, shown = on_terminal(200, *command, **environment)
+    assert code == 0
     assert shown.count("compiling kernels for this machine (once") == 1
-    again, shown = on_a_terminal(command, tmp_path)
+    _, again, shown = on_terminal(200, *command, **environment)
     assert "compiling" not in shown
     assert again == first

@@ -24,6 +24,7 @@ from tests import trusted
 from tests.fuzzing.kinds import Trial, kinds
 from tests.kernel_cases import LARGE_KINDS, large_trial, pair_mutants
 from tests.kernel_judges import LIMIT, Verified, accepted, by_kernel, elaborated, executable
+from tests.marks import heavy_after
 
 ATTACKS = Path(__file__).resolve().parent / "corpus" / "attacks"
 NARROW = "random:layers=2,heads=2,states=4,seed=1"
@@ -48,7 +49,9 @@ def sealed(model: dict[str, object], **fields: object) -> Trial:
 # ---------------------------------------------------------------- steps of the kernel, before it starts
 
 
-@pytest.mark.parametrize("model", ["random:layers=1,every=1", "random:layers=1,heads=1,symbols=3,every=1"])
+@pytest.mark.parametrize(
+    "model", heavy_after(["random:layers=1,heads=1,symbols=3,every=1", "random:layers=1,every=1"], 1)
+)
 def test_what_the_rows_cost_is_known_before_the_kernel_starts(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no more than what the kernel charges, and most of that; beyond the limit the kernel is not asked."""
     program = restrict.load(model)

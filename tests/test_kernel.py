@@ -331,7 +331,7 @@ SHIPPED = [
 def test_certificates_of_shipped_models(name: str, n: int) -> None:
     model = restrict.load(ROOT / "instances" / f"{name}.json" if ":" not in name else name)
     try:
-        found = restrict.certify(model, n, time=2)
+        found = restrict.certify(model, n)
     except (NotEstablished, ModelError) as error:
         pytest.skip(str(error))
     assert isinstance(found, Certificate)

@@ -114,17 +114,24 @@ def test_a_front_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for path in front.glob("*.json"):
         assert path.name in text
     assert len(list(front.glob("*.json"))) == len(out.splitlines()) - 2  # the head, and the folder
+    drawn, asked = tmp_path / "drawn.svg", tmp_path / "asked.svg"
+    assert said(capsys, "report", front, "--figure", drawn)[0] == 0
+    assert said(capsys, "certify", "parity-attempt", "-n", 8, "--pareto", "--figure", asked)[0] == 0
+    assert drawn.read_bytes() == asked.read_bytes()
+    code, _, err = said(capsys, "certify", "parity-attempt", "-n", 8, "--pareto", "--figure", tmp_path / "x.gif")
+    assert (code, "x.gif: a figure is an .svg, a .pdf or a .png file" in err) == (2, True)
     (tmp_path / "empty").mkdir()
     code, _, err = said(capsys, "report", tmp_path / "empty", "-o", page)
     assert (code, "a folder with 0 certificates" in err) == (2, True)
 
 
 def test_what_has_no_drawing_says_what_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    front = tmp_path / "front"
-    said(capsys, "certify", "and-of-ors", "-n", 9, "--pareto", "-o", front)
-    code, _, err = said(capsys, "report", front, "--figure", tmp_path / "x.svg")
+    file, states = tmp_path / "large.json", 61
+    automaton = {"format": "restrict-dfa/1", "alphabet": ["a"], "start": 0, "accept": [0]}
+    file.write_text(json.dumps(automaton | {"transitions": [[(q + 1) % states] for q in range(states)]}))
+    code, _, err = said(capsys, "report", file, "--figure", tmp_path / "x.svg")
     assert code == 2
-    assert "front without a drawing; drawn are certificates" in err
+    assert "automaton without a drawing; drawn are certificates" in err
 
 
 def test_names_that_are_completed_are_those_there_are() -> None:

@@ -13,11 +13,12 @@ from restrict import certification
 from restrict.base.errors import NotEstablished
 from restrict.force import cases
 from restrict.force.looking import Looking
+from restrict.force.search import Best
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from restrict.optimum import enumeration
-from restrict.optimum.by_words import by_words
+from restrict.optimum.by_words import by_words, forced_by_sat
 from restrict.report.text import summary
 from tests.transformer_programs import write_program
 
@@ -59,15 +60,18 @@ def test_the_optimum_is_told_once_it_is_known(tmp_path: Path, monkeypatch: pytes
     assert " VERIFIED " in restrict.check(model, found)
 
 
-def test_every_word_of_six_letters_is_run(tmp_path: Path) -> None:
-    """6^7 words were too many to run, so a restriction of more positions than needed was all that was found."""
+@pytest.mark.parametrize(
+    ("seed", "heads", "classes", "least"), [(3, 4, 3, 1), pytest.param(4, 6, 6, 3, marks=pytest.mark.heavy)]
+)
+def test_every_word_of_six_letters_is_run(tmp_path: Path, seed: int, heads: int, classes: int, least: int) -> None:
+    """6^7 words were too many to run: of the second program 5 positions were fixed, and at least 3 known."""
     path, _ = write_program(
-        tmp_path, np.random.default_rng(4), longest=7, heads=6, mlps=2, letters=6, classes=6, markers=False,
-        causal=False,
+        tmp_path, np.random.default_rng(seed), longest=7, heads=heads, mlps=2, letters=6, classes=classes,
+        markers=False, causal=False,
     )  # fmt: skip
     model = restrict.import_transformer_program(path).model
     found = restrict.certify(model, 7, target=3)
-    assert found.provenance["optimum"] == len(found.restriction.fixed) == 3
+    assert found.provenance["optimum"] == len(found.restriction.fixed) == least
     assert found.provenance["optimum_by"] == "enumeration"
     assert " VERIFIED " in restrict.check(model, found)
 
@@ -93,7 +97,7 @@ def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkey
     for w in product(range(letters), repeat=len(instance.unpinned)):
         labels[w] = instance.label(int(model.run([model.alphabet[a] for a in w]).values[model.output.variable][target]))
     task = Task.of(model, instance.n, target=target)
-    least, found = by_words(task)
+    least, found, left = by_words(task)
 
     def forces(fixed: dict[int, int]) -> bool:
         return len({y for w, y in labels.items() if all(w[p] == a for p, a in fixed.items())}) == 1
@@ -101,10 +105,17 @@ def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkey
     for size in range(least):
         for at in combinations(range(len(instance.unpinned)), size):
             assert not any(forces(dict(zip(at, a, strict=True))) for a in product(range(letters), repeat=size))
+    cells = {i: p for p, i in enumerate(instance.unpinned)}
+    least_forced = any(
+        forces(dict(zip(at, a, strict=True)))
+        for at in combinations(range(len(instance.unpinned)), least)
+        for a in product(range(letters), repeat=least)
+    )
+    assert least_forced == any(forces({cells[i]: a for i, a in cube.items()}) for cube in left)
+    assert forced_by_sat(task, left) == least_forced
     if found is not None:
         assert len(found.restriction.fixed) >= least
         assert " VERIFIED " in restrict.check(model, found)
-        cells = {i: p for p, i in enumerate(instance.unpinned)}
         assert forces({cells[i]: model.alphabet.index(a) for i, a in found.restriction.fixed.items()})
 
 
@@ -119,12 +130,37 @@ def test_the_bound_of_words_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.provenance["optimum"] == optimum == len(found.restriction.fixed)
     assert found.provenance["optimum_by"] == "words"
     monkeypatch.setattr(certification, "by_words", lambda task: (1, by_words(task)[1] and restrict.certify(
-        model, 8, restriction=Restriction.of(model.at(8), dict.fromkeys(range(4), 0)))))  # fmt: skip
+        model, 8, restriction=Restriction.of(model.at(8), dict.fromkeys(range(4), 0))), []))  # fmt: skip
     monkeypatch.setattr(certification, "_searched", _nothing)
     monkeypatch.setattr(certification, "descends", lambda _: False)
     found = restrict.certify(model, 8)
     assert found.provenance["optimum_at_least"] == 1
     assert "optimum at least 1 fixed position (exact bound" in summary(model, found)
+
+
+def test_sat_decides_what_words_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restriction that no word refutes and no tree confirms: the optimum was not known."""
+    model = program(tmp_path)
+    optimum = restrict.certify(model, 8).provenance["optimum"]
+    worse = restrict.certify(model, 8, restriction=Restriction.of(model.at(8), dict.fromkeys(range(4), 0)))
+    monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
+    monkeypatch.setattr(certification, "few_words", lambda *_: False)
+    monkeypatch.setattr(certification, "descends", lambda _: False)
+    monkeypatch.setattr(certification, "_searched", lambda task: (Best(worse.restriction.tokens(model), {}), "budget"))
+    for extra in (0, 1):  # the second time nothing that words leave forces the output
+
+        def left(task: Task, extra: int = extra) -> object:
+            least, _, cubes = by_words(task)
+            assert least == optimum
+            return (least, worse, cubes) if not extra else (least - 1, worse, [{}])
+
+        monkeypatch.setattr(certification, "by_words", left)
+        monkeypatch.setattr(certification, "forced", lambda *_: worse)
+        found = restrict.certify(model, 8)
+        if extra:
+            assert found.provenance["optimum_at_least"] == optimum
+        else:
+            assert (found.provenance["optimum"], found.provenance["optimum_by"]) == (optimum, "SAT")
 
 
 def _nothing(_: object) -> None:

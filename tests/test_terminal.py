@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ def on_terminal(columns: int, *words: str, **environment: str) -> tuple[int, str
     )
     for _, inner in sides:
         os.close(inner)
-    streams = [everything(outer) for outer, _ in sides]
+    with ThreadPoolExecutor() as pool:  # both at once: a terminal that nobody reads blocks who writes
+        streams = list(pool.map(everything, (outer for outer, _ in sides)))
     return process.wait(), streams[0], streams[1]
 
 

@@ -260,16 +260,19 @@ def _bounded(
 
 def _pareto(program: Model, wish: Wish) -> None:
     """The front: search, write each point, draw, print."""
+    from restrict.report.chart import check_chart
     from restrict.tradeoff import pareto
 
     folder, figure = wish.output, wish.figure
+    if figure is not None:
+        check_chart(figure)
     with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
-        front.figure(str(figure))
+        front.figure(figure)
     put(Told(front.table, lambda: _front(front, program, wish.n)), wish.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
 

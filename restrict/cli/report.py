@@ -12,7 +12,7 @@ from restrict.cli.printer import Told, put
 
 DRAWINGS = (
     "drawn are certificates, refutations, lower bounds and soft certificates at one length, automata and proofs of "
-    "languages of up to 60 states, sweeps and influence tables"
+    "languages of up to 60 states, fronts, sweeps and influence tables"
 )
 """What ``--figure`` can draw."""
 

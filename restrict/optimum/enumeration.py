@@ -60,8 +60,8 @@ def few_words(instance: Instance, position: int) -> bool:
     """Whether every word is run before a long search, for the output at one position: it takes some seconds, too."""
     if not _at_most(instance, MANY_WORDS, RESTRICTIONS):
         return False
-    nodes = sum(len(places) for places in read_at(instance, position).values())
-    return nodes * len(instance.model.alphabet) ** len(instance.unpinned) <= READ
+    words: int = len(instance.model.alphabet) ** len(instance.unpinned)
+    return words * sum(len(places) for places in read_at(instance, position).values()) <= READ
 
 
 def few_tables(instance: Instance) -> bool:

@@ -18,7 +18,7 @@ from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.optimum.cnf import Encoding, encode
-from restrict.sat.limit import ask
+from restrict.sat.limit import Budget, ask
 
 Cube = dict[int, int]
 """Positions with symbol indices."""
@@ -62,14 +62,16 @@ class Oracle:
         """The largest variable in use."""
         return self.code.top + 2 * len(self.same)
 
-    def find(self, cube: Mapping[int, int], selector: int, more: Iterable[int] = ()) -> Cube | None:
+    def find(
+        self, cube: Mapping[int, int], selector: int, more: Iterable[int] = (), budget: Budget | None = None
+    ) -> Cube | None:
         """An input that agrees with the cube and is selected.
 
         Gives the symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call, and one
-        for each round of refinement where there are wide maps.
+        for each round of refinement where there are wide maps; ``OutOfTime`` where the budget is spent.
         """
         assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
-        while ask(self.solver, [selector, *assumed, *more], self.deadline):
+        while ask(self.solver, [selector, *assumed, *more], self.deadline, budget):
             true = set(self.solver.get_model())
             x = {i: self.code.symbol(i, true) for i in self.inputs}
             if not self.code.wide or self._selected(x, selector):

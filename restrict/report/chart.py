@@ -63,9 +63,7 @@ class Chart:
         Raises:
             UsageError: another ending, or the file cannot be written.
         """
-        kind = path.suffix.lower()
-        if kind not in (".svg", ".pdf", ".png"):
-            raise UsageError(f"{path}: a figure is an .svg, a .pdf or a .png file; change the ending")
+        kind = check_chart(path)
         write_bytes(path, self.svg().encode() if kind == ".svg" else self.written(kind[1:]))
 
     def written(self, kind: str) -> bytes:
@@ -89,6 +87,14 @@ class Chart:
             buffer = io.BytesIO()
             figure.savefig(buffer, format=kind, metadata=dated.get(kind), transparent=kind == "svg")
         return buffer.getvalue()
+
+
+def check_chart(path: Path) -> str:
+    """The ending of a chart's file; refused where it is none."""
+    kind = path.suffix.lower()
+    if kind not in (".svg", ".pdf", ".png"):
+        raise UsageError(f"{path}: a figure is an .svg, a .pdf or a .png file; change the ending")
+    return kind
 
 
 def colour(name: str) -> str:

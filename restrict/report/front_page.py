@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate, load_certificate
+from restrict.report.chart import Chart, colour
 from restrict.report.page import Page, Section
 from restrict.report.text import model_words
 
@@ -44,8 +47,24 @@ def front_page(folder: Path) -> Page:
         f"{model_words(first.model_name)}, n = {first.n}",
         "Front",
         claim,
-        [Section("Points", words, head=HEAD, rows=rows, code=code)],
+        [
+            Section("Points", words, head=HEAD, rows=rows, code=code),
+            Section("The front", drawing=front_chart([p for p, _ in points])),
+        ],
     )
+
+
+def front_chart(points: Sequence[Certificate]) -> Chart:
+    """The steps of a front: ``c`` against the free positions."""
+
+    def paint(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.step([p.free for p in points], [p.c for p in points], where="pre", marker="o", color=colour("head"))
+        axes.set_xlabel("free positions")
+        axes.set_ylabel("c: certified bound on dependencies")
+        axes.grid(True)
+
+    return Chart(f"{points[0].model_name[:50]}, n = {points[0].n}: c against the free positions", paint)
 
 
 def _read(path: Path) -> Certificate:

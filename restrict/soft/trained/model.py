@@ -277,8 +277,8 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     read = _Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
         read.fail(
-            f"no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names, and {CONVERT} writes "
-            "these from TransformerLens' or torch's"
+            "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
+            f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
         )
     for key, value in FIXED.items():
         if config.get(key, value) != value:
