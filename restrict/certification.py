@@ -287,8 +287,10 @@ def _by_sat(standing: Standing) -> Standing:
 def _by_inputs(standing: Standing) -> Standing:
     """What random inputs give."""
     cube, stopped = by_inputs(standing.task)
-    found = None if cube is None else confirm(standing.task.noting(strategy="inputs", stopped=stopped), cube)
-    return replace(standing, best=found)
+    task = standing.task.noting(strategy="inputs", stopped=stopped)
+    found, late = (None, False) if cube is None else kept(lambda: confirm(task, cube))
+    standing = replace(standing, best=found)
+    return standing.noting(stopped="interrupted") if late and found is not None else standing
 
 
 def _by_search(standing: Standing) -> Standing:

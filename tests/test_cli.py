@@ -395,6 +395,7 @@ def test_ctrl_c_in_the_check_ends_the_check_and_keeps_the_result(
 AFTER_THE_SEARCH = {
     "restrict.base.strictjson.Record.save": ("certify contains-one -n 5", "refute parity-attempt -L parity -n 12",
                                              "certify tagger -n 6 --target all"),
+    "restrict.certification.confirm": ("certify contains-one -n 5000",),
     "restrict.certification.forced": ("certify contains-one -n 5",),
     "restrict.certification.try_certificate": ("certify contains-one -n 5",),
     "restrict.depth_reduction.theorem1.try_certificate": ("certify tagger -n 6 --target all",),
@@ -420,6 +421,8 @@ def test_ctrl_c_after_the_search_waits_until_the_result_is_made(
 
     with monkeypatch.context() as patched:
         patched.setattr(step, interrupted)
+        if step.endswith(".confirm"):  # as for a program of hundreds of maps
+            patched.setattr("restrict.certification.MANY_VARIABLES", 0)
         code, _, err = shell(*command.split(), "-o", "c.json")
     assert (code, err.startswith("restrict: interrupted; the ")) == (130, True)
     assert shell.good("check", command.split()[1], "c.json").startswith("s VERIFIED")
