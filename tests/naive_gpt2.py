@@ -40,6 +40,8 @@ class Naive:
     def act(self, x: float) -> float:
         if self.config["activation_function"] == "relu":
             return max(x, 0.0)
+        if self.config["activation_function"] == "gelu":
+            return x / 2 * math.erfc(-x / math.sqrt(2))
         return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
     @property

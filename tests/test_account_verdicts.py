@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from restrict.checker import main as checker
 from restrict.checker.account import MEMORY
@@ -232,6 +232,22 @@ def at_every_length(blocks: list[list[int]], cases: list[list[Any]], **more: Any
     document["phi"] = [[] for _ in cases]
     del document["n"], document["upto"]
     return sealed(content, document | more)
+
+
+@shape
+def neurons_with_the_error_function() -> Trial:
+    """Each over a range of sixteen pieces, where its series is the longest."""
+    content, document = verdict()
+    tensors, neurons = load(content), 2000
+    tensors["transformer.h.0.mlp.c_fc.weight"] = np.full((2, neurons), [[0.5], [-0.5]], dtype=np.float32)
+    tensors["transformer.h.0.ln_2.weight"] *= np.float32(2.5e-4)
+    tensors["transformer.h.0.ln_2.bias"][:] = 0
+    tensors["transformer.h.0.mlp.c_fc.bias"] = np.full(neurons, 9, dtype=np.float32)
+    tensors["transformer.h.0.mlp.c_proj.weight"] = np.zeros((neurons, 2), dtype=np.float32)
+    document["model"]["activation"] = "gelu"
+    document["basis"] = [{"centre": [0, 0], "rows": [[1 << 24, 0]]}]
+    document["cases"] = [[0, -1, 0, [10 << 16], [20 << 16]]]
+    return sealed(save(tensors), document)
 
 
 @shape

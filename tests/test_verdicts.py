@@ -27,6 +27,7 @@ from restrict.checker.verdict_forms import Form, centred, signed
 from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
+from restrict.soft.models import evaluate
 from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
@@ -84,22 +85,47 @@ def test_exponentials_and_gelu_are_within_their_bounds() -> None:
                 assert abs(true * numbers.ONE - value) <= error
 
 
-def test_the_second_derivative_of_the_gelu_is_below_the_constant() -> None:
+def normal(x: Decimal) -> Decimal:
+    """The normal distribution function, by the alternating series of its density."""
+    term, found, k = x, x, 0
+    while abs(term) > Decimal(10) ** -75:
+        k += 1
+        term *= -x * x / (2 * k)
+        found += term / (2 * k + 1)
+    return Decimal("0.5") + found / (2 * PI).sqrt()
+
+
+@pytest.mark.parametrize("size", [1e-18, 1e-6, 0.5, 3.0, 6.0, 9.99, 12.0])
+def test_the_gelu_with_the_error_function_is_within_its_bound(size: float) -> None:
+    rng, edge = np.random.default_rng(3), numbers.TAIL * numbers.ONE
+    with localcontext() as context:
+        context.prec = 150
+        tried = [int(v * size * numbers.ONE) for v in rng.uniform(-1, 1, 60)]
+        for y in (*tried, 0, 1, -1, edge, edge - 1, -edge, 1 - edge):
+            real = Decimal(y) / numbers.ONE
+            value, error = numbers.gelu_by_erf(y)
+            assert abs(real * normal(real) * numbers.ONE - value) <= error <= 2 * abs(real) + 4
+    for far in (11, 40, 1 << 50):
+        assert numbers.gelu_by_erf(far << numbers.BITS) == (far << numbers.BITS, 1)
+        assert numbers.gelu_by_erf(-far << numbers.BITS) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["gelu_new", "gelu"])
+def test_the_second_derivative_of_the_gelu_is_below_the_constant(kind: str) -> None:
     x = np.linspace(-8, 8, 200_001)
-    u = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
-    values = 0.5 * x * (1 + np.tanh(u))
+    values = evaluate.activated("gelu_tanh" if kind == "gelu_new" else kind, x)
     second = np.diff(values, 2) / (x[1] - x[0]) ** 2
     assert 0.79 < np.abs(second).max() < numbers.CURVED / numbers.ONE < 0.84
 
 
-@pytest.mark.parametrize("kind", ["gelu_new", "relu"])
+@pytest.mark.parametrize("kind", ["gelu_new", "gelu", "relu"])
 def test_chords_enclose_the_activation(kind: str) -> None:
     rng = np.random.default_rng(2)
     for _ in range(60):
         low, high = sorted(int(v * numbers.ONE) for v in rng.normal(size=2) * rng.choice([1e-6, 0.1, 3]))
         a, least, most = numbers.slope(kind, low, high)
         for x in (low + (high - low) * t // 50 for t in range(51)):
-            value = max(x, 0) if kind == "relu" else numbers.gelu(x)[0]
+            value = max(x, 0) if kind == "relu" else numbers.ACTIVATIONS[kind](x)[0]
             assert least - 2 <= value - (a * x >> numbers.BITS) <= most + 2
 
 

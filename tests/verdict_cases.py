@@ -51,7 +51,7 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
 
 
 def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Trained, Naive]:
-    """A random model: width 2 to 6, one or two heads, GELU or ReLU, with or without positions, tied or not,
+    """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, tied or not,
     its read-out with a bias or without."""
     from safetensors.numpy import save
 
@@ -66,6 +66,8 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Traine
     made, other = weights(rng, config, float(rng.choice([0.3, 1.0]))), rng.spawn(1)[0]
     if other.random() < 0.5:
         made["lm_head.bias"] = other.normal(size=symbols + 2).astype(np.float32)
+    if config["activation_function"] == "gelu_new" and other.random() < 0.5:
+        config["activation_function"] = "gelu"
     content = save(made)
     said = read_object(json.dumps(config).encode(), "c", decimals=True)
     return trained("random", content, said, "r"), Naive(content, config)

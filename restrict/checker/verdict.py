@@ -18,7 +18,7 @@ from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
 from .verdict_forms import Form, Sign, Trail, centred, network, signed
 from .verdict_model import MODEL, START, Atoms, Block, Model
-from .verdict_numbers import BITS, ONE, Matrix, Vector, dot, enclosed, total
+from .verdict_numbers import BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, total
 from .verdict_paths import Language, longest
 
 MAX_N = 4096
@@ -140,8 +140,8 @@ class Check:
         for h, entry in enumerate(value):
             self.basis.append(self.measured(h, *self.directions(entry, place.item(h))))
         rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.final.inner.rows)
-        m = min(SPANS, rows)
-        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200 + rows * (d + 8)
+        m, neurons = min(SPANS, rows), inner * NEURON[self.model.activation]
+        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + neurons + rows * (d + 8)
         self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
         self.turned.append(self.basis)
 

@@ -30,7 +30,13 @@ TANH = 29436744586989209808
 CUBIC = 824846161255922600
 """``0.044715`` in units, rounded down."""
 CURVED = 15310797581178927841 + 1
-"""``0.83`` in units, rounded up: above ``|gelu''|`` everywhere (Lemma 3)."""
+"""``0.83`` in units, rounded up: above ``|f''|`` everywhere for both GELUs (Lemma 3)."""
+SERIES = 96
+"""The bits behind the point of the series of the normal distribution."""
+DENSITY = 31607463825455920808620519744
+"""``1/sqrt(2 pi)`` with so many bits, rounded down."""
+TAIL = 10
+"""From there on the GELU is within a unit of 0, or of its argument."""
 Vector = list[int]
 Matrix = list[Vector]
 
@@ -122,12 +128,33 @@ def enclosed(x: int, radius: int) -> tuple[int, int]:
 
 
 def gelu(x: int) -> tuple[int, int]:
-    """GPT-2's GELU and how far off it is (Lemma V4)."""
+    """GPT-2's GELU, by ``tanh``, and how far off it is (Lemma V4)."""
     size = (abs(x) >> BITS) + 1
     cubic = ONE + (CUBIC * (x * x >> BITS) >> BITS)
     e = exponential(-abs(TANH * (x * cubic >> BITS) >> BITS))
     sigmoid = ((UNIT if x >= 0 else e) << BITS) // (UNIT + e)
     return x * sigmoid >> BITS, size * (size**3 + 4 * size + 4) + 3 * size + 4
+
+
+def gelu_by_erf(x: int) -> tuple[int, int]:
+    """The GELU with the normal distribution function, and how far off it is (Lemma V7)."""
+    s = abs(x)
+    if s >= TAIL << BITS:
+        return max(x, 0), 1
+    square, odd = s * s, 1
+    term = found = s << SERIES - BITS
+    while term or odd << SQUARE < 2 * square:
+        odd += 2
+        term = term * square // (odd << SQUARE)
+        found += term
+    half = exponential(-(square >> BITS + 1)) * DENSITY * found >> EXP_BITS + 2 * SERIES - BITS
+    return x * ((ONE >> 1) + (half if x >= 0 else -half)) >> BITS, 2 * ((s >> BITS) + 2)
+
+
+ACTIVATIONS = {"gelu_new": gelu, "gelu": gelu_by_erf}
+"""The curved ones by their names in a configuration."""
+NEURON = {"relu": 200, "gelu_new": 200, "gelu": 1400}
+"""Steps for the chord of a neuron."""
 
 
 def root3(x: int) -> int:
@@ -146,9 +173,9 @@ def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
         a = (ends[1] - ends[0] << BITS) // max(high - low, 1)
         found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
         return a, min(found) - 1, max(found) + 1
-    pieces = min(16, 2 + (12 * (high - low) >> BITS))
+    pieces, f = min(16, 2 + (12 * (high - low) >> BITS)), ACTIVATIONS[kind]
     points = [low + (high - low) * t // pieces for t in range(pieces + 1)]
-    values = [gelu(x) for x in points]
+    values = [f(x) for x in points]
     a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)
     gap, off = (high - low) // pieces + 1, max(error for _, error in values) + 1
     off += (CURVED * gap * gap >> 2 * BITS + 3) + 1

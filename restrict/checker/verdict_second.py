@@ -17,7 +17,7 @@ from .read import integer, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened
 from .verdict_model import MODEL, Block
-from .verdict_numbers import BITS, EXP_BITS, ONE, Matrix, Vector, dot, enclosed, exponential
+from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import NEVER
 
 SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
@@ -87,9 +87,10 @@ class Second(Check):
         self.most = [[0] * self.model.d for _ in range(self.model.heads)]
         d, inner = self.model.d, self.widest()
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
-        self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + inner * 200
+        neurons = inner * NEURON[self.model.activation]
+        self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + neurons
         m = min(SPANS, self.model.heads * d) + STREAM
-        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + inner * 200
+        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + neurons
         self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
         for number, entry in enumerate(fields["second"]):
             at = place.key("second").item(number)

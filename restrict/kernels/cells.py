@@ -6,6 +6,7 @@ with ``|eps| <= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trus
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ PIECES = 16
 
 
 class Tables(NamedTuple):
-    """A block behind its attention, and some labels: matrices output by input; ``relu`` is 1 or 0."""
+    """A block behind its attention, and some labels: matrices output by input; ``activation`` is 0 for the
+    GELU by ``tanh``, 1 for that with the error function, and 2 for ReLU."""
 
     scale: F64
     shift: F64
@@ -30,7 +32,7 @@ class Tables(NamedTuple):
     outer: F64
     outer_bias: F64
     epsilon: float
-    relu: int
+    activation: int
     rows: F64
     beta: F64
 
@@ -119,39 +121,40 @@ def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
 
 
 @kernel
-def gelu(x: float) -> float:
-    """GPT-2's GELU."""
-    found: float = 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3)))
-    return found
+def gelu(activation: int, x: float) -> float:
+    """One of the two GELUs: GPT-2's, by ``tanh``, or that with the error function."""
+    if activation == 0:
+        return float(0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))))
+    return 0.5 * x * math.erfc(-x / math.sqrt(2.0))
 
 
 @kernel
-def neuron(relu: int, low: float, high: float) -> tuple[float, float, float]:
+def neuron(activation: int, low: float, high: float) -> tuple[float, float, float]:
     """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]`` (Lemma 3)."""
-    if relu:
+    if activation == 2:
         a = (max(high, 0.0) - max(low, 0.0)) / max(high - low, 1e-12)
         bend = min(max(0.0, low), high)
         x, y, z = max(low, 0.0) - a * low, max(bend, 0.0) - a * bend, max(high, 0.0) - a * high
         return a, min(x, y, z), max(x, y, z)
     pieces = min(PIECES, 2 + int(12 * (high - low)))
-    first, last = gelu(low), gelu(high)
+    first, last = gelu(activation, low), gelu(activation, high)
     a = (last - first) / max(high - low, 1e-12)
     least = most = first - a * low
     for k in range(1, pieces + 1):
         x = low + (high - low) * k / pieces
-        y = gelu(x) - a * x
+        y = gelu(activation, x) - a * x
         least, most = min(least, y), max(most, y)
     off = CURVED * ((high - low) / pieces) ** 2 / 8
     return a, least - off, most + off
 
 
 @kernel
-def activated(relu: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
+def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     """Each neuron by its chord, in place: the slopes, and what the chords leave out; ``r`` stays that of the inputs."""
     slopes, off = np.zeros(len(c)), np.zeros(len(c))
     for i in range(len(c)):
         reach = np.abs(g[i]).sum() + r[i]
-        a, least, most = neuron(relu, c[i] - reach, c[i] + reach)
+        a, least, most = neuron(activation, c[i] - reach, c[i] + reach)
         c[i] = a * c[i] + (least + most) / 2
         for k in range(g.shape[1]):
             g[i, k] *= a
@@ -169,7 +172,7 @@ def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     d, m = g.shape
     x, y, normal = normalised(t, c, g, r)
     x, y, z = moved(t.inner, t.inner_bias, x, y, normal)
-    slopes, off = activated(t.relu, x, y, z)
+    slopes, off = activated(t.activation, x, y, z)
     x, y, z = moved(t.outer, t.outer_bias, x, y, np.abs(slopes) * z + off)
     x, z = x + c, z + r
     for i in range(d):

@@ -24,7 +24,7 @@ from restrict.soft.models.terms import Term
 
 END = "<eos>"
 """The name of an acceptor's answer, where the model has no end token."""
-KINDS = {"relu": "relu", "gelu_tanh": "gelu_new"}
+KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new"}
 
 
 class Written(NamedTuple):
@@ -51,8 +51,8 @@ def gpt2_names(found: Imported) -> Written:
     """The file and the configuration of a model, for ``restrict soft verify`` and the trusted checker.
 
     Args:
-        found: an import: causal layers with LayerNorm first and one constant, as many heads in each, ReLU or GELU by
-            ``tanh``, a final LayerNorm, a start token and no end marker; one layer without a mask, read at the last
+        found: an import: causal layers with LayerNorm first and one constant, as many heads in each, one
+            activation, a final LayerNorm, a start token and no end marker; one layer without a mask, read at the last
             position, counts as causal, as it reads a prefix alone.
 
     Returns:
@@ -169,8 +169,8 @@ def _covered(model: SoftModel) -> list[str]:
     (heads, dk, dv), *others = shapes or {(0, 0, 0)}
     if others or dk != dv or heads * dk != model.width:
         _refuse(model, f"heads whose widths do not add up to {model.width}")
-    if kinds - set(KINDS) or len(kinds) > 1:
-        _refuse(model, f"the activation {' and '.join(sorted(kinds))}, only relu or gelu_tanh (GPT-2's gelu_new)")
+    if len(kinds) > 1:
+        _refuse(model, f"layers with different activations ({', '.join(sorted(kinds))})")
     if len(norms) > 1:
         _refuse(model, f"LayerNorms with different constants ({', '.join(sorted(norms))})")
     if masks == {"past"}:

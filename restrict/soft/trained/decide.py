@@ -180,8 +180,6 @@ def model_document(model: Trained) -> dict[str, Any]:
         ModelError: it is none that a verdict can be about.
     """
     model.demand_names()
-    if model.activation not in ("gelu_new", "relu"):
-        raise ModelError(f"{model.name} has the activation {model.activation}; verdicts know gelu_new and relu")
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
     if model.final is None:

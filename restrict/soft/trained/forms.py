@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.kernels.cells import Tables, activated, centred, moved, normalised, signed, variance
-from restrict.soft.trained.model import Array, Layer, Trained
+from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
 
 
 class Form(NamedTuple):
@@ -92,7 +92,7 @@ class Tail:
             np.ascontiguousarray(layer.outer.weight.T),
             layer.outer.bias,
             float(model.epsilon),
-            int(model.activation == "relu"),
+            ACTIVATIONS.index(model.activation),
             rows - rows.mean(1, keepdims=True),
             model.beta[list(labels)],
         )
@@ -122,7 +122,7 @@ class Tail:
         normal = Form(*normalised(t, c, g, y.r))
         hidden = Form(*moved(t.inner, t.inner_bias, *normal))
         values = Form(hidden.c.copy(), hidden.g.copy(), hidden.r)
-        slopes, off = activated(t.relu, *values)
+        slopes, off = activated(t.activation, *values)
         values = values._replace(r=np.abs(slopes) * values.r + off)
         network = Form(*moved(t.outer, t.outer_bias, *values))
         more = np.zeros((len(c), network.g.shape[1] - g.shape[1]))

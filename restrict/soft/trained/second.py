@@ -142,7 +142,7 @@ class Second:
         start, t = cell.form(), self.behind
         y = opened(Form(*normalised(t, start.c, np.ascontiguousarray(start.g), start.r)))
         c, g, r = moved(t.inner, t.inner_bias, y.c, y.g, y.r)
-        slopes, off = activated(t.relu, c, g, r)
+        slopes, off = activated(t.activation, c, g, r)
         y = opened(Form(c, g, np.abs(slopes) * r + off))
         c, g, r = moved(t.outer, t.outer_bias, *y)
         g = g.copy()
