@@ -11,7 +11,7 @@ import pytest
 from restrict.checker.account import Meter, Place
 from restrict.checker.normal_form import lines
 from tests.fuzzing.kinds import Trial
-from tests.test_account import LIMIT, START, STEP, spent
+from tests.test_account import ends_at_a_small_limit, keeps_the_contract
 
 SHAPES: dict[str, Callable[[], Trial]] = {}
 
@@ -106,19 +106,13 @@ def runs_that_are_compared_for_each_position() -> Trial:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_step_of_the_kernel_takes_no_longer_than_the_contract_says(name: str) -> None:
-    found = spent(SHAPES[name](), LIMIT)
-    assert found.code in (0, 3, 4, 5), found
-    assert found.seconds < START + STEP * found.steps, found
-    assert found.taken < (256 << 20) + 1.5 * found.held, found
+    keeps_the_contract(SHAPES[name]())
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_small_limit_ends_the_kernel(name: str) -> None:
     trial = SHAPES[name]()
-    found = spent(trial, 20_000)
-    assert found.code in (3, 4, 5), found
-    assert found.steps <= 20_000
-    assert found.seconds < 0.3 + 1e-7 * (len(trial.proof) + len(trial.model)), found
+    ends_at_a_small_limit(trial, len(trial.proof) + len(trial.model))
 
 
 def test_the_memory_of_short_lines_is_charged() -> None:
