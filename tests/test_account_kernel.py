@@ -105,7 +105,8 @@ def runs_that_are_compared_for_each_position() -> Trial:
 
 
 AGAIN = {
-    "a row that is cut into many pieces", "maps of a long code", "rows of a code with many steps", "rows of a long code",
+    "a row that is cut into many pieces", "maps of a long code", "rows of a code with many steps",
+    "rows of a long code",
 }  # fmt: skip
 """Their checks repeat themselves until the limit."""
 assert SHAPES.keys() >= AGAIN
