@@ -65,9 +65,10 @@ def test_random_programs_run_alike_on_kernels_and_in_python(programs: int, monke
 
 
 @pytest.mark.parametrize("model", ["random:layers=2,heads=2,states=4,seed=3", "dyck1-depth3", "flip-flop", "anbn"])
-def test_longer_models_run_alike_on_kernels_and_in_python(model: str) -> None:
-    at = restrict.load(model).at(150)
-    rng, run = np.random.default_rng(1), CompiledRun(at, 149)
+@pytest.mark.parametrize("n", heavy_after((30, 150), 1))
+def test_longer_models_run_alike_on_kernels_and_in_python(model: str, n: int) -> None:
+    at = restrict.load(model).at(n)
+    rng, run = np.random.default_rng(1), CompiledRun(at, n - 1)
     for share in (0.0, 0.05, 0.2, 0.9, 1.0):
         fixed = {i: int(rng.integers(len(at.model.alphabet))) for i in at.unpinned if rng.random() < share}
-        agrees(at, 149, run, fixed)
+        agrees(at, n - 1, run, fixed)
