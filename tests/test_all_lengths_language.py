@@ -108,7 +108,7 @@ def test_the_set_of_wrong_lengths_is_that_of_all_words() -> None:
     assert compared >= 10
 
 
-@pytest.mark.parametrize("models", heavy_after((4, 12), 1))
+@pytest.mark.parametrize("models", heavy_after((2, 12), 1))
 def test_forcing_costs_and_patterns_are_right_at_every_length(models: int) -> None:
     """Theorem 1: one of the two labels has bounded cost; both against dynamic programming at single lengths."""
     rng, patterns = np.random.default_rng(6), 0
@@ -169,7 +169,7 @@ def completions(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return product(*[("a", "b") if c == "*" else (c,) for c in cells])
 
 
-@pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("programs", heavy_after((12, 200), 1))
 def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
     assert bounded_on_one_side(12, programs) >= 0.75 * programs
 

@@ -15,6 +15,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.model.restriction import Restriction
 from tests.generator import random_program
+from tests.marks import heavy_after
 
 
 def assert_same(at: Instance, rho: Restriction) -> None:
@@ -37,10 +38,11 @@ def random_restriction(rng: np.random.Generator, at: Instance) -> Restriction:
 
 
 @pytest.mark.nojit
-def test_random_programs_get_the_same_from_both_runs() -> None:
+@pytest.mark.parametrize("programs", heavy_after((80, 400), 1))
+def test_random_programs_get_the_same_from_both_runs(programs: int) -> None:
     rng = np.random.default_rng(11)
     done = heads = 0
-    while done < 400:
+    while done < programs:
         model = loads(json.dumps(random_program(rng)).encode())
         n = int(rng.integers(2, 10))
         try:
@@ -51,7 +53,7 @@ def test_random_programs_get_the_same_from_both_runs() -> None:
             assert_same(at, random_restriction(rng, at))
             done += 1
             heads += sum(isinstance(v, Head) for v in model.variables)
-    assert heads > 200
+    assert heads > programs // 2
 
 
 @pytest.mark.nojit

@@ -494,7 +494,7 @@ CERTIFY = "certify tribes -n 64"
 
 def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     """From outside nothing shows whether something has been found: on a slow machine, try again after a longer wait."""
-    patience = 3.0
+    patience = 1.5
     code, out, err = interrupted(tmp_path, patience)
     while err in ("restrict: interrupted\n", NOTHING_YET) and patience < 60:
         patience *= 3
@@ -511,7 +511,7 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_leaves_an_explanation(tmp_path: Path) -> None:
-    model, patience = "random:layers=2,heads=4,states=16,seed=3", 4.0
+    model, patience = "random:layers=2,heads=4,states=16,seed=3", 2.0
     words = f"explain {model} --exact --input {'0110' * 100}"
     code, out, err = interrupted(tmp_path, patience, words)
     while err in ("restrict: interrupted\n", NOTHING_YET) and patience < 60:

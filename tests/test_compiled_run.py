@@ -15,6 +15,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from tests.generator import random_program
+from tests.marks import heavy_after
 
 
 def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int, int]) -> None:
@@ -39,10 +40,11 @@ def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int,
 
 
 @pytest.mark.nojit
-def test_random_programs_run_alike_on_kernels_and_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("programs", heavy_after((30, 200), 1))
+def test_random_programs_run_alike_on_kernels_and_in_python(programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where tables are not kept and pairs come two at a time."""
     rng, count = np.random.default_rng(3), 0
-    while count < 200:
+    while count < programs:
         model, n = loads(json.dumps(random_program(rng)).encode()), int(rng.integers(1, 9))
         try:
             at = model.at(n)
@@ -63,9 +65,10 @@ def test_random_programs_run_alike_on_kernels_and_in_python(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("model", ["random:layers=2,heads=2,states=4,seed=3", "dyck1-depth3", "flip-flop", "anbn"])
-def test_longer_models_run_alike_on_kernels_and_in_python(model: str) -> None:
-    at = restrict.load(model).at(150)
-    rng, run = np.random.default_rng(1), CompiledRun(at, 149)
+@pytest.mark.parametrize("n", heavy_after((30, 150), 1))
+def test_longer_models_run_alike_on_kernels_and_in_python(model: str, n: int) -> None:
+    at = restrict.load(model).at(n)
+    rng, run = np.random.default_rng(1), CompiledRun(at, n - 1)
     for share in (0.0, 0.05, 0.2, 0.9, 1.0):
         fixed = {i: int(rng.integers(len(at.model.alphabet))) for i in at.unpinned if rng.random() < share}
-        agrees(at, 149, run, fixed)
+        agrees(at, n - 1, run, fixed)

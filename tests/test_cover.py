@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -48,6 +49,7 @@ def optimum(inputs: int, symbols: int, pairs: Pairs, fixed: dict[int, int]) -> i
     return best
 
 
+@cache
 def small(seed: int) -> tuple[CoverProblem, int | None]:
     """A random problem and its optimum; every third has single literals only, every other a prior assignment."""
     rng = np.random.default_rng(seed)
@@ -96,7 +98,7 @@ def test_every_solver_is_valid_and_the_exact_ones_are_optimal(seed: int) -> None
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 20))
 def test_sat_and_auto_decide_every_budget(seed: int) -> None:
     problem, best = small(seed)
     for budget in range(problem.inputs + 1):

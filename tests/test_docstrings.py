@@ -14,8 +14,10 @@ from typing import NamedTuple
 import pytest
 
 import restrict
+from tests.test_architecture import architecture
 
 ROOT = Path(__file__).resolve().parent.parent
+tree_of = architecture.parsed
 FILES = sorted(path for path in (ROOT / "restrict").rglob("*.py") if path.parent.name != "checker")
 SECTIONS = ("Args", "Returns", "Yields", "Raises")
 OLD_FORMS = re.compile(
@@ -66,12 +68,6 @@ def public_modules() -> frozenset[str]:
         if hasattr(getattr(restrict, name), "__module__")
     ]
     return frozenset([*pages, *homes])
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A file's syntax tree."""
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def callables() -> Iterator[Callable]:

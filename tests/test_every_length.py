@@ -14,6 +14,7 @@ from restrict.model.source import load
 from scripts import all_lengths_sweep
 from tests import every_length, generator, naive, naive_words
 from tests.length_claims import Subject
+from tests.marks import heavy_after
 
 
 def test_the_fast_oracle_is_the_slow_one() -> None:
@@ -51,7 +52,7 @@ def test_a_table_over_positions_ends_the_lengths() -> None:
     assert [n for n in range(6) if naive_words.defined(model, n)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("programs", [60, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("programs", [*heavy_after((30, 60), 1), pytest.param(3000, marks=pytest.mark.slow)])
 def test_random_programs_are_at_every_length_what_their_automata_say(programs: int) -> None:
     total = every_length.Result()
     for index in range(programs):

@@ -39,6 +39,7 @@ from tests.kernel_cases import (
     new_verdict,
     refutation_pair,
 )
+from tests.marks import heavy_after
 from tests.mutations import Pair, encode
 from tests.naive_kernel import Oracle
 from tests.test_trusted_base import code_lines
@@ -142,11 +143,12 @@ KINDS: dict[str, tuple[Callable[[Generator], Pair], int, int]] = {
 """How many pairs, and how many mutants of each; scripts/kernel_sweep.py tries more."""
 
 
+@pytest.mark.parametrize("share", heavy_after((2, 1), 1))
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_false_is_accepted(kind: str) -> None:
+def test_nothing_false_is_accepted(kind: str, share: int) -> None:
     make, count, each = KINDS[kind]
     seen, tried = Counter[str](), Counter[str]()
-    for seed in range(count):
+    for seed in range(0, count, share):
         rng = np.random.default_rng([seed, 77])
         pair = make(rng)
         _, made = new_verdict(pair)
@@ -160,7 +162,7 @@ def test_nothing_false_is_accepted(kind: str) -> None:
             tried["accepted" if isinstance(found, str) else "refused"] += 1
             if isinstance(found, str):
                 assert oracle.lies(mutant.decode()) == [], mutant.decode()
-    assert seen["accepted"] > count // 2
+    assert seen["accepted"] > count // share // 2
     assert tried["accepted"] > 0 < tried["refused"]
 
 
@@ -276,7 +278,7 @@ def sealed(text: str, lines: list[str]) -> tuple[bytes, bytes]:
 BASE = (CORPUS / "base.program").read_text()
 
 
-@pytest.mark.parametrize("count", [50_000, pytest.param(1_000_000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [10_000, pytest.param(1_000_000, marks=pytest.mark.heavy)])
 def test_many_contexts_end_within_the_limit(count: int) -> None:
     contexts = ["box -1", *(f"box {at}" for at in range(count - 1))]
     assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
@@ -315,10 +317,10 @@ def test_random_bytes_and_words_are_refused_in_one_way() -> None:
 # ---------------------------------------------------------------- shipped models, and the command line
 
 SHIPPED = [
-    ("all-ones", 300), ("and-of-ors", 2500), ("alternating-tree", 256), ("contains-one", 33), ("dot-dense", 40),
+    ("all-ones", 300), ("and-of-ors", 100), ("alternating-tree", 256), ("contains-one", 33), ("dot-dense", 40),
     ("first-symbol", 9), ("flip-flop", 64), ("or-of-ands", 400), ("parity8", 64), ("tagger", 30),
-    ("weights-a-before-b", 40), ("random:layers=2,heads=2,states=4,seed=1", 1000),
-    ("random:layers=1,heads=2,states=2,every=1", 40), ("all-ones", 20), ("and-of-ors", 100), ("dot-sparse", 40),
+    ("weights-a-before-b", 40), ("random:layers=1,heads=2,states=2,every=1", 40),
+    ("random:layers=2,heads=2,states=4,seed=1", 1000), ("all-ones", 20), ("and-of-ors", 2500), ("dot-sparse", 40),
     ("dyck1-depth2", 30), ("dyck1-depth3", 21), ("induction-head", 48), ("q-then-u", 50), ("shared-hubs", 60),
     ("tp-same-as-first", 8), ("tribes", 90), ("tribes-trap", 30), ("brasp-ab-star", 30), ("brasp-flip-flop", 30),
     ("brasp-dyck1-depth2", 30), ("anbn", 12), ("parity-attempt", 12),
@@ -326,7 +328,7 @@ SHIPPED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.heavy] * (at > 12)) for at, one in enumerate(SHIPPED)]
+    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.heavy] * (at > 11)) for at, one in enumerate(SHIPPED)]
 )
 def test_certificates_of_shipped_models(name: str, n: int) -> None:
     model = restrict.load(ROOT / "instances" / f"{name}.json" if ":" not in name else name)

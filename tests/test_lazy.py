@@ -9,12 +9,14 @@ from restrict.model.fileformat import loads
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.trace import run_batch
 from tests import generator, mutations
+from tests.marks import heavy_after
 
 
-def test_every_node_of_random_programs_has_the_value_of_the_batch() -> None:
+@pytest.mark.parametrize("programs", heavy_after((100, 400), 1))
+def test_every_node_of_random_programs_has_the_value_of_the_batch(programs: int) -> None:
     rng = np.random.default_rng(5)
     nodes = 0
-    for _ in range(400):
+    for _ in range(programs):
         document = generator.random_program(rng, None, 7)
         at = loads(mutations.encode(document)).at(generator.random_length(rng, document))
         symbols = at.n - len(at.pinned)
@@ -26,7 +28,7 @@ def test_every_node_of_random_programs_has_the_value_of_the_batch() -> None:
                 for i in rng.permutation(at.n)[:3].tolist():
                     assert lazy.value(variable.name, i) == values[variable.name][row, i]
                     nodes += 1
-    assert nodes > 5000
+    assert nodes > 12.5 * programs
 
 
 @pytest.mark.parametrize(

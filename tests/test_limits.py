@@ -27,6 +27,7 @@ from restrict.model.program import Model
 from restrict.model.task import Task
 from restrict.optimum.lower_bound import lower_bound
 from tests import naive
+from tests.marks import heavy_after
 
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"
 SECONDS, MEBIBYTES = 60, 4096
@@ -36,12 +37,12 @@ CASES = {
     ("automaton", "E1_dead_name"): (0, "states"),
     ("automaton", "R3_window"): (3, f"(j == (i - 9000))' tells 9001 distances j - i apart; the limit is {REACH}"),
     ("automaton", "G2_reach"): (3, f"10000000001 distances j - i apart; the limit is {REACH}"),
-    ("certify", "G2_reach", "--all-lengths"): (3, "distances j - i apart"),
-    ("compile", "G2_reach", "--to", "ltl"): (3, "distances j - i apart"),
-    ("verify", "G2_reach", "--language", "regex:a*b*"): (3, "distances j - i apart"),
     ("certify", "G3_when", "--all-lengths"): (0, f"none of 2 .. {SEARCHED + 1}; its condition is 'n == 1'"),
     ("lower-bound", "E2_lower_bound", "-n", "5"): (0, "at least 0 positions"),
     ("explain", "R6", "--input", R6_WORD): (0, "minimum (exact)"),
+    ("certify", "G2_reach", "--all-lengths"): (3, "distances j - i apart"),
+    ("compile", "G2_reach", "--to", "ltl"): (3, "distances j - i apart"),
+    ("verify", "G2_reach", "--language", "regex:a*b*"): (3, "distances j - i apart"),
 }
 
 
@@ -57,7 +58,7 @@ def run(*words: str, standard_input: bytes = b"") -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case)[:40])
+@pytest.mark.parametrize("case", heavy_after(CASES, 6), ids=lambda case: " ".join(case)[:40])
 def test_an_attack_gets_its_answer(case: tuple[str, ...]) -> None:
     code, said = CASES[case]
     found, out, err = run(case[0], str(ATTACKS / f"{case[1]}.m.json"), *case[2:])

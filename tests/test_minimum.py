@@ -17,10 +17,12 @@ from restrict.optimum import minimum as searching
 from restrict.optimum.explain import explain
 from restrict.optimum.minimum import Blocks, minimum
 from restrict.optimum.quickxplain import quickxplain
+from tests.marks import heavy_after
 from tests.test_explain import Case, check, random_case, sufficient, two_layers, word
 
 Cube = dict[int, int]
 SMALL: list[Case] = [*map(random_case, range(100, 112)), *map(two_layers, range(100, 124))]
+MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 18)
 
 
 def asked(model: Model, x: Cube, n: int, seed: int = 0) -> Blocks:
@@ -45,7 +47,7 @@ def confirmed(blocks: Blocks) -> set[frozenset[int]]:
     return {part for part in parts if blocks.shared.labels({i: x[i] for i in part}) == {blocks.label}}
 
 
-@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("case", MOST)
 def test_an_explanation_is_no_larger_than_five_orders_of_quickxplain(case: Case) -> None:
     """It holds by enumeration, no part of it is one for the abstract run, and none is lighter than it says."""
     x, truth = symbols(case), sufficient(case)
@@ -62,7 +64,7 @@ def test_an_explanation_is_no_larger_than_five_orders_of_quickxplain(case: Case)
     assert found.weight <= min(map(len, shows))
 
 
-@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("case", MOST)
 def test_blocks_by_dives_change_the_label_and_leave_the_set_alone(case: Case) -> None:
     truth, x = sufficient(case), symbols(case)
     blocks = asked(case[1], x, len(x) + len(case[1].markers), 1)
@@ -77,7 +79,7 @@ def test_blocks_by_dives_change_the_label_and_leave_the_set_alone(case: Case) ->
             assert all(block[i] != x[i] for i in block)
 
 
-@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("case", MOST)
 def test_every_set_that_the_run_confirms_hits_those_by_runs(case: Case) -> None:
     x = symbols(case)
     blocks = asked(case[1], x, len(x) + len(case[1].markers), 2)
