@@ -34,7 +34,7 @@ from tests import trusted as check
 from tests.marks import heavy_after
 from tests.naive import Abstract, Model, Node
 
-PROGRAMS, CHUNKS = 2600, 20
+PROGRAMS, CHUNKS = 5200, 40
 NOJIT = 600
 ALL_INPUTS = 40
 """One program in so many is compared with the oracle on all its inputs."""
@@ -250,7 +250,7 @@ def test_the_programs_are_what_they_should_be() -> None:
     def count(feature: str) -> None:
         seen[feature] = seen.get(feature, 0) + 1
 
-    for seed in range(0, PROGRAMS, 5):
+    for seed in range(0, PROGRAMS, 10):
         case = make(seed, 4)
         count("cone all" if case.cone == "all" else "cone listed")
         for key in ("start_marker", "end_marker", "when"):
