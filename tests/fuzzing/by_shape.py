@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from numpy.random import Generator
@@ -27,12 +28,13 @@ PLACE = Place("mutant")
 
 
 class Spot(NamedTuple):
-    """A value with its shape; ``needed``: a key of a table that must be there."""
+    """A value with its shape. ``needed``: a key of a table that must be there; ``path``: the keys that lead to it."""
 
     holder: Any
     key: Any
     shape: Shape
     needed: bool = False
+    path: tuple[str, ...] = ()
 
     @property
     def value(self) -> Any:
@@ -52,10 +54,16 @@ def opened(shape: Shape, value: Any) -> Shape:
             shape = next((one for one in shape.shapes if fits(one, value)), shape.shapes[0])
         else:
             shape = NAMED[shape.name] if isinstance(shape, Inside) else shape.shape
-    if shape in (read.strings, symbols):
-        return Each(read.text if shape is read.strings else read.symbol)
-    bounds = limits(shape)
-    return Each(read.integer(*bounds[1:])) if bounds and bounds[0] == "integers" else shape
+    return entries(shape) if callable(shape) else shape
+
+
+@cache
+def entries(reader: Any) -> Shape:
+    """A reader of lists as a list of what it reads; any other as it is."""
+    if reader in (read.strings, symbols):
+        return Each(read.text if reader is read.strings else read.symbol)
+    bounds = limits(reader)
+    return Each(read.integer(*bounds[1:])) if bounds and bounds[0] == "integers" else reader
 
 
 def limits(shape: Shape) -> tuple[str, int, int] | None:
@@ -91,14 +99,18 @@ def fits(shape: Shape, value: Any) -> bool:
     return True
 
 
-def spots(shape: Shape, document: Any) -> list[Spot]:
-    """Every value of a document inside its shape, the outermost first."""
+def spots(shape: Shape, document: Any, parts: tuple[str, ...] = ()) -> list[Spot]:
+    """Every value of a document inside its shape, the outermost first, or those in some of its parts. The provenance,
+    which says nothing, is left as it is."""
     found: list[Spot] = []
-    todo = [(shape, document)]
+    todo: list[tuple[Shape, Any, tuple[str, ...]]] = [(shape, document, ())]
     while todo:
-        here = list(inner(*todo.pop()))
-        found += here
-        todo += [(spot.shape, spot.value) for spot in here]
+        shape, value, path = todo.pop()
+        for spot in inner(shape, value):
+            here = (*path, spot.key) if isinstance(spot.key, str) else path
+            if here[-1:] != ("provenance",) and (not parts or here[0] in parts):
+                found.append(spot._replace(path=here))
+                todo.append((spot.shape, spot.value, here))
     return found
 
 
@@ -126,14 +138,22 @@ breaks, changes = listed_in(BROKEN), listed_in(CHANGED)
 
 
 def one(rng: Generator, found: list[Spot], apt: Callable[[Spot], Any]) -> Spot | None:
-    """A spot that an operator applies to: by its key, so that a long list is no more often chosen than a number."""
-    keys: dict[Any, list[Spot]] = {}
+    """A spot that an operator applies to: a path first, so that a long list is chosen no more often than a number."""
+    paths: dict[tuple[str, ...], list[Spot]] = {}
     for spot in found:
         if apt(spot):
-            keys.setdefault(
-                spot.key if isinstance(spot.key, str) else (repr(type(spot.value)), id(spot.shape)), []
-            ).append(spot)
-    return pick(rng, pick(rng, keys.values())) if keys else None
+            paths.setdefault(spot.path, []).append(spot)
+    return pick(rng, pick(rng, paths.values())) if paths else None
+
+
+def within(shape: Shape) -> Shape:
+    """The shape of a key, also where it may be missing."""
+    return shape.shape if isinstance(shape, Maybe) else shape
+
+
+def is_words(shape: Shape) -> bool:
+    """Whether a shape is a list of words."""
+    return type(within(shape)) is tuple and len(within(shape)) > 1
 
 
 def is_list(spot: Spot) -> bool:
@@ -213,24 +233,43 @@ def change_a_number(rng: Generator, found: list[Spot], others: list[Spot]) -> bo
 
 
 @changes
-def change_a_word(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
-    """Another of the words that a table lists, or another text of this file or of another one."""
-    spot = one(rng, found, lambda spot: type(spot.value) is str)
+def choose_another_word(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+    """Of those that a table lists."""
+    spot = one(rng, found, lambda spot: is_words(spot.shape))
+    return spot is not None and spot.put(pick(rng, [word for word in within(spot.shape) if word != spot.value]))
+
+
+@changes
+def change_a_text(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+    """To another text of this file or of another one, that a reader takes there."""
+    spot = one(rng, found, lambda spot: type(spot.value) is str and type(within(spot.shape)) is not tuple)
     if spot is None:
         return False
-    shape = spot.shape.shape if isinstance(spot.shape, Maybe) else spot.shape
-    listed = [*WORDS, *(other.value for other in [*found, *others[:50]] if type(other.value) is str)]
-    if isinstance(shape, tuple) and not isinstance(shape, Choice | Also | Only):
-        listed = list(shape)
-    return spot.put(pick(rng, [word for word in listed if anyhow(shape, word)] or [spot.value]))
+    texts = [other.value for other in [*found, *others] if type(other.value) is str and type(other.shape) is not tuple]
+    return spot.put(pick(rng, [text for text in [*WORDS, *texts] if anyhow(spot.shape, text)] or [spot.value]))
+
+
+@changes
+def add_what_may_be_missing(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+    """A word that a table lists, a small number, or what this file or another one has of the shape."""
+    spot = one(rng, found, lambda spot: isinstance(opened(spot.shape, spot.value), dict))
+    table = opened(spot.shape, spot.value) if spot else {}
+    missing = [key for key, shape in table.items() if spot and isinstance(shape, Maybe) and key not in spot.value]
+    if spot is None or not missing:
+        return False
+    key = pick(rng, missing)
+    shape = within(table[key])
+    listed = list(shape) if type(shape) is tuple else [number for number in range(4) if anyhow(shape, number)]
+    listed += [other.value for other in [*found, *others] if within(other.shape) is shape]
+    if listed and key != "provenance":
+        spot.value[key] = copy.deepcopy(pick(rng, listed))
+    return bool(listed)
 
 
 @changes
 def write_another_form(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
     """Where there is a choice: a number for a word, a word for a number, an empty leaf."""
-    spot = one(
-        rng, found, lambda spot: isinstance(spot.shape.shape if isinstance(spot.shape, Maybe) else spot.shape, Choice)
-    )
+    spot = one(rng, found, lambda spot: isinstance(within(spot.shape), Choice))
     if spot is None:
         return False
     fitting = [value for value in ("last", "all", 0, 1, 2, 3, {}) if anyhow(spot.shape, value)]
@@ -296,7 +335,28 @@ def splice(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
     return bool(alike) and spot is not None and spot.put(pick(rng, alike).value)
 
 
-def changed(rng: Generator, operator: Operator, document: Document, other: Document) -> bool:
-    """Change a document of a known format in place, by an operator and another file of the format."""
-    shape = FORMATS[document["format"]]
-    return operator(rng, spots(shape, document), spots(shape, other))
+OFTEN = {
+    "change a number": 6,
+    "exchange two entries": 3,
+    "leave an entry out": 3,
+    "choose another word": 2,
+    "exchange two values": 2,
+}
+"""How often one of ``CHANGED`` is taken, where not once: what is still well-formed tells more of a checker."""
+
+
+def any_one(rng: Generator, broken: float = 0.06) -> Operator:
+    """An operator, seldom one that breaks the shape."""
+    if rng.random() < broken:
+        return BROKEN[str(pick(rng, BROKEN))]
+    return CHANGED[str(pick(rng, [name for name in CHANGED for _ in range(OFTEN.get(name, 1))]))]
+
+
+def changed(
+    rng: Generator, operator: Operator, document: Document, other: Document, parts: tuple[str, ...] = ()
+) -> bool:
+    """Change a document of a known format in place, or some parts of it, by an operator and another file of the
+    format; False where it does not apply, or the document has been broken before."""
+    shape = FORMATS.get(str(document.get("format")))
+    theirs = spots(shape, other, parts) if other.get("format") == document.get("format") else []
+    return shape is not None and operator(rng, spots(shape, document, parts), theirs)

@@ -129,15 +129,12 @@ def operate(
     return None if found is None else (found.model, found.certificate)
 
 
-OPERATORS = operators_of([name for name in mutations.OPERATORS if name != "splice with the digest left"])
+OPERATORS = operators_of(list(mutations.OPERATORS))
 MODEL_OPERATORS = operators_of(
     [
-        "change the ties",
-        "change the mask",
+        "change the variables",
         "swap the score",
-        "swap the query",
-        "swap the key",
-        "swap the value",
+        "swap a role",
         "change a map",
         "change entries of a table",
     ]
