@@ -178,7 +178,7 @@ def leave_a_key_out(rng: Generator, found: list[Spot], others: list[Spot]) -> bo
 def add_an_unknown_key(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
     if (spot := one(rng, found, lambda spot: isinstance(opened(spot.shape, spot.value), dict))) is None:
         return False
-    return spot.value.setdefault("unheard", 0) == 0
+    return bool(spot.value.setdefault("unheard", 0) == 0)
 
 
 @breaks
@@ -308,7 +308,8 @@ def exchange_two_entries(rng: Generator, found: list[Spot], others: list[Spot]) 
     """Of a list, or of an object with any keys."""
     if (spot := one(rng, found, lambda spot: (is_list(spot) or is_open(spot)) and len(spot.value) > 1)) is None:
         return False
-    value, keys = spot.value, list(spot.value) if isinstance(spot.value, dict) else range(len(spot.value))
+    value: Any = spot.value
+    keys = list(value) if isinstance(value, dict) else range(len(value))
     return exchanged(Spot(value, pick(rng, keys), None), Spot(value, pick(rng, keys), None))
 
 
