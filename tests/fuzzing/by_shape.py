@@ -272,7 +272,8 @@ def write_another_form(rng: Generator, found: list[Spot], others: list[Spot]) ->
     spot = one(rng, found, lambda spot: isinstance(within(spot.shape), Choice))
     if spot is None:
         return False
-    fitting = [value for value in ("last", "all", 0, 1, 2, 3, {}) if anyhow(spot.shape, value)]
+    forms: list[Any] = ["last", "all", 0, 1, 2, 3, {}]
+    fitting = [form for form in forms if anyhow(spot.shape, form)]
     return bool(fitting) and spot.put(pick(rng, fitting))
 
 
