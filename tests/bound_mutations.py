@@ -18,6 +18,7 @@ from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim
 from tests import generator, mutations, naive
+from tests.fuzzing import by_shape
 from tests.fuzzing.at_one_length import least_costs
 from tests.fuzzing.operators import listed_in, pick
 from tests.mutations import Document, Pair, encode, sealed
@@ -28,6 +29,7 @@ Operator = Callable[[Generator, Document], "Document | None"]
 OPERATORS: dict[str, Operator] = {}
 MODEL_OPERATORS = [name for name in mutations.OPERATORS if name.startswith(("change the", "swap the", "change a map"))]
 MODEL_OPERATORS = [n for n in MODEL_OPERATORS if n not in ("change the target", "change the split")]
+OWN_PARTS = {"the boxes": ("boxes",), "the claim": ("claim",), "the question": ("n", "target")}
 
 
 def small(model: Document, n: int) -> bool:
@@ -55,36 +57,11 @@ operator = listed_in(OPERATORS)
 
 
 @operator
-def claim_more(rng: Generator, bound: Document) -> Document | None:
-    """One more position for a label."""
-    name = pick(rng, bound["claim"]["labels"])
-    bound["claim"]["labels"][name] = min(bound["n"] + 1, bound["claim"]["labels"][name] + int(rng.integers(1, 3)))
-    return bound
-
-
-@operator
 def claim_the_others(rng: Generator, bound: Document) -> Document | None:
     """Some labels only by the number for all that are not named."""
     labels = bound["claim"]["labels"]
     dropped = labels.pop(pick(rng, labels))
     bound["claim"]["others"] = min(bound["n"] + 1, dropped + int(rng.integers(2)))
-    return bound
-
-
-@operator
-def drop_a_box(rng: Generator, bound: Document) -> Document | None:
-    del bound["boxes"][int(rng.integers(len(bound["boxes"])))]
-    return bound
-
-
-@operator
-def free_a_position_of_a_box(rng: Generator, bound: Document) -> Document | None:
-    """A wider box: it conflicts with less."""
-    box = pick(rng, bound["boxes"])
-    key = pick(rng, [key for key in ("only", "never") if box.get(key)] or [None])
-    if key is None:
-        return None
-    del box[key][int(rng.integers(len(box[key])))]
     return bound
 
 
@@ -95,53 +72,23 @@ def swap_only_and_never(rng: Generator, bound: Document) -> Document | None:
     return bound
 
 
-@operator
-def move_a_position_of_a_box(rng: Generator, bound: Document) -> Document | None:
-    box = pick(rng, bound["boxes"])
-    if not box["only"]:
-        return None
-    run = pick(rng, box["only"])
-    run[0], run[1] = int(rng.integers(bound["n"])), 1
-    box["only"].sort()
-    return bound
+def by_shape_in(part: str) -> Operator:
+    """An operator that knows of a part no more than the shape of the format; seldom it breaks it."""
+
+    def change(rng: Generator, bound: Document) -> Document | None:
+        shaped = by_shape.any_one(rng)
+        return bound if by_shape.changed(rng, shaped, bound, copy.deepcopy(bound), OWN_PARTS[part]) else None
+
+    return change
 
 
-@operator
-def drop_nodes_of_a_cone(rng: Generator, bound: Document) -> Document | None:
-    box = pick(rng, bound["boxes"])
-    if not box["cone"]:
-        return None
-    del box["cone"][pick(rng, box["cone"])]
-    return bound
-
-
-@operator
-def exchange_cones(rng: Generator, bound: Document) -> Document | None:
-    first, second = pick(rng, bound["boxes"]), pick(rng, bound["boxes"])
-    first["cone"], second["cone"] = second["cone"], first["cone"]
-    return bound
-
-
-@operator
-def rename_a_label(rng: Generator, bound: Document) -> Document | None:
-    """The numbers of two labels change places."""
-    labels = bound["claim"]["labels"]
-    if len(labels) < 2:
-        return None
-    first, second = pick(rng, labels), pick(rng, labels)
-    labels[first], labels[second] = labels[second], labels[first]
-    return bound
-
-
-@operator
-def change_n(rng: Generator, bound: Document) -> Document | None:
-    bound["n"] += int(pick(rng, (-1, 1)))
-    return bound
+OPERATORS |= {f"change {part}": by_shape_in(part) for part in OWN_PARTS}
+OWN = [*OPERATORS, *(f"change {part}" for part in OWN_PARTS for _ in range(2))]
 
 
 def mutant(rng: Generator, pair: Pair, other: Pair) -> tuple[str, Pair] | None:
     """A changed pair with the operator's name, the model's digest put right."""
-    name = str(pick(rng, [*OPERATORS, *MODEL_OPERATORS, "splice"]))
+    name = str(pick(rng, [*OWN, *MODEL_OPERATORS, "splice"]))
     if name == "splice":
         return name, sealed(other.model, pair.certificate)
     if name in OPERATORS:
@@ -185,12 +132,14 @@ def least_forcing(content: bytes, n: int, position: int) -> dict[str, int]:
 
 
 def defined(pair: Pair) -> bool:
-    """Whether the model is one at this length, small enough to try everything."""
+    """Whether the model is one at this length, small enough to try everything; or there is no length any more."""
+    if type(n := pair.certificate.get("n")) is not int:
+        return True
     try:
-        loads(encode(pair.model)).at(pair.certificate["n"])
+        loads(encode(pair.model)).at(n)
     except RestrictError:
         return False
-    return small(pair.model, pair.certificate["n"])
+    return small(pair.model, n)
 
 
 def sweep(rng: Generator, mutants: int) -> dict[str, list[int]]:

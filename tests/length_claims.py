@@ -216,8 +216,15 @@ def deviates_claim(rng: Generator, subject: Subject, first: int) -> Document | N
 # ---------------------------------------------------------------- truth
 
 
+PARITY: Document = {"format": "restrict-dfa/1", "start": 0, "accept": [1], "transitions": [[0, 1], [1, 0]]}
+"""An odd number of the second symbol."""
+
+
 def truth(subject: Subject, claim: Document) -> bool:
     """Whether a well-formed claim is true of the model."""
+    language = claim.get("language", {})
+    if language.get("name") == "parity" and "transitions" not in language:
+        claim = claim | {"language": PARITY | {"alphabet": language["alphabet"]}}
     return {
         "recognises": true_agreement,
         "computes": true_agreement,

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from numpy.random import Generator
 
@@ -20,8 +19,8 @@ from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.model.fileformat import dumps
+from tests.fuzzing import by_shape
 from tests.fuzzing.at_all_lengths import judge
-from tests.fuzzing.changes import nudged, places
 from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in, pick
 from tests.length_claims import Document, Subject, random_model, true_claim, truth
@@ -36,63 +35,6 @@ operator = listed_in(OPERATORS)
 
 
 # ---------------------------------------------------------------- the claim
-
-
-def in_claim(name: str, *kinds: str) -> None:
-    """List an operator that nudges what stands under a key of the claim."""
-
-    def change(rng: Generator, model: Document, proof: Document) -> bool:
-        claim = proof["claim"]
-        inner = claim.get("language", claim.get("machine", {}))
-        holder = claim if name in claim else inner
-        if name not in holder or (kinds and claim["kind"] not in kinds):
-            return False
-        spots = [(holder, name), *places(holder[name])]
-        nudged(rng, *pick(rng, spots[:1] if rng.random() < 0.3 else spots))
-        return True
-
-    OPERATORS[f"change {name} of the claim"] = change
-
-
-for key in (
-    "from",
-    "shortest",
-    "word",
-    "position",
-    "start",
-    "middle",
-    "end",
-    "costs",
-    "growth",
-    "settled",
-    "turn",
-    "least",
-    "most",
-):
-    in_claim(key)
-for key in ("accept", "transitions", "output", "table", "left", "right", "labels"):
-    in_claim(key)
-
-
-@operator
-def change_a_cell(rng: Generator, model: Document, proof: Document) -> bool:
-    """A cell of a pattern, or a letter of a word, becomes another symbol or free."""
-    claim = proof["claim"]
-    parts = [claim[key] for key in ("start", "middle", "end", "word") if claim.get(key)]
-    if not parts:
-        return False
-    part = pick(rng, parts)
-    part[int(rng.integers(len(part)))] = pick(rng, ["*", *model["alphabet"]])
-    return True
-
-
-@operator
-def claim_the_other_label(rng: Generator, model: Document, proof: Document) -> bool:
-    claim = proof["claim"]
-    if "label" not in claim:
-        return False
-    claim["label"] = pick(rng, ["accept", "reject", "x", "y", "undefined", "", "0", "1"])
-    return True
 
 
 @operator
@@ -130,17 +72,6 @@ def claim_another_growth(rng: Generator, model: Document, proof: Document) -> bo
 
 
 @operator
-def settle_earlier(rng: Generator, model: Document, proof: Document) -> bool:
-    """Costs or lengths are said to be settled at another length, by another turn."""
-    claim = proof["claim"]
-    if claim["kind"] not in ("cost", "lengths"):
-        return False
-    key = pick(rng, ["settled", "turn"])
-    claim[key] = max(0, claim[key] + int(rng.integers(-3, 4)))
-    return True
-
-
-@operator
 def claim_other_lengths(rng: Generator, model: Document, proof: Document) -> bool:
     """A length is left out or added, early or late, on one side or on both."""
     claim = proof["claim"]
@@ -150,41 +81,6 @@ def claim_other_lengths(rng: Generator, model: Document, proof: Document) -> boo
     for side in ("least", "most") if rng.random() < 0.5 else (pick(rng, ["least", "most"]),):
         if listed := claim[side][part]:
             listed[place % len(listed)] ^= 1
-    return True
-
-
-@operator
-def claim_of_another_language(rng: Generator, model: Document, proof: Document) -> bool:
-    """The same of a language with another name, other symbols or another depth."""
-    language = proof["claim"].get("language", {})
-    if "name" not in language or "transitions" in language:
-        return False
-    how = int(rng.integers(3))
-    if how == 0:
-        language["name"] = pick(rng, ["majority", "anbn", "palindromes", "dyck", "shuffle-dyck"])
-        language.pop("depth", None)
-    elif how == 1:
-        language["alphabet"].reverse()
-    elif language["name"] == "dyck":
-        language["depth"] = int(rng.integers(1, 4))
-    return True
-
-
-@operator
-def claim_a_longer_word(rng: Generator, model: Document, proof: Document) -> bool:
-    """A counterexample with one more letter is rarely a shortest one."""
-    claim = proof["claim"]
-    if "word" not in claim:
-        return False
-    claim["word"].insert(int(rng.integers(len(claim["word"]) + 1)), pick(rng, model["alphabet"]))
-    return True
-
-
-@operator
-def start_earlier(rng: Generator, model: Document, proof: Document) -> bool:
-    if not proof["claim"].get("from"):
-        return False
-    proof["claim"]["from"] = int(rng.integers(proof["claim"]["from"]))
     return True
 
 
@@ -209,37 +105,9 @@ def claim_another_kind(rng: Generator, model: Document, proof: Document) -> bool
 # ---------------------------------------------------------------- the layers
 
 
-def in_layers(name: str, where: Callable[[Document], list[Any]]) -> None:
-    """List an operator that nudges something in a layer, mostly in a late one."""
-
-    def change(rng: Generator, model: Document, proof: Document) -> bool:
-        layers = proof["layers"]
-        layer = layers[-1] if rng.random() < 0.5 else pick(rng, layers)
-        holders = [h for h in where(layer) if h]
-        if not holders:
-            return False
-        holder = pick(rng, holders)
-        nudged(rng, *pick(rng, places(holder)))
-        return True
-
-    OPERATORS[f"change {name}"] = change
-
-
 def sides(layer: Document) -> list[Document]:
     """Both refined automata."""
     return [layer[key] for key in ("left", "right") if key in layer]
-
-
-in_layers("the base of a state", lambda layer: [{"base": side["base"]} for side in sides(layer)])
-in_layers("a successor", lambda layer: [{"delta": side["delta"]} for side in sides(layer)])
-in_layers("the merging", lambda layer: [{"merge": side["merge"], "next": side["next"]} for side in sides(layer)])
-in_layers("a box", lambda layer: [{"boxes": head["boxes"]} for head in layer["heads"] if head["boxes"]])
-in_layers(
-    "where a box is", lambda layer: [{k: head[k]} for head in layer["heads"] for k in ("left", "right") if k in head]
-)
-in_layers("a pair or a query", lambda layer: [{"p": head["pairs"], "q": head["queries"]} for head in layer["heads"]])
-in_layers("a label", lambda layer: [{"labels": layer["labels"]}])
-in_layers("the table", lambda layer: [{"table": layer["table"]}])
 
 
 @operator
@@ -265,23 +133,6 @@ def merge_two_states(rng: Generator, model: Document, proof: Document) -> bool:
 
 
 @operator
-def flip_a_label(rng: Generator, model: Document, proof: Document) -> bool:
-    """The last layer says something else of some positions."""
-    labels = proof["layers"][-1]["labels"]
-    row = pick(rng, labels) if labels else []
-    if not row:
-        return False
-    row[int(rng.integers(len(row)))] = int(rng.integers(3))
-    return True
-
-
-@operator
-def drop_a_layer(rng: Generator, model: Document, proof: Document) -> bool:
-    proof["layers"].pop(int(rng.integers(len(proof["layers"]))))
-    return True
-
-
-@operator
 def forget_a_variable(rng: Generator, model: Document, proof: Document) -> bool:
     """A column of the labels is left out, so that later layers do not know it."""
     layer = pick(rng, proof["layers"])
@@ -294,82 +145,57 @@ def forget_a_variable(rng: Generator, model: Document, proof: Document) -> bool:
     return True
 
 
-@operator
-def change_the_classes(rng: Generator, model: Document, proof: Document) -> bool:
-    key = pick(rng, ["threshold", "period", "n"])
-    proof[key] = max(1, proof[key] + int(rng.integers(-2, 3)))
-    return True
-
-
 # ---------------------------------------------------------------- the model, with its digest put right
 
 
-def in_model(function: Callable[[Generator, Document], bool]) -> None:
-    """List an operator on the model."""
-
-    def change(rng: Generator, model: Document, proof: Document) -> bool:
-        return function(rng, model)
-
-    OPERATORS[function.__name__.replace("_", " ") + " of the model"] = change
-
-
-def one_head(rng: Generator, model: Document) -> Document:
-    """A head of the model, or an empty one."""
-    heads = [v for v in model["variables"] if v["kind"] == "head"]
-    return pick(rng, heads) if heads else {}
-
-
-@in_model
-def change_the_mask(rng: Generator, model: Document) -> bool:
-    one_head(rng, model)["mask"] = pick(rng, ["none", "past", "strict_past", "future", "strict_future"])
-    return True
-
-
-@in_model
-def change_the_ties(rng: Generator, model: Document) -> bool:
-    head = one_head(rng, model)
-    head["ties"] = "right" if head.get("ties", "left") == "left" else "left"
-    return True
-
-
-@in_model
-def change_the_score(rng: Generator, model: Document) -> bool:
-    head = one_head(rng, model)
+@operator
+def change_the_score_of_the_model(rng: Generator, model: Document, proof: Document) -> bool:
+    """To one of those that are likely to be order-only."""
+    heads = [v for v in model["variables"] if v["kind"] == "head" and "key" in v]
+    if not heads:
+        return False
     scores = [
         "0", "k", "-k", "j", "-j", "2 * j + (k > 0)", "j if k else -1", "j == i - 1", "k + (j == 0)", "n % 2 == k",
     ]  # fmt: skip
-    head["score"] = pick(rng, scores)
-    return "key" in head
+    pick(rng, heads)["score"] = pick(rng, scores)
+    return True
 
 
-@in_model
-def change_the_default(rng: Generator, model: Document) -> bool:
-    head = one_head(rng, model)
-    head["default"] = int(rng.integers(head.get("domain", 2)))
-    return "name" in head
-
-
-@in_model
-def change_when(rng: Generator, model: Document) -> bool:
+@operator
+def change_when_in_the_model(rng: Generator, model: Document, proof: Document) -> bool:
     model["when"] = pick(rng, ["n % 2 == 0", "n > 4", "n % 3 != 1", "n != 3"])
-    if rng.random() < 0.4:
-        del model["when"]
     return True
 
 
-@in_model
-def change_what_is_accepted(rng: Generator, model: Document) -> bool:
-    output = model["output"]
-    if "accept" not in output:
-        return False
-    output["accept"] = [v for v in range(max(output["accept"], default=0) + 1) if rng.random() < 0.5]
-    return True
+# ---------------------------------------------------------------- whatever a shape says
 
 
-@in_model
-def change_the_output_position(rng: Generator, model: Document) -> bool:
-    model["output"]["position"] = "every" if model["output"]["position"] == "last" else "last"
-    return True
+PARTS: dict[str, tuple[int, int, tuple[str, ...]]] = {
+    "the claim": (10, 1, ("claim",)),
+    "the last layers": (10, 1, ("layers",)),
+    "the classes": (1, 1, ("n", "threshold", "period")),
+    "the variables of the model": (4, 0, ("variables",)),
+    "the rest of the model": (3, 0, ("alphabet", "output", "start_marker", "end_marker", "when")),
+}
+"""How often in a round, in which of the two files, and under which keys an operator knows no more than the shape."""
+
+
+def by_shape_in(which: int, inside: tuple[str, ...]) -> Operator:
+    """An operator by the shape of a part; a share of them break it. Layers are changed late as often as anywhere."""
+
+    def change(rng: Generator, model: Document, proof: Document) -> bool:
+        shaped = by_shape.any_one(rng)
+        document = (model, proof)[which]
+        late = document
+        if inside == ("layers",) and rng.random() < 0.5:
+            late = document | {"layers": document["layers"][-1:]}
+        return by_shape.changed(rng, shaped, late, copy.deepcopy(late), inside)
+
+    return change
+
+
+OPERATORS |= {f"change {part}": by_shape_in(which, inside) for part, (_, which, inside) in PARTS.items()}
+TURNS = [name for name in OPERATORS for _ in range(PARTS.get(name.removeprefix("change "), (1,))[0])]
 
 
 # ---------------------------------------------------------------- the attack
@@ -379,7 +205,7 @@ def attack(rng: Generator, programs: int, each: int) -> dict[str, Counter[str]]:
     """Mutants of proofs of random programs: for each operator, how many were refused and accepted; all those accepted
     are true, or an AssertionError says which one is not."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in OPERATORS}
-    names, turn = list(OPERATORS), 0
+    turn = 0
     for _ in range(programs):
         model = random_model(rng)
         content = dumps(model)
@@ -393,7 +219,7 @@ def attack(rng: Generator, programs: int, each: int) -> dict[str, Counter[str]]:
         made = 0
         while made < each:
             turn += 1
-            made += one_mutant(rng, subject, good, names[turn % len(names)], counts)
+            made += one_mutant(rng, subject, good, TURNS[turn % len(TURNS)], counts)
     return counts
 
 
@@ -403,7 +229,7 @@ def one_mutant(rng: Generator, subject: Subject, good: Document, name: str, coun
     if not OPERATORS[name](rng, model, proof) or (model, proof) == (subject.document, good):
         return False
     if rng.random() < 0.15:
-        nudged(rng, *pick(rng, places(proof["claim"]) or [(proof, "n")]))
+        by_shape.changed(rng, by_shape.CHANGED["change a number"], proof, good, ("claim",))
     content = dumps(model)
     proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
     data = json.dumps(proof).encode()

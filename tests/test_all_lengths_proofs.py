@@ -270,3 +270,11 @@ def test_a_rule_that_divides_by_0_at_a_longer_length_ends_in_a_rejection() -> No
     with pytest.raises(Reject, match="at some length a rule divides by 0") as caught:
         verify(content, to_bytes(proof))
     assert caught.value.code == 3
+
+
+def test_the_judge_of_mutants_knows_parity_by_its_name() -> None:
+    """A mutant may name it; its judge took it for brackets, and a true claim for a false one."""
+    subject = Subject(CONTAINS_B, dumps(CONTAINS_B))
+    claim = {"kind": "differs", "word": ["b", "b"], "from": 1, "shortest": 1}
+    assert truth(subject, claim | {"language": {"name": "parity", "alphabet": ["a", "b"]}})
+    assert not truth(subject, claim | {"language": {"name": "parity", "alphabet": ["b", "a"]}})

@@ -117,7 +117,7 @@ def grow_from(rng: Generator, model: Document, proof: Document, other: Trial) ->
     return model, proof
 
 
-OWN: list[Operator] = [*(partial(operate, name) for name in length_mutations.OPERATORS), splice, grow, grow_from]
+OWN: list[Operator] = [*(partial(operate, name) for name in length_mutations.TURNS), splice, grow, grow_from]
 
 
 def of_kind(kind: str) -> Kind:

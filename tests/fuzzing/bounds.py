@@ -50,7 +50,7 @@ def splice(rng: Generator, model: Document, proof: Document, other: Trial) -> tu
     return other.documents()[0], proof
 
 
-OWN: list[Operator] = [*(partial(operate, name) for name in bound_mutations.OPERATORS), splice]
+OWN: list[Operator] = [*(partial(operate, name) for name in bound_mutations.OWN), splice]
 KINDS = [
     Kind(
         name="lower-bound",
