@@ -59,7 +59,7 @@ def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
 
 @dataclass(frozen=True)
 class Balanced(Brackets, Drawn):
-    """What languages of brackets share; ``_closed`` fills the free cells of a pattern of codes, where that is possible."""
+    """What languages of brackets share; ``_closed`` fills the free cells of a pattern, where it can be done."""
 
     exact: ClassVar[bool] = True
     family: ClassVar[str]
