@@ -81,6 +81,7 @@ _NAMES = {
     "depth_reduction.lemma.stage2": "stage2",
     "depth_reduction.lemma.stage3": "stage3",
     "depth_reduction.theorem1": "certify_all",
+    "elaboration.check": "check",
     "elaboration.make": "Elaborated elaborate",
     "importers": "Imported import_brasp import_transformer_program import_weights",
     "languages.facts": "facts",
@@ -183,8 +184,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "check":
-        return import_module("restrict.elaboration.check").check
     if name in _ROOMS:
         return import_module(f"restrict.{name}")
     if name in _HOME:
