@@ -14,13 +14,13 @@ from typing import Any
 
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
-from restrict.all_lengths.walk import Steps, letters_to
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.checker import refutation
 from restrict.checker.account import Meter, Place
 from restrict.checker.machines import Configuration, Other, machine_of
 from restrict.languages.protocol import Language, check_alphabet
 from restrict.languages.regular import Regular, dfa_document
+from restrict.languages.walk import Steps, letters_to
 
 MAX_PAIRS = 2_000_000
 

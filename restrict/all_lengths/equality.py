@@ -25,9 +25,9 @@ from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_difference, try_equal
-from restrict.all_lengths.walk import breadth_first
 from restrict.base.errors import UsageError
 from restrict.languages.regular import Regular
+from restrict.languages.walk import breadth_first
 from restrict.model.program import Model
 
 MAX_PAIRS = 2_000_000

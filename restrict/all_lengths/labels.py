@@ -18,10 +18,10 @@ from restrict.all_lengths.compare import Difference, first_difference
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.stages import Built
-from restrict.all_lengths.walk import Steps, breadth_first, letters_to
 from restrict.base.arrays import I32
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.checker.machines import Other
+from restrict.languages.walk import Steps, breadth_first, letters_to
 
 MAX_CELLS = 5_000_000
 """Entries of the table of a common bimachine."""

@@ -10,10 +10,10 @@ import numpy as np
 from restrict.all_lengths.bimachine import merged
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.stages import Built
-from restrict.all_lengths.walk import breadth_first, letters_to
 from restrict.base.arrays import I32, I64
 from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa, minimal
+from restrict.languages.walk import breadth_first, letters_to
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ import numpy as np
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.stages import Built
-from restrict.all_lengths.walk import breadth_first, letters_to
 from restrict.base.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER
 from restrict.languages.search import of_restrictions
+from restrict.languages.walk import breadth_first, letters_to
 from restrict.model.program import Model
 from restrict.trial.disagreement import disagree
 from restrict.trial.run import LONG, Sample, Trial

@@ -47,6 +47,12 @@ class Disagreement(InternalError):
     file with the model, the word and the answer."""
 
 
+OF_CODE: dict[int, type[RestrictError]] = {
+    e.exit_code: e for e in (UsageError, NotEstablished, ModelError, ResourceLimit)
+}
+"""The error that an exit code of the checkers stands for."""
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """The part of a message about an unknown name that proposes similar names.
 

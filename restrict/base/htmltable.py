@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from restrict.base.wording import joined
+
 ROWS = 40
 """The most rows of a table that are written."""
 
@@ -48,5 +50,4 @@ def shortened(word: Sequence[str], most: int = 120) -> str:
     ``most``: the most symbols that are shown. Gives the symbols, with spaces between them where one has several
     characters.
     """
-    joiner = "" if all(len(symbol) == 1 for symbol in word[:most]) else " "
-    return joiner.join(word[:most]) + (f" ... ({len(word)} symbols)" if len(word) > most else "")
+    return joined(word[:most]) + (f" ... ({len(word)} symbols)" if len(word) > most else "")

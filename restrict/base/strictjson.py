@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self, TypeVar
 
 from restrict.base.arrays import MAX64, MIN64
-from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.base.errors import OF_CODE, ModelError, ResourceLimit, quote
 from restrict.base.files import naming, read_bytes, write_bytes
 from restrict.base.htmltable import facts_table
 from restrict.checker.account import READING, Meter, Place, Reject
@@ -40,8 +40,7 @@ def translated(name: str) -> Iterator[None]:
     except (MemoryError, RecursionError):
         raise ResourceLimit(f"{name}: out of memory or stack") from None
     except Reject as reject:
-        kinds = {2: UsageError, 3: NotEstablished, 4: ModelError, 5: ResourceLimit}
-        raise kinds[reject.code](str(reject)) from None
+        raise OF_CODE[reject.code](str(reject)) from None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Imports nothing of the package, so that any module can use it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 SIBILANTS = ("s", "x", "ch", "sh")
@@ -62,6 +62,16 @@ def fixed_spans(spans: Sequence[Sequence[Any]], most: int = 12) -> str:
     ]
     more = f" ... ({len(spans) - most} more)" if len(spans) > most else ""
     return " ".join(parts) + more if parts else "none"
+
+
+def joiner(word: Iterable[str]) -> str:
+    """What stands between the symbols of a word: a space where one has several characters. Cost: linear in the word."""
+    return "" if all(len(symbol) == 1 for symbol in word) else " "
+
+
+def joined(word: Collection[str]) -> str:
+    """A word as text. Cost: linear in the word."""
+    return joiner(word).join(word)
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from restrict.base.wording import counted
+from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.checking import checked_line
 from restrict.cli.printer import Told, put, put_json
@@ -167,6 +167,4 @@ def refute_everywhere(
 
 def shown(word: tuple[str, ...]) -> str:
     """A word as text; the empty word is named."""
-    if not word:
-        return "the empty word"
-    return ("" if all(len(a) == 1 for a in word) else " ").join(word)
+    return joined(word) or "the empty word"

@@ -3,12 +3,13 @@ stays light."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from restrict.base.wording import counted
+from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length, write_automaton
 from restrict.cli.printer import Told, put
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from restrict.languages.growth import Growth
     from restrict.languages.monoid import Aperiodicity
     from restrict.languages.protocol import Forcing
+
+Answer = TypeVar("Answer")
 
 MAX_LENGTH = 2_000_000
 
@@ -109,20 +112,21 @@ def text(known: Facts) -> str:
     if known.ac0 is not None:
         lines.append(f"  in AC0             {_aperiodic(known.ac0)}")
     lines += class_lines(known.classes)
-    unknown = not isinstance(known.sensitivity, int)
-    lines.append(
-        f"  sensitivity        {'unknown: ' + known.sensitivity.reason}"  # type: ignore[union-attr]
-        if unknown
-        else f"  sensitivity        {known.sensitivity} (exact: the most pivotal positions of a word of "
-        f"{counted(n, 'symbol')})"
-    )
+    most = f"{known.sensitivity} (exact: the most pivotal positions of a word of {counted(n, 'symbol')})"
+    lines.append(f"  sensitivity        {_unknown(known.sensitivity) or most}")
     lines.append("  what follows")
     lines += [f"    [{c.theorem}] {c.text}" for c in consequences(known)]
     return "\n".join(lines)
 
 
-def _forcing(title: str, answer: Forcing | Unknown | None, known: Facts) -> list[str]:
+def _unknown(answer: object) -> str:
+    """Why an answer is not known; empty where it is."""
     from restrict.languages.facts import Unknown
+
+    return f"unknown: {answer.reason}" if isinstance(answer, Unknown) else ""
+
+
+def _forcing(title: str, answer: Any, known: Facts) -> list[str]:
     from restrict.report.text import fixed_list
 
     head = f"  force {title:<13}"
@@ -130,8 +134,8 @@ def _forcing(title: str, answer: Forcing | Unknown | None, known: Facts) -> list
         return [
             f"{head}impossible (exact: there is no such word" + (" with this pre-restriction)" if known.pre else ")")
         ]
-    if isinstance(answer, Unknown):
-        return [f"{head}unknown: {answer.reason}"]
+    if unknown := _unknown(answer):
+        return [f"{head}{unknown}"]
     beyond = " beyond the pre-restriction" if known.pre is not None else ""
     lines = [f"{head}{counted(answer.cost, 'fixed symbol')}{beyond} (exact minimum; {answer.method})"]
     if answer.cost:
@@ -141,28 +145,25 @@ def _forcing(title: str, answer: Forcing | Unknown | None, known: Facts) -> list
     return lines
 
 
-def _growth(title: str, answer: Growth | Unknown) -> list[str]:
-    from restrict.languages.facts import Unknown
-
+def _growth(title: str, answer: Any) -> list[str]:
     head = f"  growth {title:<12}"
-    if isinstance(answer, Unknown):
-        return [f"{head}unknown: {answer.reason}"]
+    if unknown := _unknown(answer):
+        return [f"{head}{unknown}"]
     return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
 
 
-def _aperiodic(answer: Aperiodicity | Unknown | None) -> str:
-    from restrict.languages.facts import Unknown
-
+def _aperiodic(answer: Any) -> str:
     if answer is None:
         return "unknown: decided for regular languages and the built-in ones only"
-    if isinstance(answer, Unknown):
-        return f"unknown: {answer.reason}"
+    if unknown := _unknown(answer):
+        return unknown
     if answer.aperiodic:
         return f"yes (exact; {answer.method})"
     shown = ""
     if answer.word is not None:
-        word = ("" if all(len(s) == 1 for s in answer.word) else " ").join(answer.word)
-        shown = f"; the word {word} permutes {counted(len(answer.states), 'state')} of the minimal automaton"
+        shown = (
+            f"; the word {joined(answer.word)} permutes {counted(len(answer.states), 'state')} of the minimal automaton"
+        )
     return f"no (exact; {answer.method}{shown})"
 
 
@@ -183,40 +184,35 @@ def document(known: Facts) -> dict[str, Any]:
         },
         "n": known.n,
         "pre": None if known.pre is None else known.pre.to_json(),
-        "forcing": {"in": _forcing_document(known.into), "out": _forcing_document(known.out)},
-        "growth": {"in": _growth_document(known.growth_in), "out": _growth_document(known.growth_out)},
-        "star_free": _aperiodic_document(known.star_free),
-        "ac0": _aperiodic_document(known.ac0),
+        "forcing": {at: _or_unknown(x, _forcing_document) for at, x in (("in", known.into), ("out", known.out))},
+        "growth": {
+            at: _or_unknown(x, _growth_document) for at, x in (("in", known.growth_in), ("out", known.growth_out))
+        },
+        "star_free": _or_unknown(known.star_free, _aperiodic_document),
+        "ac0": _or_unknown(known.ac0, _aperiodic_document),
         "classes": classes_document(known.classes),
-        "sensitivity": known.sensitivity
-        if isinstance(known.sensitivity, int)
-        else {"unknown": known.sensitivity.reason},
+        "sensitivity": _or_unknown(known.sensitivity, int),
         "consequences": [
             {"theorem": c.theorem, "scope": c.scope, "verdict": c.verdict, "text": c.text} for c in consequences(known)
         ],
     }
 
 
-def _forcing_document(answer: Forcing | Unknown | None) -> dict[str, Any]:
+def _or_unknown(answer: Answer | Unknown, document: Callable[[Answer], Any]) -> Any:
+    """The answer as JSON, or why it is not known."""
     from restrict.languages.facts import Unknown
 
+    return {"unknown": answer.reason} if isinstance(answer, Unknown) else document(answer)
+
+
+def _forcing_document(answer: Forcing | None) -> dict[str, Any]:
     if answer is None:
         return {"possible": False}
-    if isinstance(answer, Unknown):
-        return {"unknown": answer.reason}
-    return {
-        "possible": True,
-        "cost": answer.cost,
-        "restriction": answer.restriction.to_json(),
-        "method": answer.method,
-    }
+    rho = answer.restriction.to_json()
+    return {"possible": True, "cost": answer.cost, "restriction": rho, "method": answer.method}
 
 
-def _growth_document(answer: Growth | Unknown) -> dict[str, Any]:
-    from restrict.languages.facts import Unknown
-
-    if isinstance(answer, Unknown):
-        return {"unknown": answer.reason}
+def _growth_document(answer: Growth) -> dict[str, Any]:
     return {
         "period": answer.period,
         "cases": [
@@ -229,12 +225,8 @@ def _growth_document(answer: Growth | Unknown) -> dict[str, Any]:
     }
 
 
-def _aperiodic_document(answer: Aperiodicity | Unknown | None) -> dict[str, Any] | None:
-    from restrict.languages.facts import Unknown
-
+def _aperiodic_document(answer: Aperiodicity | None) -> dict[str, Any] | None:
     if answer is None:
         return None
-    if isinstance(answer, Unknown):
-        return {"unknown": answer.reason}
     word = None if answer.word is None else list(answer.word)
     return {"holds": answer.aperiodic, "method": answer.method, "word": word, "states": list(answer.states)}

@@ -176,23 +176,23 @@ def _measured(found: Any) -> str:
     return f"measured: {found.error:.6g} on {on}, {wrong}"
 
 
+def _common(
+    asked: dict[str, Any], scale: float, error: float, found: Any, soft: SoftModel, output: Path | None, **more: Any
+) -> dict[str, Any]:
+    """What is told of both kinds of programs, as JSON; ``asked`` comes first, ``more`` after what was measured."""
+    return asked | {
+        "inverse_temperature": scale, "certified_error": error, "measured_error": found.error, "words": found.words,
+        "exhaustive": found.exhaustive, "wrong": found.wrong, **more, "layers": len(soft.layers), "width": soft.width,
+        "file": None if output is None else str(output), "sha256": soft.digest,
+    }  # fmt: skip
+
+
 def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
-    return {
-        "model": compiled.program.name,
-        "n": compiled.n,
-        "epsilon": str(compiled.epsilon),
-        "inverse_temperature": compiled.scale,
-        "certified_error": compiled.error,
-        "measured_error": found.error,
-        "words": found.words,
-        "exhaustive": found.exhaustive,
-        "wrong": found.wrong,
-        "safe_length": dict(compiled.soft.certified),
-        "every_length": compiled.every_length,
-        "layers": len(compiled.soft.layers),
-        "width": compiled.soft.width,
-        "file": None if output is None else str(output),
-        "sha256": compiled.soft.digest,
+    asked = {"model": compiled.program.name, "n": compiled.n, "epsilon": str(compiled.epsilon)}
+    safe, every = dict(compiled.soft.certified), compiled.every_length
+    return _common(
+        asked, compiled.scale, compiled.error, found, compiled.soft, output, safe_length=safe, every_length=every
+    ) | {
         "heads": [
             {
                 "variable": head.variable,
@@ -229,13 +229,8 @@ def _srasp(
     output = files[0]
     safe = {kind: soft.certified[kind] for kind in UNITS}
     _write(soft, n, *files)
-    document = {
-        "model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap),
-        "inverse_temperature": sharp.scale, "certified_error": sharp.error, "measured_error": found.error,
-        "words": found.words, "exhaustive": found.exhaustive, "wrong": found.wrong, "safe_length": safe,
-        "layers": len(soft.layers), "width": soft.width, "file": None if output is None else str(output),
-        "sha256": soft.digest,
-    }  # fmt: skip
+    asked = {"model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap)}
+    document = _common(asked, sharp.scale, sharp.error, found, soft, output, safe_length=safe)
     heads = sum(len(layer.heads) for layer in soft.layers)
     told = [
         f"{program.name} at n = {n} (start marker counted): heads {heads}, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,7 @@ from restrict.cli.common import (
     output_option,
     progress_on,
 )  # fmt: skip
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import Answer, Told, put
 from restrict.cli.soft_common import MODEL, SEED
 from restrict.cli.terminal import complete_language
 
@@ -97,11 +98,7 @@ def certify_command(
             loaded, n, epsilon, quantity="margin" if quantity == "margin" else "probability", position=position,
             fixed=fixed, seed=seed, seconds=seconds, check=not no_recheck, progress=show,
         )  # fmt: skip
-    if output is not None:
-        found.save(output)
-    put(found, as_json, {"certificate in": output})
-    if found.provenance.get("stopped") == "interrupted":
-        leave_interrupted(output, "restriction", STATES[bool(found.verified)])
+    _finish(found, found, found.provenance.get("stopped"), output, as_json)
 
 
 def _forced(
@@ -128,11 +125,16 @@ def _forced(
             loaded, n, labels_of(loaded, label), inputs=None if inputs is None else words, fixed=fixed,
             seconds=seconds, check=check, told=inputs or "all words", tell=lambda what: progress(what, None),
         )  # fmt: skip
+    told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})
+    _finish(found, told, found.stopped, output, as_json)
+
+
+def _finish(found: Any, told: Answer, stopped: str | None, output: Path | None, as_json: bool) -> None:
+    """Write, print, and after Ctrl-C say what the answer is."""
     if output is not None:
         found.save(output)
-    told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})
     put(told, as_json, {"certificate in": output})
-    if found.stopped == "interrupted":
+    if stopped == "interrupted":
         leave_interrupted(output, "restriction", STATES[bool(found.verified)])
 
 

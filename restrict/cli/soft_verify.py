@@ -76,29 +76,27 @@ def verify_trained_command(
     from restrict.cli.trained_words import document, leave, text
     from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.decide import verify_trained
+    from restrict.soft.trained.every_length import verify_every_length
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(model), offset)
     graph = claimed(loaded, language, equals, inputs, read_out)
     language = language if equals is None else f"the program {equals}"
-    if all_lengths:
-        from restrict.cli.soft_every import verify_all_lengths
-
-        verify_all_lengths(
-            loaded, graph, longest=n or 4096, language=language or "task", seconds=seconds, recheck=not no_recheck,
-            output=output, as_json=as_json,
-        )  # fmt: skip
-        return
-    assert n is not None
-    with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
-        found = verify_trained(
-            loaded, graph, n, language=language or "task", seconds=seconds, tell=lambda what: progress(what, None),
-            float32=True,
-        )  # fmt: skip
+    where = "every length" if all_lengths else f"n = {n}"
+    with progress_on(f"{loaded.name[:40]}, {where}") as progress:
+        given: dict[str, Any] = {"language": language or "task", "seconds": seconds}
+        given["tell"] = lambda what: progress(what, None)
+        found: Any
+        if n is None or all_lengths:
+            found = verify_every_length(loaded, graph, longest=n or 4096, **given)
+        else:
+            found = verify_trained(loaded, graph, n, float32=True, **given)
+        line = None
         try:
-            found, line = (found, None) if no_recheck else confirmed(found, str(output or "certificate"))
+            if not no_recheck:
+                found, line = confirmed(found, str(output or "certificate"))
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
-            found, line = replace(found, stopped="interrupted"), None
+            found = replace(found, stopped="interrupted")
     if output is not None and found.proves:
         found.save(output)
     files = {"certificate in": output if found.proves else None}

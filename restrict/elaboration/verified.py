@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import restrict.checker
-from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.base.errors import OF_CODE, UsageError
 from restrict.base.strictjson import translated
 from restrict.checker.one_length import line_of
 from restrict.elaboration.make import Elaborated, Elaboration
@@ -28,7 +28,6 @@ MISSING = (
 )
 MOST_STEPS = 10**18 - 1
 """The program reads limits of at most 18 digits."""
-ERRORS = {2: UsageError, 3: NotEstablished, 4: ModelError, 5: ResourceLimit}
 
 
 class ProofContext(NamedTuple):
@@ -62,7 +61,7 @@ def verdict(made: Elaborated, limit: int | None) -> str:
         raise KeyboardInterrupt
     reason = done.stderr.strip() or f"{NAME}: ended with {done.returncode} and no reason"
     # A signal, for want of memory as a rule, has no exit code of its own.
-    raise ERRORS.get(done.returncode if done.returncode >= 0 else 5, RuntimeError)(reason)
+    raise OF_CODE.get(done.returncode if done.returncode >= 0 else 5, RuntimeError)(reason)
 
 
 def concluded(line: str, proof: bytes) -> Any:

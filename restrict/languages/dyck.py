@@ -58,20 +58,45 @@ def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
 
 
 @dataclass(frozen=True)
-class Dyck(Brackets, Drawn):
-    """Well-nested brackets of ``k`` types. ``sample`` is uniform (cycle lemma for members, rejection for others)."""
+class Balanced(Brackets, Drawn):
+    """What languages of brackets share; ``_closed`` fills the free cells of a pattern, where it can be done."""
 
     exact: ClassVar[bool] = True
+    family: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """``Dyck-k``."""
-        return f"Dyck-{self.k}"
+        """``Dyck-k``, or ``shuffle-Dyck-k``."""
+        return f"{self.family}-{self.k}"
 
     @property
     def spec(self) -> str:
-        """``dyck:k``, or ``dyck[SYMBOLS]:k``."""
-        return self.spec_of("dyck")
+        """``dyck:k``, or ``dyck[SYMBOLS]:k``; the same with ``shuffle-dyck``."""
+        return self.spec_of(self.family.lower())
+
+    def contains(self, word: Sequence[str]) -> bool:
+        """Whether a word is a member."""
+        raise NotImplementedError
+
+    def _codes(self, pattern: Pattern) -> Codes:
+        code = code_of(self.alphabet)
+        return [code[s] for s in pattern]
+
+    def _closed(self, codes: Codes) -> Sequence[int] | None:
+        raise NotImplementedError
+
+    def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
+        """Where a member is wanted, as the class says; else by openers, see :func:`unbalance`."""
+        if not member:
+            return unbalance(self.alphabet, self.contains, pattern)
+        found = self._closed(self._codes(pattern))
+        return None if found is None else symbols(self.alphabet, found)
+
+
+class Dyck(Balanced):
+    """Well-nested brackets of ``k`` types. ``sample`` is uniform (cycle lemma for members, rejection for others)."""
+
+    family = "Dyck"
 
     def contains(self, word: Sequence[str]) -> bool:
         """By a stack."""
@@ -85,19 +110,12 @@ class Dyck(Brackets, Drawn):
                 return False
         return not stack
 
-    def _codes(self, pattern: Pattern) -> Codes:
-        code = code_of(self.alphabet)
-        return [code[s] for s in pattern]
-
-    def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
+    def _closed(self, codes: Codes) -> Sequence[int] | None:
         """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced."""
-        if not member:
-            return unbalance(self.alphabet, self.contains, pattern)
-        codes = self._codes(pattern)
         if self.k == 1:
-            return symbols(self.alphabet, by_height(codes)) if one_type(codes) else None
+            return by_height(codes) if one_type(codes) else None
         pairs = match(codes)
-        return None if pairs is None else symbols(self.alphabet, typed(codes, pairs))
+        return None if pairs is None else typed(codes, pairs)
 
     def count(self, restriction: Restriction) -> int | None:
         """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long."""

@@ -20,6 +20,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from restrict.base.errors import UsageError, quote
+from restrict.base.wording import joined
 from restrict.model.brackets import bracket_alphabet
 from restrict.model.restriction import Restriction
 
@@ -346,7 +347,7 @@ def _over(language: Language, alphabet: Sequence[str]) -> str:
     """How the language is written over another alphabet, where it can be, for a message."""
     head, _, rest = language.spec.partition(":")
     name, kinds = head.partition("[")[0], len(alphabet) // 2
-    written = f"{name}[{('' if all(len(s) == 1 for s in alphabet) else ' ').join(alphabet)}]"
+    written = f"{name}[{joined(alphabet)}]"
     if name == "regex" and set(language.alphabet) < set(alphabet):
         return f"; over all of these it is '{written}:{rest}'"
     if name == "palindromes" and all(len(s) == 1 for s in alphabet):

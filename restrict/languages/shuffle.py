@@ -12,21 +12,17 @@ taken first, so that those left over have the most free cells after them; they t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
-from typing import ClassVar
 
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
-from restrict.languages.dyck import Dyck, code_of, fix_all, random_path, symbols, unbalance
-from restrict.languages.dyck_matching import typed
-from restrict.languages.predicate import Drawn
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of, with_cells
+from restrict.languages.dyck import Balanced, Dyck, code_of, fix_all, random_path, symbols
+from restrict.languages.dyck_matching import Codes, typed
+from restrict.languages.protocol import Forcing, Word, check_word, forcing, pattern_of, start_of, with_cells
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
-from restrict.model.brackets import Brackets
 from restrict.model.restriction import Restriction
 
 COUNT_BUDGET = 2_000_000
@@ -68,21 +64,10 @@ def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
     return pairs + list(zip(left[::2], left[1::2], strict=True))
 
 
-@dataclass(frozen=True)
-class ShuffleDyck(Brackets, Drawn):
+class ShuffleDyck(Balanced):
     """Brackets of ``k`` types, each type balanced on its own. ``sample`` is uniform."""
 
-    exact: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        """``shuffle-Dyck-k``."""
-        return f"shuffle-Dyck-{self.k}"
-
-    @property
-    def spec(self) -> str:
-        """``shuffle-dyck:k``, or ``shuffle-dyck[SYMBOLS]:k``."""
-        return self.spec_of("shuffle-dyck")
+    family = "shuffle-Dyck"
 
     def contains(self, word: Sequence[str]) -> bool:
         """One counter a type."""
@@ -95,14 +80,10 @@ class ShuffleDyck(Brackets, Drawn):
                 return False
         return not any(heights)
 
-    def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
+    def _closed(self, codes: Codes) -> Sequence[int] | None:
         """By pairing. O(n)."""
-        if not member:
-            return unbalance(self.alphabet, self.contains, pattern)
-        code = code_of(self.alphabet)
-        codes = [code[s] for s in pattern]
         pairs = pair_up(codes)
-        return None if pairs is None else symbols(self.alphabet, typed(codes, pairs))
+        return None if pairs is None else typed(codes, pairs)
 
     def count(self, restriction: Restriction) -> int | None:
         """Dynamic programming over all heights; ``None`` beyond ``COUNT_BUDGET`` states in all."""

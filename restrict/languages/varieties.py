@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ResourceLimit
-from restrict.base.wording import counted
+from restrict.base.wording import counted, joined
 from restrict.languages.dfa import Dfa
 from restrict.languages.monoid import Aperiodicity
 
@@ -158,7 +158,7 @@ def confluent(dfa: Dfa) -> Membership:
 
 def spelt(word: list[str] | tuple[str, ...]) -> str:
     """A word as it is printed."""
-    return ("" if all(len(s) == 1 for s in word) else " ").join(word) or "(empty)"
+    return joined(word) or "(empty)"
 
 
 @dataclass(frozen=True)

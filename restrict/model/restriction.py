@@ -14,6 +14,7 @@ import numpy as np
 
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.base.strictjson import Node
+from restrict.base.wording import joined
 from restrict.checker import read
 from restrict.model.program import Instance, Model
 
@@ -282,7 +283,7 @@ class Restriction:
             spaces.
         """
         cells = [self.fixed.get(i, PINNED if i in self.pinned else FREE) for i in range(self.n)]
-        return ("" if all(len(c) == 1 for c in cells) else " ").join(cells)
+        return joined(cells)
 
     @staticmethod
     def parse(instance: Instance, text: str) -> Restriction:

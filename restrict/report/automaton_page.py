@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.strictjson import Node
-from restrict.base.wording import counted
+from restrict.base.wording import counted, joiner
 from restrict.languages.dfa import Dfa
 from restrict.languages.regular import Regular, read_dfa
+from restrict.languages.walk import breadth_first, letters_to
 from restrict.report.automaton_drawing import DRAWN, draw_dfa
 from restrict.report.page import Page, Section, word_copy
 from restrict.report.text import check_command
@@ -63,22 +64,15 @@ DRAWN_WORDS = (
 
 def _word(word: tuple[str, ...]) -> str:
     """A word as people read it."""
-    text = ("" if all(len(s) == 1 for s in word) else " ").join(word[:200])
+    text = joiner(word).join(word[:200])
     return text + (" ..." if len(word) > 200 else "") if word else "the empty word"
 
 
 def shortest(dfa: Dfa) -> dict[bool, tuple[str, ...]]:
     """A shortest member and a shortest non-member, as far as there are any."""
-    words: dict[int, tuple[str, ...]] = {0: ()}
-    out: dict[bool, tuple[str, ...]] = {}
-    queue = [0]
-    for state in queue:
-        out.setdefault(state in dfa.accept, words[state])
-        for symbol, to in zip(dfa.alphabet, dfa.delta[state], strict=True):
-            if to not in words:
-                words[to] = (*words[state], symbol)
-                queue.append(to)
-    return out
+    reached = breadth_first(0, lambda state: dfa.delta[state])
+    first = {state in dfa.accept: state for state in reversed(reached)}
+    return {good: tuple(dfa.alphabet[x] for x in letters_to(reached, state)) for good, state in first.items()}
 
 
 # ---------------------------------------------------------------- proofs for all lengths

@@ -12,7 +12,7 @@ from restrict.report.lower_bound import box_words, label_bounds
 from restrict.report.page import Page, Section
 from restrict.report.picture import Axis
 from restrict.report.scene import LEFT
-from restrict.report.text import check_command, model_words
+from restrict.report.text import check_command, model_words, output_at
 
 DRAWN = 80
 """Boxes that are drawn and listed."""
@@ -25,8 +25,7 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
     ``model``: that it is for, where it is known. ``checked``: the trusted checker's line, where it was run.
     """
     least = bound.at_least(model) if model is not None else min([*bound.labels.values(), bound.others or 0], default=0)
-    where = "the output" if bound.target == "last" else f"the output at {bound.target}"
-    claim = f"Forcing {where} fixes at least {counted(least, 'position')} (certified bound)."
+    claim = f"Forcing {output_at(bound.target)} fixes at least {counted(least, 'position')} (certified bound)."
     page = Page(f"{model_words(bound.model_name)}, n = {bound.n}", "Lower bound", claim)
     widest = max((len(box) for box in bound.boxes), default=0)
     facts = [

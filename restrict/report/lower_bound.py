@@ -13,7 +13,7 @@ from restrict.model.examples.known import known_optimum
 from restrict.model.program import Model
 from restrict.optimum.exact import Exact
 from restrict.optimum.lower_bound import Bounds
-from restrict.report.text import fixed_list, optimum_by, span
+from restrict.report.text import fixed_list, optimum_by, output_at, span
 
 WHY = {
     "optimal": "the bound is reached",
@@ -43,7 +43,7 @@ def best_lower(
         known.append((exact.lower, "exact search"))
     if certificate is not None and "optimum" in certificate.provenance:
         known.append((int(certificate.provenance["optimum"]), optimum_by(certificate)))
-    optimum = known_optimum(model, bound.n) if bound.target in ("last", bound.n - 1) else None
+    optimum = known_optimum(model, bound.n, bound.target)
     if optimum is not None:
         known.append((optimum, "known for this model"))
     return max(known, key=lambda pair: pair[0])
@@ -83,15 +83,14 @@ def bounds_below(
 def bound_lines(model: Model, bounds: Bounds) -> str:
     """The bound, its proof, and what else is known."""
     bound = bounds.bound
-    where = "the output" if bound.target == "last" else f"the output at {bound.target}"
     lines = [
-        f"{model.name} at n = {bound.n}: forcing {where} fixes at least "
+        f"{model.name} at n = {bound.n}: forcing {output_at(bound.target)} fixes at least "
         f"{counted(bounds.at_least, 'position')} (certified bound)",
         f"  labels  {label_bounds(bound)}",
         f"  proof   {proof_line(bounds)}",
         f"  beside  disjoint boxes alone: at least {bounds.disjoint}",
     ]
-    optimum = known_optimum(model, bound.n) if bound.target in ("last", bound.n - 1) else None
+    optimum = known_optimum(model, bound.n, bound.target)
     if optimum is not None:
         lines.append(
             f"  optimum {counted(optimum, 'fixed position')} (exact, known for this model: instances/README.md)"

@@ -14,6 +14,7 @@ from typing import Any
 
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
+from restrict.base.wording import joiner
 from restrict.report.drawing import COLOURS, LOOKS, Drawing, Drawn, style
 from restrict.report.picture import Links, Picture
 from restrict.report.scene import LEFT, layout_of
@@ -238,15 +239,15 @@ def word_copy(name: str, word: Sequence[str]) -> Copy:
 
     Result: its runs, and how it begins; a word of too many runs is shown only in part and cannot be copied.
     """
-    joiner = "" if all(len(symbol) == 1 for symbol in set(word)) else " "
+    between = joiner(set(word))
     out: list[list[Any]] = []
     for symbol in word:
         if out and out[-1][1] == symbol:
             out[-1][0] += 1
         else:
             out.append([1, symbol])
-    start = joiner.join(word[:2000]) + (f" … ({len(word)} symbols)" if len(word) > 2000 else "")
+    start = between.join(word[:2000]) + (f" … ({len(word)} symbols)" if len(word) > 2000 else "")
     if sum(len(str(count)) + len(symbol) + 6 for count, symbol in out) > MOST_TEXT:
         out = []
         start += " too varied to be carried here; it is in the file"
-    return Copy(name, start, out, joiner)
+    return Copy(name, start, out, between)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
-from restrict.base.wording import counted, fixed_spans
+from restrict.base.wording import counted, fixed_spans, joined, joiner
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
@@ -59,10 +59,15 @@ def span_list(spans: Sequence[Sequence[int]], most: int = 8) -> str:
     return ", ".join(parts) + (f", ... ({len(spans) - most} more)" if len(spans) > most else "")
 
 
+def output_at(target: object) -> str:
+    """The output at a target, in words."""
+    return "the output" if target == "last" else f"the output at {target}"
+
+
 def headline(model: Model, certificate: Certificate) -> str:
     """The claim in words."""
     instance, claim = model.at(certificate.n), certificate.claim
-    output = "the output" if certificate.target == "last" else f"the output at {certificate.target}"
+    output = output_at(certificate.target)
     if claim.values is None:
         return f"every output depends on at most {claim.c} of the free inputs"
     labels = list(dict.fromkeys(instance.label(v) for v in claim.values))
@@ -86,7 +91,7 @@ def summary(model: Model, certificate: Certificate) -> str:
     ]
     if certificate.split or certificate.cases is not None:
         lines.append(cases_line(certificate))
-    known = known_optimum(model, n) if certificate.target in ("last", n - 1) and certificate.c == 0 else None
+    known = known_optimum(model, n, certificate.target) if certificate.c == 0 else None
     if known is not None:
         lines.append(f"  optimum {counted(known, 'fixed position')} (exact, known for this model: instances/README.md)")
     elif "optimum" in certificate.provenance:
@@ -165,9 +170,9 @@ def witness_lines(found: Refutation) -> list[str]:
 
 def shown(word: tuple[str, ...]) -> str:
     """A word, cut in the middle where it is long."""
-    gap = "" if all(len(s) == 1 for s in word) else " "
     if len(word) <= WIDEST:
-        return gap.join(word)
+        return joined(word)
+    gap = joiner(word)
     return f"{gap.join(word[: WIDEST // 2])} ... {gap.join(word[-WIDEST // 2 :])}"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from restrict.base.errors import UsageError
 from restrict.model.program import Model
 from restrict.model.source import document_bytes
+from restrict.model.task import Target
 
 Options = Mapping[str, int]
 Formula = Callable[[int, Options], int]
@@ -55,14 +56,14 @@ OPTIMA: dict[str, Formula] = {
 }
 
 
-def known_optimum(model: Model, n: int) -> int | None:
-    """The fewest fixed positions that force the label at the last position.
+def known_optimum(model: Model, n: int, target: Target = "last") -> int | None:
+    """The fewest fixed positions that force the label at the last position; none is known of another ``target``.
 
     Gives the optimum (exact) where the model's bytes are those of a built-in one; else ``None``. Source:
     instances/README.md.
     """
     name, _, rest = model.name.partition(":")
-    if name not in OPTIMA or model.content is None:
+    if name not in OPTIMA or model.content is None or target not in ("last", n - 1):
         return None
     try:
         if document_bytes(model.name) != model.content:
