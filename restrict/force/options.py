@@ -55,7 +55,7 @@ class SearchOptions:
     plan_work: int = _option(300_000, 1, HUGE, "work of a dive along a plan")
     planned_scores: int = _option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
     hopeless: float = _option(1.2, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
-    committed: int = _option(256, 1, HUGE, "deep or wide, no plans: first dives commit from this many tokens on", HUGE)
+    committed: int = _option(256, 1, HUGE, "deep and wide: first dives commit from this many tokens on", HUGE)
     commit_work: int = _option(300, 1, HUGE, "work of a committed dive, for each token that the output takes")
     first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")
     more_work: int = _option(200_000, 1, HUGE, "work of all later attempts together", 1)

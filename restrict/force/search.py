@@ -104,7 +104,7 @@ class GoalSearch:
         depth = self.state.depth.get(output, 0)
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
         tokens = self.state.weight(output)
-        self.commits = guard is None and not self.planned and depth >= opt.deep and tokens >= opt.committed
+        self.commits = self.wide and guard is None and depth >= opt.deep and tokens >= opt.committed
         self._most_scores = max(
             self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
         )
