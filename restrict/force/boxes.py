@@ -96,7 +96,8 @@ class BoxFinder:
 
     ``state``: what is fixed and known; it is only read (rows may be extended). ``rng``: for the choice of symbols, and
     for ``noise``, the relative error put on every price. ``symbols``: where a position may only be fixed to one symbol,
-    that symbol. ``known``: prices found before, perhaps under other facts; new prices are added to it.
+    that symbol. ``known``: prices found before, perhaps under other facts; new prices are added to it. ``close``: up to
+    this depth a variable is priced closely. Goals that are ``barred`` have failed, and are priced as impossible.
     """
 
     def __init__(
@@ -107,13 +108,15 @@ class BoxFinder:
         noise: float = 0.0,
         symbols: Mapping[int, int] | None = None,
         known: dict[Wish, float] | None = None,
+        close: int = CLOSE,
     ) -> None:
+        self.close, self.barred = close, set[tuple[str, int, frozenset[int], int | None]]()
         self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
         self.instance = state.instance
         self.variables = state.instance.model.by_name
         self.most = min(WIDE_SCORES, A_POSITION * self.instance.n) if state.wide else SCORES
         self.known: dict[Wish, float] = {} if known is None else known
-        self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known) if noise else self
+        self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known, close) if noise else self
 
     # ------------------------------------------------------------ prices
 
@@ -124,12 +127,14 @@ class BoxFinder:
             return 0.0
         if name in ("token", "position"):
             return 1.0 if name == "token" and not apart(allowed, values) else HOPELESS
+        if (name, i, allowed, None) in self.barred or (not self.close and apart(allowed, values)):
+            return HOPELESS
         if (name, i, allowed) not in self.known:
             self.known[name, i, allowed] = self.quiet._price(self.variables[name], i, allowed)
         return self.known[name, i, allowed]
 
     def _price(self, variable: Variable, i: int, allowed: frozenset[int]) -> float:
-        if self.state.depth[variable.name] > CLOSE or self._scores(variable) > CLOSE_SCORES:
+        if self.state.depth[variable.name] > self.close or self._scores(variable) > CLOSE_SCORES:
             return self.weight(variable.name)
         if isinstance(variable, Map):
             boxes = self.boxes(variable, i, allowed, 1)
@@ -253,9 +258,9 @@ class BoxFinder:
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
-        deep = self.state.depth[variable.name] > CLOSE
+        deep = self.state.depth[variable.name] > self.close
         effort = Effort.of(self.state, self.most if deep else CLOSE_LOOK)
-        if deep and len(choices) > 1 and roots:
+        if deep and self.close and len(choices) > 1 and roots:
             choices = self._ordered(variable, i, given, choices)
         for turn, choice in enumerate(choices):
             if effort.spent(turn) and (found is None or found or turn >= HUNGRY):
@@ -307,7 +312,7 @@ class BoxFinder:
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
                 found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))
-            if not found or (most > 1 and self._scores(variable) <= CLOSE_SCORES):
+            if not found or (most > 1 and self.close and self._scores(variable) <= CLOSE_SCORES):
                 continue
             if excludes or min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH:
                 break

@@ -22,7 +22,7 @@ from typing import Protocol
 
 import numpy as np
 
-from restrict.force.boxes import BoxFinder, Wish, feasible, look
+from restrict.force.boxes import CLOSE, BoxFinder, Wish, feasible, look
 from restrict.force.growth import maximal_boxes
 from restrict.force.image import MAX_IMAGE, apart, combinations, covers, meet, rest_of
 from restrict.force.state import LONG_WALK, Box, ForcingState
@@ -72,6 +72,8 @@ class OutOfBudget(Exception):
     """The step budget of a search is spent."""
 
 
+Choose = Callable[["Solver", Goal, int], bool]
+"""Meets a goal by one of its alternatives, with at most so many more tokens."""
 Joint = Callable[["Solver", Sequence[Goal], int], bool | None]
 """Meets all of some goals with at most so many more tokens; ``None`` where they are left to be met one by one."""
 
@@ -89,6 +91,8 @@ class Manner:
             under a guard, which sees one token at a time.
         wide: the model has wide domains: alternatives are priced before they are tried.
         plan: the goals that meet a goal as planned (:mod:`restrict.force.plan`), which are tried first.
+        choose: how one alternative is chosen (:mod:`restrict.force.committed`); ``None``: by trying ``widths``.
+        close: priced boxes look below nodes of at most this depth.
     """
 
     widths: tuple[int, ...]
@@ -98,6 +102,8 @@ class Manner:
     joint: Joint | None = None
     wide: bool = False
     plan: Callable[[Goal], Sequence[Goal] | None] | None = None
+    choose: Choose | None = None
+    close: int = CLOSE
 
 
 def _no_tick() -> None:
@@ -127,7 +133,7 @@ class Solver:
         self.state, self.rng, self.tick = state, rng, tick
         self.widths, self.noise, self.wide = manner.widths, manner.noise, manner.wide
         self.symbols, self.guard, self.joint = symbols, guard, manner.joint if guard is None else None
-        self.plan = manner.plan
+        self.plan, self.choose = manner.plan, manner.choose
         self.guarded = 0 if guard is None else guarded
         self.last_work = state.work + manner.work
         self.last_score = None if manner.scores is None else state.scores + manner.scores
@@ -136,7 +142,7 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
-        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices)
+        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices, manner.close)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""
@@ -171,7 +177,7 @@ class Solver:
         if limit <= 0 or apart(goal.allowed, state.values(goal.name, goal.i)) or self._has_failed(goal, limit):
             return False
         mark = len(state.trail)
-        if self._choose(goal, limit):
+        if self._choose(goal, limit) if self.choose is None else self.choose(self, goal, limit):
             return True
         self.failed[goal] = (limit, mark, state.trail[mark - 1] if mark else None)
         return False

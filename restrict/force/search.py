@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 
 from restrict.force.boxes import A_POSITION, Wish
+from restrict.force.committed import committed
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
 from restrict.force.joint import met_together
@@ -102,6 +103,8 @@ class GoalSearch:
         self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
         depth = self.state.depth.get(output, 0)
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
+        tokens = self.state.weight(output)
+        self.commits = self.wide and guard is None and depth >= opt.deep and tokens >= opt.committed
         self._most_scores = max(
             self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
         )
@@ -110,7 +113,7 @@ class GoalSearch:
         self._first_limits: tuple[int, ...] = (opt.first_limit, opt.last_limit)
         self._dive_scores = 0
         if self.wide:
-            self._limit_dives(self.state.weight(output))
+            self._limit_dives(tokens)
         self.passes = self._passes()
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
 
@@ -140,6 +143,8 @@ class GoalSearch:
         if self.planned and self.best.count != 0:
             self._follow_plans(rng)
             turn = int(self.best.fixed is not None)
+        if self.commits and self.best.fixed is None:
+            self._commit(rng)
         while True:
             kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
@@ -188,6 +193,17 @@ class GoalSearch:
                     self._dive(Solver(state, rng, manner, tick=self._tick), goal, least, rng)
         self._most_scores = state.scores + self.opt.planned_scores
         self._last_work = state.work + self._allowance()
+
+    def _commit(self, rng: np.random.Generator) -> None:
+        """A committed dive for each label; after an answer that took most of the scores no more of them."""
+        work = int(self.opt.commit_work * self.state.weight(self.target[0]))
+        for goal in self.goals:
+            if self._over() or (self.best.fixed is not None and 2 * self.state.scores > self._most_scores):
+                break
+            self._restart(dict(self.state.pinned))
+            manner = Manner((1,), 0.0, work, wide=True, choose=committed, close=0)
+            most = self.instance.n if self.best.count is None else self.best.count - 1
+            self._dive(Solver(self.state, rng, manner, tick=self._tick), goal, most, rng)
 
     def _improve(self, rng: np.random.Generator) -> None:
         """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what
