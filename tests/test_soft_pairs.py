@@ -31,8 +31,7 @@ from restrict.soft.influence.pairs import (
     runs_of,
 )
 from restrict.soft.influence.polygons import UNITS, edges
-from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, gradient, point
-from restrict.soft.influence.slopes import value as ranged
+from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
@@ -351,11 +350,11 @@ def test_gradients_lie_in_their_enclosures(shape: str) -> None:
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0):
             cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            form = gradient(layer, final, row, cell)
+            form = tail(layer, final, cell).gradient(row)
             for _ in range(8):
                 eps = rng.uniform(-1, 1, size=3)
                 y = cell.c + cell.g @ eps + cell.r * rng.uniform(-1, 1, size=d)
-                g = gradient(layer, final, row, point(y)).c
+                g = tail(layer, final, point(y)).gradient(row).c
                 assert (np.abs(g - form.c - form.g @ eps) <= form.r + 1e-9).all()
                 assert value(parts.model, row, y + 1e-6 * g) - value(parts.model, row, y - 1e-6 * g) == pytest.approx(
                     2e-6 * (g @ g), rel=1e-3, abs=1e-9
@@ -459,7 +458,7 @@ def test_a_logit_lies_in_its_range_on_a_cell(shape: str) -> None:
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0, 10.0):
             cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            form = ranged(layer, final, row, cell)
+            form = tail(layer, final, cell).value(row)
             assert np.isfinite(form.reach[0])
             for _ in range(20):
                 y = cell.c + cell.g @ rng.uniform(-1, 1, size=3) + cell.r * rng.uniform(-1, 1, size=d)

@@ -21,9 +21,10 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.bounds.parts import readout_rows
+from restrict.soft.influence.every import every_word, few
 from restrict.soft.influence.exchanges import Tried, spread_of
-from restrict.soft.influence.pairs import Changes, PairBound, Plane, evaluated
-from restrict.soft.influence.slopes import ROUND, Form, gradient, value
+from restrict.soft.influence.pairs import Changes, Pair, PairBound, Plane, evaluated
+from restrict.soft.influence.slopes import ROUND, Form, tail
 from restrict.soft.models.model import Floats, SoftModel
 
 CELLS = 400
@@ -169,14 +170,14 @@ class Logit:
 
     def range(self, cell: Cell) -> tuple[float, float]:
         """The least and the greatest value on a cell."""
-        form = value(self.layer, self.final, self.row, self.streams(cell))
+        form = tail(self.layer, self.final, self.streams(cell)).value(self.row)
         low, high = float(form.c[0] - form.reach[0]), float(form.c[0] + form.reach[0])
         return (low, high) if math.isfinite(low) and math.isfinite(high) else (-math.inf, math.inf)
 
     def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
         """The gradient on a cell, and how far it is off in every coordinate."""
         basis = self.space.basis
-        found = gradient(self.layer, self.final, self.row, self.streams(cell))
+        found = tail(self.layer, self.final, self.streams(cell)).gradient(self.row)
         off = np.abs(basis @ found.g).sum(1) + np.abs(basis) @ found.r
         return found.c, off + ROUND * (np.abs(basis) @ found.size)
 
@@ -220,14 +221,17 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     were.
     """
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
-    attained, pair = 0.0, None
+    settled, pairs, many = 0.0, list[Pair](), [changes for changes in found if not few(changes)]
     for changes in found:
-        pairs = Tried(model, changes, rows, rng).pairs()
-        moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
-        if moved.max() > attained:
-            attained, pair = float(moved.max()), pairs[int(moved.argmax())]
+        if few(changes):
+            bound, best = every_word(changes, rows)
+            settled, pairs = max(settled, bound), pairs + best
+        else:
+            pairs += Tried(model, changes, rows, rng).pairs()
+    moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
+    attained, pair = float(moved.max()), pairs[int(moved.argmax())] if moved.max() > 0 else None
     count, heap = itertools.count(), list[tuple[float, int, Logit, Both]]()
-    for space, row in itertools.product(map(Space, found), rows):
+    for space, row in itertools.product(map(Space, many), rows):
         logit, whole = Logit(space, row), space.start()
         heapq.heappush(heap, (-logit.bound(whole, attained), next(count), logit, whole))
     most = 2 * cells * len(heap)
@@ -237,4 +241,4 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
             narrow = logit.space.narrowed(half)
             if narrow is not None:
                 heapq.heappush(heap, (-logit.bound(narrow, attained), next(count), logit, narrow))
-    return PairBound(max(attained, -heap[0][0] if heap else 0.0), attained, pair, next(count))
+    return PairBound(max(attained, settled, -heap[0][0] if heap else 0.0), attained, pair, next(count))
