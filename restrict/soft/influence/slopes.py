@@ -279,7 +279,9 @@ class Tail:
     def gradient(self, row: Floats) -> Form:
         """The gradient of ``row . activation`` by the residual stream behind attention."""
         shape = self.last.c.shape
-        back = Form(np.broadcast_to(row, shape), np.zeros((*shape, self.own)), np.broadcast_to(ROUND * np.abs(row), shape))
+        back = Form(
+            np.broadcast_to(row, shape), np.zeros((*shape, self.own)), np.broadcast_to(ROUND * np.abs(row), shape)
+        )
         for step in reversed(self.steps):
             back = step(back)
         return Form(back.c, back.g[..., : self.own], back.r + np.abs(back.g[..., self.own :]).sum(-1))
