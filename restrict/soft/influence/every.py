@@ -102,13 +102,14 @@ def _slack(head: Head, alike: float) -> Floats:
         return np.full(head.v.shape[-1], head.off)
     spread = seen.max(0) - seen.min(0)
     rounding = 2 * ROUND * (spread + np.abs(seen).max(0))
-    found: Floats = (head.eta + 4 * alike) * spread + head.off + alike + rounding
+    found: Floats = (head.eta + 4 * alike) * spread + head.off + 2 * alike + rounding
     return found
 
 
 def few(changes: Changes) -> bool:
     """Whether the words, or their symbols without order, can all be tried."""
-    return Table(changes).count <= MOST
+    table = Table(changes)
+    return table.count <= MOST and all(t in table.free for t, *_ in changes.exchanges)
 
 
 def every_word(changes: Changes, rows: Floats) -> tuple[float, list[Pair]]:

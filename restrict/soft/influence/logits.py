@@ -1,12 +1,13 @@
-"""How far one symbol moves a logit of a one-layer model: branch and bound over pairs of cells.
+"""How far one symbol moves a logit of a one-layer model: by every word, or branch and bound over pairs of cells.
 
-A *pair* says that the first word's attention result lies in one box and the second word's in another, in the axes of
-:class:`.pairs.Axes`. What can be done with it: boxes farther apart along an axis than an exchange moves the result are
-no pair of that exchange (Theorem 9, with the average limited to the box), so exchanges are dropped and boxes cut; and
-boxes outside the results' polygon in some plane hold no word. A pair's bound is the smaller of two: the ranges of the
-logit on both boxes, and the mean value theorem on their hull, whose gradient is ``g0 +- rho`` (:mod:`.slopes`). The
-worst pair is halved, until the bound is near what two words attain. Nothing is lost but what is in cells of positive
-size, so the bound is as near as time allows: the proof is in docs/soft-verdicts.md.
+Where words are few, each is tried (:mod:`.every`). Else a *pair* says that the first word's attention result lies in
+one box and the second word's in another, in the axes of :class:`.pairs.Axes`. What can be done with it: boxes farther
+apart along an axis than an exchange moves the result are no pair of that exchange (Theorem 9, with the average limited
+to the box), so exchanges are dropped and boxes cut; and boxes outside the results' polygon in some plane hold no word.
+A pair's bound is the smaller of two: the ranges of the logit on both boxes, and the mean value theorem on their hull,
+whose gradient is ``g0 +- rho`` (:mod:`.slopes`). The worst pair is halved, until the bound is near what two words
+attain. Nothing is lost but what is in cells of positive size, so the bound is as near as time allows: the proof is in
+docs/soft-verdicts.md.
 """
 
 from __future__ import annotations
@@ -217,8 +218,8 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     """How far one exchanged symbol moves any logit of a one-layer model (any difference of two, for softmax).
 
     ``found``: of :func:`.pairs.changes_of`. ``cells``: how many pairs are halved, for each symbol and logit.
-    ``seconds``: none is halved after them. Result: the certified bound, what was attained, and how many pairs there
-    were.
+    ``seconds``: none is halved after them. Words that are few are all tried, whatever the limits. Result: the
+    certified bound, what was attained, and how many pairs there were.
     """
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
     settled, pairs, many = 0.0, list[Pair](), [changes for changes in found if not few(changes)]
