@@ -18,8 +18,9 @@ from restrict.base.errors import UsageError
 from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
-from restrict.soft.influence import attention
+from restrict.soft.influence import attention, every
 from restrict.soft.influence.attention import attention_influence, spans_of
+from restrict.soft.influence.every import Table, every_word, few
 from restrict.soft.influence.exchanges import Tried
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
 from restrict.soft.influence.pairs import (
@@ -31,8 +32,7 @@ from restrict.soft.influence.pairs import (
     runs_of,
 )
 from restrict.soft.influence.polygons import UNITS, edges
-from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, gradient, point
-from restrict.soft.influence.slopes import value as ranged
+from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
@@ -308,6 +308,7 @@ def test_bound_over_attained_is_at_most_one_twentieth_above_one(file: Path) -> N
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.heavy) for k in range(1, 6))])
 @pytest.mark.parametrize("percent", [10, 50])
+@pytest.mark.usefixtures("halving")
 def test_logits_are_bounded_as_all_pairs_of_words_say(seed: int, percent: int) -> None:
     model, n = load(f"random:layers=1,width=8,percent={percent},symbols=2,labels=3,seed={seed}"), 6
     words = all_words(model, n)
@@ -324,7 +325,73 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(seed: int, percent: int) -
     assert evaluated(model, rows, [found.words]).max() == pytest.approx(found.attained)
 
 
+@pytest.fixture
+def halving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells are halved, even where all words could be tried."""
+    monkeypatch.setattr(every, "MOST", 0)
+
+
+def largest(model: SoftModel, n: int, changes: list[Changes], delta: Delta | None) -> float:
+    """The largest change of a logit by an exchange, over all pairs of words by the evaluator."""
+    words, rows, out = all_words(model, n), readout_rows(model), model.output_position(n)
+    values = evaluate.activations(model, words, at=np.array([out]))[:, 0] @ rows.T
+    free = [j for j in range(n) if j not in model.pinned(n)]
+    inside = np.array([delta is None or runs(delta, [word[j] for j in free]) for word in words.tolist()])
+    found = [0.0]
+    for one in changes:
+        chosen = inside & ((words[:, out] == one.words.symbol) | (out in model.pinned(n)))
+        found += [float(np.abs(brute(values, words, x, chosen)).max(initial=0.0)) for x in one.exchanges]
+    return max(found)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.heavy) for k in range(1, 30))])
+def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -> None:
+    """Bound, attained and truth are the same up to rounding, over all words and an automaton's; halving is sound."""
+    rng, model = np.random.default_rng(seed), load(shape.format(seed))
+    n = int(rng.integers(3, 6))
+    for delta in (None, some_delta(len(model.alphabet), rng)):
+        changes = changes_of(model, n, delta=delta)
+        most, found = largest(model, n, changes, delta), logit_influence(model, changes)
+        assert all(map(few, changes))
+        assert most <= found.bound <= most * (1 + 1e-6) + 1e-9
+        assert found.attained == pytest.approx(most, rel=1e-9, abs=1e-12)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(every, "MOST", 0)
+            assert most <= logit_influence(model, changes, cells=20, seconds=math.inf).bound
+
+
+@pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
+def test_without_positions_words_are_tried_up_to_order(name: str) -> None:
+    """The same as of all words; and a length at which these are too many."""
+    model = opened(str(TRAINED / f"{name}.safetensors"))
+    changes, rows = changes_of(model, 9), readout_rows(model)
+    assert all(Table(one).alike and Table(one).count == 14 for one in changes)
+    alike = [every_word(one, rows)[0] for one in changes]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(every, "_alike", lambda *_: False)
+        assert all(Table(one).count == 2**7 for one in changes)
+        assert alike == pytest.approx([every_word(one, rows)[0] for one in changes], rel=1e-6)
+    assert max(alike) == pytest.approx(largest(model, 9, changes, None), rel=1e-6)
+    found = logit_influence(model, changes_of(model, 64))
+    assert found.attained <= found.bound <= found.attained * (1 + 1e-6)
+    # An automaton tells orders apart, so all its words are tried.
+    delta = some_delta(2, np.random.default_rng(3))
+    some = changes_of(model, 8, delta=delta)
+    assert not any(Table(one).alike for one in some)
+    assert logit_influence(model, some).bound == pytest.approx(largest(model, 8, some, delta), rel=1e-6)
+
+
+def test_places_that_are_not_asked_for_are_not_exchanged() -> None:
+    model, n = load(SHAPES[0].format(2)), 5
+    some = changes_of(model, n, places=[1])
+    most = largest(model, n, some, None)
+    assert most < largest(model, n, changes_of(model, n), None)
+    assert logit_influence(model, some).bound == pytest.approx(most, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.usefixtures("halving")
 def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
     model, n = load(f"random:layers=1,width=8,percent=9000,symbols=2,seed={seed}"), 6
     words, changes = all_words(model, n), changes_of(model, n)
@@ -335,6 +402,7 @@ def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
 
 
 @pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.heavy)])
+@pytest.mark.usefixtures("halving")
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")
     found = logit_influence(model, changes_of(model, n), cells=60, seconds=math.inf)
@@ -351,15 +419,30 @@ def test_gradients_lie_in_their_enclosures(shape: str) -> None:
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0):
             cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            form = gradient(layer, final, row, cell)
+            form = tail(layer, final, cell).gradient(row)
             for _ in range(8):
                 eps = rng.uniform(-1, 1, size=3)
                 y = cell.c + cell.g @ eps + cell.r * rng.uniform(-1, 1, size=d)
-                g = gradient(layer, final, row, point(y)).c
+                g = tail(layer, final, point(y)).gradient(row).c
                 assert (np.abs(g - form.c - form.g @ eps) <= form.r + 1e-9).all()
                 assert value(parts.model, row, y + 1e-6 * g) - value(parts.model, row, y - 1e-6 * g) == pytest.approx(
                     2e-6 * (g @ g), rel=1e-3, abs=1e-9
                 )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_many_cells_at_once_are_enclosed_as_each_alone(shape: str) -> None:
+    """Where the axes in front number the cells; a wide and a narrow one."""
+    rng, parts = np.random.default_rng(9), prepare(load(shape.format(1)), 5)
+    layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
+    row, sizes = rng.normal(size=d), np.array([0.01, 3.0])
+    many = Form(rng.normal(size=(2, d)), sizes[:, None, None] * rng.normal(size=(2, d, 3)), sizes[:, None] * np.ones(d))
+    both = tail(layer, final, many)
+    for k in range(2):
+        alone = tail(layer, final, Form(many.c[k], many.g[k], many.r[k]))
+        for one, other in ((both.value(row), alone.value(row)), (both.gradient(row), alone.gradient(row))):
+            assert np.allclose(one.c[k], other.c, rtol=1e-9, atol=1e-9)
+            assert np.allclose(one.reach[k], other.reach, rtol=1e-9, atol=1e-9)
 
 
 def value(model: SoftModel, row: Floats, y: Floats) -> float:
@@ -459,7 +542,7 @@ def test_a_logit_lies_in_its_range_on_a_cell(shape: str) -> None:
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0, 10.0):
             cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            form = ranged(layer, final, row, cell)
+            form = tail(layer, final, cell).value(row)
             assert np.isfinite(form.reach[0])
             for _ in range(20):
                 y = cell.c + cell.g @ rng.uniform(-1, 1, size=3) + cell.r * rng.uniform(-1, 1, size=d)

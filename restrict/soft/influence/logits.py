@@ -1,12 +1,13 @@
-"""How far one symbol moves a logit of a one-layer model: branch and bound over pairs of cells.
+"""How far one symbol moves a logit of a one-layer model: by every word, or branch and bound over pairs of cells.
 
-A *pair* says that the first word's attention result lies in one box and the second word's in another, in the axes of
-:class:`.pairs.Axes`. What can be done with it: boxes farther apart along an axis than an exchange moves the result are
-no pair of that exchange (Theorem 9, with the average limited to the box), so exchanges are dropped and boxes cut; and
-boxes outside the results' polygon in some plane hold no word. A pair's bound is the smaller of two: the ranges of the
-logit on both boxes, and the mean value theorem on their hull, whose gradient is ``g0 +- rho`` (:mod:`.slopes`). The
-worst pair is halved, until the bound is near what two words attain. Nothing is lost but what is in cells of positive
-size, so the bound is as near as time allows: the proof is in docs/soft-verdicts.md.
+Where words are few, each is tried (:mod:`.every`). Else a *pair* says that the first word's attention result lies in
+one box and the second word's in another, in the axes of :class:`.pairs.Axes`. What can be done with it: boxes farther
+apart along an axis than an exchange moves the result are no pair of that exchange (Theorem 9, with the average limited
+to the box), so exchanges are dropped and boxes cut; and boxes outside the results' polygon in some plane hold no word.
+A pair's bound is the smaller of two: the ranges of the logit on both boxes, and the mean value theorem on their hull,
+whose gradient is ``g0 +- rho`` (:mod:`.slopes`). The worst pair is halved, until the bound is near what two words
+attain. Nothing is lost but what is in cells of positive size, so the bound is as near as time allows: the proof is in
+docs/soft-verdicts.md.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.bounds.parts import readout_rows
+from restrict.soft.influence.every import every_word, few
 from restrict.soft.influence.exchanges import Tried, spread_of
-from restrict.soft.influence.pairs import Changes, PairBound, Plane, evaluated
-from restrict.soft.influence.slopes import ROUND, Form, gradient, value
+from restrict.soft.influence.pairs import Changes, Pair, PairBound, Plane, evaluated
+from restrict.soft.influence.slopes import ROUND, Form, tail
 from restrict.soft.models.model import Floats, SoftModel
 
 CELLS = 400
@@ -169,14 +171,14 @@ class Logit:
 
     def range(self, cell: Cell) -> tuple[float, float]:
         """The least and the greatest value on a cell."""
-        form = value(self.layer, self.final, self.row, self.streams(cell))
+        form = tail(self.layer, self.final, self.streams(cell)).value(self.row)
         low, high = float(form.c[0] - form.reach[0]), float(form.c[0] + form.reach[0])
         return (low, high) if math.isfinite(low) and math.isfinite(high) else (-math.inf, math.inf)
 
     def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
         """The gradient on a cell, and how far it is off in every coordinate."""
         basis = self.space.basis
-        found = gradient(self.layer, self.final, self.row, self.streams(cell))
+        found = tail(self.layer, self.final, self.streams(cell)).gradient(self.row)
         off = np.abs(basis @ found.g).sum(1) + np.abs(basis) @ found.r
         return found.c, off + ROUND * (np.abs(basis) @ found.size)
 
@@ -216,18 +218,21 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     """How far one exchanged symbol moves any logit of a one-layer model (any difference of two, for softmax).
 
     ``found``: of :func:`.pairs.changes_of`. ``cells``: how many pairs are halved, for each symbol and logit.
-    ``seconds``: none is halved after them. Result: the certified bound, what was attained, and how many pairs there
-    were.
+    ``seconds``: none is halved after them. Words that are few are all tried, whatever the limits. Result: the
+    certified bound, what was attained, and how many pairs there were.
     """
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
-    attained, pair = 0.0, None
+    settled, pairs, many = 0.0, list[Pair](), [changes for changes in found if not few(changes)]
     for changes in found:
-        pairs = Tried(model, changes, rows, rng).pairs()
-        moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
-        if moved.max() > attained:
-            attained, pair = float(moved.max()), pairs[int(moved.argmax())]
+        if few(changes):
+            bound, best = every_word(changes, rows)
+            settled, pairs = max(settled, bound), pairs + best
+        else:
+            pairs += Tried(model, changes, rows, rng).pairs()
+    moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
+    attained, pair = float(moved.max()), pairs[int(moved.argmax())] if moved.max() > 0 else None
     count, heap = itertools.count(), list[tuple[float, int, Logit, Both]]()
-    for space, row in itertools.product(map(Space, found), rows):
+    for space, row in itertools.product(map(Space, many), rows):
         logit, whole = Logit(space, row), space.start()
         heapq.heappush(heap, (-logit.bound(whole, attained), next(count), logit, whole))
     most = 2 * cells * len(heap)
@@ -237,4 +242,4 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
             narrow = logit.space.narrowed(half)
             if narrow is not None:
                 heapq.heappush(heap, (-logit.bound(narrow, attained), next(count), logit, narrow))
-    return PairBound(max(attained, -heap[0][0] if heap else 0.0), attained, pair, next(count))
+    return PairBound(max(attained, settled, -heap[0][0] if heap else 0.0), attained, pair, next(count))

@@ -1,8 +1,9 @@
-"""Enclosures of the gradient of a logit by the residual stream behind the attention of a model's last layer.
+"""Enclosures of logits and their gradients by the residual stream behind the attention of a model's last layer.
 
-Everything is an affine form: ``c + G eps + r`` with ``|eps| <= 1``, shapes ``(d,)``, ``(d, m)`` and ``(d,)`` (each
-entry is off by at most ``r``). Forwards through LayerNorm, network and final LayerNorm, then backwards. The first order
-in the generators is kept, so what is lost is of second order: intervals lose a factor of 100 on trained models.
+Everything is an affine form: ``c + G eps + r`` with ``|eps| <= 1``, shapes ``(..., d)``, ``(..., d, m)`` and ``(...,
+d)`` (each entry is off by at most ``r``; the axes in front number cells, which have nothing to do with each other).
+Forwards through LayerNorm, network and final LayerNorm, then backwards. The first order in the generators is kept, so
+what is lost is of second order: intervals lose a factor of 100 on trained models.
 
 Rounding: every operation adds :data:`ROUND` times the sum of the absolute values of what it adds up, which is above the
 error of any sum of up to 8 000 rounded products.
@@ -23,11 +24,13 @@ from restrict.soft.models.model import Floats, LayerNorm
 ROUND = 1e-12
 CURVED, BENT = 0.83, 1.3
 """Above the absolute second and third derivative of either GELU."""
+POINTS, SMALL = 8, 1e-4
+"""Parts of a range between whose ends a GELU is interpolated; ranges not wider than this have a slope instead."""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """``c + g eps + r``: shapes ``(d,)``, ``(d, m)``, ``(d,)``."""
+    """``c + g eps + r``: shapes ``(..., d)``, ``(..., d, m)``, ``(..., d)``."""
 
     c: Floats
     g: Floats
@@ -36,7 +39,7 @@ class Form:
     @property
     def reach(self) -> Floats:
         """How far each entry goes from its centre."""
-        found: Floats = np.abs(self.g).sum(1) + self.r
+        found: Floats = np.abs(self.g).sum(-1) + self.r
         return found
 
     @property
@@ -52,17 +55,19 @@ class Form:
 
 def parted(a: Form) -> Form:
     """The remainders as generators of their own, behind those that are there: linear maps then add no more to them."""
-    return Form(a.c, np.hstack([a.g, np.diag(a.r)]), np.zeros(len(a.r)))
+    own = a.r[..., None] * np.eye(a.r.shape[-1])
+    return Form(a.c, np.concatenate([a.g, own], axis=-1), np.zeros_like(a.r))
 
 
 def _padded(a: Form, b: Form) -> tuple[Form, Form]:
     """Two forms of which one has generators behind those of the other."""
-    more = b.g.shape[1] - a.g.shape[1]
-    if more > 0:
-        return Form(a.c, np.hstack([a.g, np.zeros((len(a.c), more))]), a.r), b
-    if more < 0:
-        return a, Form(b.c, np.hstack([b.g, np.zeros((len(b.c), -more))]), b.r)
-    return a, b
+    most = max(a.g.shape[-1], b.g.shape[-1])
+
+    def wide(form: Form) -> Form:
+        more = most - form.g.shape[-1]
+        return Form(form.c, np.concatenate([form.g, np.zeros((*form.g.shape[:-1], more))], axis=-1), form.r)
+
+    return (a if a.g.shape[-1] == most else wide(a)), (b if b.g.shape[-1] == most else wide(b))
 
 
 def added(a: Form, b: Form) -> Form:
@@ -74,13 +79,14 @@ def added(a: Form, b: Form) -> Form:
 def mapped(matrix: Floats, a: Form, shift: Floats | float = 0.0) -> Form:
     """``matrix a + shift``."""
     size = np.abs(matrix)
-    return Form(matrix @ a.c + shift, matrix @ a.g, size @ a.r).rounded(size @ a.size + np.abs(shift))
+    form = Form(a.c @ matrix.T + shift, matrix @ a.g, a.r @ size.T)
+    return form.rounded(a.size @ size.T + np.abs(shift))
 
 
 def times(a: Form, b: Form) -> Form:
     """Products, entry by entry; either may have one entry."""
     a, b = _padded(a, b)
-    g = a.c[:, None] * b.g + b.c[:, None] * a.g
+    g = a.c[..., None] * b.g + b.c[..., None] * a.g
     r = np.abs(a.c) * b.r + np.abs(b.c) * a.r + a.reach * b.reach
     return Form(a.c * b.c, g, r).rounded(a.size * b.size)
 
@@ -93,44 +99,48 @@ def scaled(a: Form, weight: Floats, shift: Floats | float = 0.0) -> Form:
 
 def centred(a: Form) -> Form:
     """The form less its mean."""
-    d = len(a.c)
+    d = a.c.shape[-1]
     return mapped(np.eye(d) - 1 / d, a)
 
 
-def inverse_root(v: Form, low: float, high: float) -> Form:
-    """``1 / sqrt(v)`` of a form with one entry that lies between two numbers: along the chord, or as an interval.
+def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
+    """``1 / sqrt(v)`` of forms with one entry that lie between two numbers: along the chord, or as an interval.
 
     ``f(v) + A v`` with ``A = 1 / (sqrt low sqrt high (sqrt low + sqrt high))``, the chord's slope, is convex: at most
     its value at the ends, at least its minimum ``3/2 (2A)^(1/3)`` over all positive numbers (docs/soft-verdicts.md).
     """
-    if low <= 0 or not math.isfinite(high):
-        return Form(np.zeros(1), np.zeros_like(v.g), np.full(1, np.inf))
-    roots = math.sqrt(low), math.sqrt(high)
-    slope = 1 / (roots[0] * roots[1] * (roots[0] + roots[1]))
-    most, least = 1 / roots[0] + slope * low, 1.5 * (2 * slope) ** (1 / 3)
-    middle, off, size = (most + least) / 2, (most - least) / 2, np.array([most])
-    along = Form(middle - slope * v.c, -slope * v.g, off + slope * v.r)
-    flat = np.array([(1 / roots[0] - 1 / roots[1]) / 2])
-    if float(along.reach[0]) <= 4 * flat[0]:
-        return along.rounded(size + slope * v.size)
-    return Form(np.array([(1 / roots[0] + 1 / roots[1]) / 2]), np.zeros_like(v.g), flat).rounded(size)
+    usable = (low > 0) & np.isfinite(high)
+    low, high = np.where(usable, low, 1.0)[..., None], np.where(usable, high, 1.0)[..., None]
+    first, last = np.sqrt(low), np.sqrt(high)
+    slope = 1 / (first * last * (first + last))
+    most, least = 1 / first + slope * low, 1.5 * np.cbrt(2 * slope)
+    middle, off = (most + least) / 2, (most - least) / 2
+    along = Form(middle - slope * v.c, -slope[..., None] * v.g, off + slope * v.r).rounded(most + slope * v.size)
+    flat = (1 / first - 1 / last) / 2
+    chord = along.reach <= 4 * flat
+    c = np.where(chord, along.c, (1 / first + 1 / last) / 2)
+    r = np.where(chord, along.r, flat + ROUND * most)
+    usable = usable[..., None]
+    g = np.where((chord & usable)[..., None], along.g, 0.0)
+    return Form(np.where(usable, c, 0.0), g, np.where(usable, r, np.inf))
 
 
-def variance(u: Form, low: float, high: float) -> tuple[Form, float, float]:
+def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
     """The mean square of a centred form plus epsilon (between two numbers), and its ends: Lemma 2."""
-    d, reach = len(u.c), u.reach
-    whole = float(u.c @ u.c) / d
-    gram = math.sqrt(float(np.abs(u.g.T @ u.g).sum()) / d) + math.sqrt(float(u.r @ u.r) / d)
-    square = min(float(reach @ reach) / d, gram * gram) * (1 + 1e-9)
-    slope, rest = 2 * (u.c @ u.g) / d, 2 * float(np.abs(u.c) @ u.r) / d
-    far, root = float(np.abs(slope).sum()) + rest, math.sqrt(whole)
+    d, reach = u.c.shape[-1], u.reach
+    whole = (u.c * u.c).sum(-1) / d
+    products = np.abs(np.swapaxes(u.g, -1, -2) @ u.g).sum((-1, -2))
+    gram = np.sqrt(products / d) + np.sqrt((u.r * u.r).sum(-1) / d)
+    square = np.minimum((reach * reach).sum(-1) / d, gram * gram) * (1 + 1e-9)
+    slope, rest = 2 * (u.c[..., None, :] @ u.g) / d, 2 * (np.abs(u.c) * u.r).sum(-1) / d
+    far, root = np.abs(slope).sum((-1, -2)) + rest, np.sqrt(whole)
     size = ROUND * (whole + far + square + high)
-    least = max(whole - far, max(root - math.sqrt(square), 0.0) ** 2, 0.0)
-    most = min(whole + far + square, (root + math.sqrt(square)) ** 2)
+    least = np.maximum(np.maximum(whole - far, np.maximum(root - np.sqrt(square), 0.0) ** 2), 0.0)
+    most = np.minimum(whole + far + square, (root + np.sqrt(square)) ** 2)
     form = Form(
-        np.array([whole + square / 2 + (low + high) / 2]), slope[None], np.array([rest + square / 2 + (high - low)])
+        (whole + square / 2 + (low + high) / 2)[..., None], slope, (rest + square / 2 + (high - low))[..., None]
     )
-    return form.rounded(np.array([whole + far + square + high])), max(least - size, 0.0) + low, most + size + high
+    return form.rounded((size / ROUND)[..., None]), np.maximum(least - size, 0.0) + low, most + size + high
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +155,7 @@ class Normed:
     def back(self, b: Form) -> Form:
         """The gradient before it from the one behind it."""
         weighted = scaled(b, self.norm.weight)
-        d = len(b.c)
+        d = b.c.shape[-1]
         share = mapped(np.full((1, d), 1 / d), times(self.shape, weighted))
         level = centred(weighted)
         gap = times(self.shape, share)
@@ -155,7 +165,7 @@ class Normed:
 def normed(norm: LayerNorm, x: Form) -> Normed:
     """LayerNorm of a form."""
     u = centred(x)
-    d = len(u.c)
+    d = u.c.shape[-1]
     scale = inverse_root(*variance(u, *eps_range(norm)))
     shape = _at_most(times(u, scale), math.sqrt(d) * (1 + 1e-9))
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
@@ -164,7 +174,7 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
 def _at_most(a: Form, most: float) -> Form:
     """A form whose entries are known not to be larger: as an interval where it goes above."""
     far = ~(a.size <= most)
-    return Form(np.where(far, 0.0, a.c), np.where(far[:, None], 0.0, a.g), np.where(far, most, a.r))
+    return Form(np.where(far, 0.0, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, most, a.r))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,30 +191,54 @@ class Network:
 
 
 def network(ffn: ReadyFeedForward, x: Form) -> Network:
-    """A network of a form."""
-    z = mapped(ffn.inner.matrix, parted(x), ffn.inner.bias)
-    value, slopes = hidden(ffn.kind, z)
-    return Network(ffn, mapped(ffn.outer.matrix, parted(value), ffn.outer.bias), slopes)
+    """A network of a form; without generators, at a point, the remainders are rounding and stay remainders."""
+    own = parted if x.g.shape[-1] else _same
+    value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, own(x), ffn.inner.bias))
+    return Network(ffn, mapped(ffn.outer.matrix, own(value), ffn.outer.bias), slopes)
+
+
+def _same(x: Form) -> Form:
+    return x
 
 
 def hidden(kind: str, z: Form) -> tuple[Form, Form]:
-    """Hidden units and their derivatives: to the first order, or with slopes in an interval where that is better."""
+    """Hidden units and their derivatives: to the first order along a chord, what is off from it being enclosed."""
     reach = z.reach
-    value: Floats = activated(kind, z.c)
+    low, high = z.c - reach, z.c + reach
     if kind == "relu":
-        low, high = (z.c > reach).astype(float), (z.c >= -reach).astype(float)
-        slope, off = (low + high) / 2, (high - low) / 2
-        image = Form(value, z.g * slope[:, None], slope * z.r + off * reach)
-        return image.rounded(z.size), Form(slope, np.zeros_like(z.g), off)
-    first, second = derivatives(kind, z.c)
+        slope = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / np.where(high > low, high - low, 1.0)))
+        off = np.where((low < 0) & (high > 0), -slope * low / 2, 0.0)
+        image = Form(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
+        ends = (low > 0).astype(float), (high >= 0).astype(float)
+        return image.rounded(z.size), Form((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
+    parts = POINTS if (high - low > SMALL).any() else 1
+    steps = np.linspace(0.0, 1.0, parts + 1).reshape(-1, *[1] * low.ndim)
+    at = low + steps * (high - low)
+    first = steepness(kind, at)
+    image = _chord(z, at, activated(kind, at), first[parts // 2], CURVED)
+    bent = _chord(z, at, first, derivatives(kind, z.c)[1], BENT)
     middle, half = sum(GELU_SLOPES) / 2, (GELU_SLOPES[1] - GELU_SLOPES[0]) / 2
-    near = CURVED * reach < 2 * half
-    slope = np.where(near, first, middle)
-    off = np.where(near, CURVED / 2 * reach * reach, half * reach)
-    image = Form(value, z.g * slope[:, None], np.abs(slope) * z.r + off)
-    curve = np.where(BENT / 2 * reach * reach < half, second, 0.0)
-    rest = np.abs(curve) * z.r + np.where(curve != 0, BENT / 2 * reach * reach, np.minimum(CURVED * reach, 2 * half))
-    return image.rounded(z.size), Form(first, z.g * curve[:, None], rest).rounded(1 + z.size)
+    flat = ~(bent.reach < half)
+    slopes = Form(
+        np.where(flat, middle, bent.c), np.where(flat[..., None], 0.0, bent.g), np.where(flat, half, bent.r)
+    )  # fmt: skip
+    return image.rounded(1 + z.size), slopes.rounded(1 + z.size)
+
+
+def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) -> Form:
+    """A function of a form: along the chord of equidistant points, with what it is off between them.
+
+    ``slope``: the derivative at the centre, taken where the range is small. ``curved``: above the absolute second
+    derivative, so that the function is off from its linear interpolation by at most an eighth of it times the squared
+    distance of the points.
+    """
+    width = at[-1] - at[0]
+    small = width <= SMALL
+    slope = np.where(small, slope, (values[-1] - values[0]) / np.where(small, 1.0, width))
+    gaps = values - slope * (at - z.c)
+    bulge = curved / 8 * (width / (len(at) - 1)) ** 2
+    low, high = gaps.min(0) - bulge, gaps.max(0) + bulge
+    return Form((low + high) / 2, slope[..., None] * z.g, (high - low) / 2 + np.abs(slope) * z.r)
 
 
 def derivatives(kind: str, x: Floats) -> tuple[Floats, Floats]:
@@ -219,25 +253,42 @@ def derivatives(kind: str, x: Floats) -> tuple[Floats, Floats]:
     return first, sech * inner + 0.5 * x * (sech * bent - 2 * t * sech * inner * inner)
 
 
-def value(layer: ReadyLayer, final: LayerNorm | None, row: Floats, y: Form) -> Form:
-    """``row . activation`` on all residual streams behind attention of a form."""
-    x = normed(layer.norm1, y).image if layer.norm == "post" and layer.norm1 is not None else y
-    if layer.ffn is not None:
-        before = layer.norm2 if layer.norm == "pre" else None
-        x = added(x, network(layer.ffn, x if before is None else normed(before, x).image).image)
-        if layer.norm != "pre" and layer.norm2 is not None:
-            x = normed(layer.norm2, x).image
-    if final is None:
-        return mapped(row[None], x)
-    weighted = row * final.weight
-    u = centred(x)
-    product = times(mapped((weighted - weighted.mean())[None], u), inverse_root(*variance(u, *eps_range(final))))
-    most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
-    return added(_at_most(product, most), mapped(row[None], point(final.bias)))
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """What is behind attention, on all residual streams of a form: the last stream, and the way back.
+
+    ``own``: how many generators of the first form there were; others are behind them.
+    """
+
+    final: LayerNorm | None
+    last: Form
+    steps: tuple[Callable[[Form], Form], ...]
+    own: int
+
+    def value(self, row: Floats) -> Form:
+        """``row . activation``: one entry."""
+        if self.final is None:
+            return mapped(row[None], self.last)
+        weighted = row * self.final.weight
+        u = centred(self.last)
+        scale = inverse_root(*variance(u, *eps_range(self.final)))
+        product = times(mapped((weighted - weighted.mean())[None], u), scale)
+        most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
+        return added(_at_most(product, most), mapped(row[None], point(self.final.bias)))
+
+    def gradient(self, row: Floats) -> Form:
+        """The gradient of ``row . activation`` by the residual stream behind attention."""
+        shape = self.last.c.shape
+        back = Form(
+            np.broadcast_to(row, shape), np.zeros((*shape, self.own)), np.broadcast_to(ROUND * np.abs(row), shape)
+        )
+        for step in reversed(self.steps):
+            back = step(back)
+        return Form(back.c, back.g[..., : self.own], back.r + np.abs(back.g[..., self.own :]).sum(-1))
 
 
-def gradient(layer: ReadyLayer, final: LayerNorm | None, row: Floats, y: Form) -> Form:
-    """The gradient of ``row . activation`` by the residual stream behind attention, on all streams of a form."""
+def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
+    """Forwards from the residual streams of a form."""
     steps: list[Callable[[Form], Form]] = []
 
     def normalised(norm: LayerNorm | None, x: Form) -> Form:
@@ -256,13 +307,10 @@ def gradient(layer: ReadyLayer, final: LayerNorm | None, row: Floats, y: Form) -
     elif layer.ffn is not None:
         plain = network(layer.ffn, x)
         steps.append(lambda b: added(b, plain.back(b)))
-        x = normalised(layer.norm2, added(x, plain.image))
+        x = normalised(layer.norm2 if layer.norm != "pre" else None, added(x, plain.image))
+    last = x
     normalised(final, x)
-    back = Form(row, np.zeros((len(row), y.g.shape[1])), ROUND * np.abs(row))
-    for step in reversed(steps):
-        back = step(back)
-    own = y.g.shape[1]
-    return Form(back.c, back.g[:, :own], back.r + np.abs(back.g[:, own:]).sum(1))
+    return Tail(final, last, tuple(steps), y.g.shape[-1])
 
 
 def point(x: Floats) -> Form:
