@@ -4,8 +4,8 @@ The prefixes are those of words of length at most ``n`` that have at most ``upto
 symbol and the state behind it (with symbols ``fixed``: those of words of exactly ``n`` symbols that have these, and one
 answer is wanted behind them all); the cases are derived here, and each must have its hints once: bounds on attention's
 output in the directions of a basis, and a tree of cells. Every bound is verified by one longest path (Theorem 1),
-carried to the logits by affine forms, and sharpened in a label's own direction (Theorem 5). A wrong word is run with
-enclosures. Docs: docs/soft-verdicts.md.
+carried to the logits by affine forms, and sharpened in a label's own direction (Theorems 5 and 6). A wrong word is run
+with enclosures. Docs: docs/soft-verdicts.md.
 """
 
 from __future__ import annotations
