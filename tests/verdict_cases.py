@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from restrict.checker.verdict import Check
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_paths import Language
 from restrict.soft.models.config import read_object
-from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, trained
+from restrict.soft.trained.verdict import Search
 from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
@@ -100,6 +102,20 @@ def checked(model: Trained, graph: Graph) -> Check:
     made = Model(task, document["model"], Place("c"))
     language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
     return Check(task, made, language, Atoms(made, 0, task.meter))
+
+
+def with_quotients(found: Verdict) -> Verdict:
+    """The verdict, where every case of several heads has bounds on the quotients of the heads' denominators."""
+    search, cases = Search(found.model, found.graph, found.n), []
+    for case in found.cases:
+        search.weigh(*case.key[:2])
+        search.quotient(case.key)
+        known = search.quotients
+        rows = sum(len(basis.rows) for basis in found.bases[case.basis])
+        if known is not None and len(case.upper) == rows:
+            case = replace(case, upper=[*case.upper, *known[1]], width=[*case.width, *known[2]])
+        cases.append(case)
+    return replace(found, cases=cases)
 
 
 # ---------------------------------------------------------------- claims of certificates, and changes of them

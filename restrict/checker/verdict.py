@@ -4,8 +4,8 @@ The prefixes are those of words of length at most ``n`` that have at most ``upto
 symbol and the state behind it (with symbols ``fixed``: those of words of exactly ``n`` symbols that have these, and one
 answer is wanted behind them all); the cases are derived here, and each must have its hints once: bounds on attention's
 output in the directions of a basis, and a tree of cells. Every bound is verified by one longest path (Theorem 1),
-carried to the logits by affine forms, and sharpened in a label's own direction (Theorem 5). A wrong word is run with
-enclosures. Docs: docs/soft-verdicts.md.
+carried to the logits by affine forms, and sharpened in a label's own direction (Theorems 5 and 6). A wrong word is run
+with enclosures. Docs: docs/soft-verdicts.md.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ HINT = BITS - 24
 """Bases are integers times ``2^-24``."""
 BOUND = BITS - 16
 """Bounds are integers times ``2^-16``."""
+QUOTIENT = BITS - 40
+"""Bounds on quotients of denominators are integers times ``2^-40``."""
 SPANS = 24
 """The widest coordinates, which have generators; the others go to the remainder."""
 TURNS = 256
@@ -228,9 +230,18 @@ class Check:
         """Whether a head's average is at most ``limit`` in all words of the case (Theorem 1), for values of at most
         ``ends[j][s]``."""
         self.meter.charge((key[0] + 1) * self.edges)
-        weights = [[(v - limit) * (e[1] if v > limit else e[0]) for v, e in zip(row, es, strict=True)]
-                   for row, es in zip(ends, self.weights[h], strict=True)]  # fmt: skip
+        return self.longest(self.lengths(h, ends, limit), key[1], key[2]) <= 0
+
+    def together(self, key: Key, tables: list[list[Vector]]) -> bool:
+        """Whether the sum of some heads' lengths is at most 0 in all words of the case."""
+        self.meter.charge((key[0] + 1) * (self.edges + 2 * len(tables) * len(self.model.rows)))
+        weights = [list(map(sum, zip(*rows, strict=True))) for rows in zip(*tables, strict=True)]
         return self.longest(weights, key[1], key[2]) <= 0
+
+    def lengths(self, h: int, ends: list[Vector], limit: int) -> list[Vector]:
+        """Upper bounds on a head's weights times ``v - limit``, for values ``v`` of at most ``ends[j][s]``."""
+        return [[(v - limit) * (e[1] if v > limit else e[0]) for v, e in zip(row, es, strict=True)]
+                for row, es in zip(ends, self.weights[h], strict=True)]  # fmt: skip
 
     def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
         """The longest path of a case."""
@@ -241,7 +252,8 @@ class Check:
         number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) == 4 else 0
         self.basis = self.turned[number]
         upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in self.basis)
-        require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths")
+        sizes = (m, m + len(self.basis) - 1)
+        require(len(upper) == len(width) and len(upper) in sizes, place, f"expected {m} bounds and widths")
         boxes, at = [], 0
         for h, basis in enumerate(self.basis):
             for line in range(len(basis.rows)):
@@ -252,7 +264,17 @@ class Check:
                     unproved(place, f"head {h}, direction {line}: a word of the case is beyond the bound")
                 boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
                 at += 1
+        for h, (u, w) in enumerate(zip(upper[m:], width[m:], strict=True), 1):
+            boxes.append(self.quotient(h, key, u << QUOTIENT, (u - w) << QUOTIENT, place))
         self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
+
+    def quotient(self, h: int, key: Key, high: int, low: int, place: Place) -> Box:
+        """Bounds on the first head's denominator by another head's, in all words of the case (Theorem 6)."""
+        none = [[0] * len(row) for row in self.weights[0]]
+        for one, other in ((-ONE, high), (ONE, -low)):
+            if low <= 0 or not self.together(key, [self.lengths(0, none, one), self.lengths(h, none, other)]):
+                unproved(place, f"head {h}: the quotient of the denominators of a word is beyond its bound")
+        return Box((high + low) >> 1, ((high - low) >> 1) + 1)
 
     def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
         """A leaf (0) is decided; ``[m, low, high]`` halves coordinate ``m``."""
@@ -271,7 +293,8 @@ class Check:
         """Every label has its sign on this cell."""
         self.meter.charge(self.price)
         wanted = self.language.want[key[2]]
-        kept = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS])
+        count = sum(len(b.rows) for b in self.basis)
+        kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         z, trail = self.tail(self.start(key, boxes, kept))
         wide = centred(z)
         for label, sign in self.signs.items():
@@ -282,19 +305,32 @@ class Check:
                 unproved(place, f"label {label} is not shown to be {'positive' if label in wanted else 'negative'}")
 
     def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int]) -> bool:
-        """Theorem 5: the label's own direction over all words of the case, where there is one head."""
-        if len(self.basis) != 1:
+        """The label's own direction over all words of the case: Theorem 5, and Theorem 6 where there are several heads
+        and bounds on the quotients of their denominators."""
+        m, first = sum(len(b.rows) for b in self.basis), len(self.basis[0].rows)
+        if len(boxes) - m != len(self.basis) - 1:
             return False
-        slopes = [(lines.get(m, 0) << BITS) // b.radius if b.radius else 0 for m, b in enumerate(boxes)]
-        for m, (s, b) in enumerate(zip(slopes, boxes, strict=True)):
-            least -= abs(lines.get(m, 0) - (s * b.radius >> BITS)) + 3 + (s * b.middle >> BITS)
-        return self.bounded(0, key, self.against(key, slopes), least - 1)
+        slopes = [(lines.get(k, 0) << BITS) // b.radius if b.radius else 0 for k, b in enumerate(boxes[:m])]
+        shifts = [(s * b.middle >> BITS) + 1 for s, b in zip(slopes, boxes, strict=False)]
+        least -= sum(abs(lines.get(k, 0) - (s * boxes[k].radius >> BITS)) + 2 for k, s in enumerate(slopes))
+        ends, limit = self.against(key, slopes[:first]), least - sum(shifts[:first]) - 1
+        if len(self.basis) == 1:
+            return self.bounded(0, key, ends, limit)
+        tables, at = [self.lengths(0, ends, limit)], first
+        for h, ratio in enumerate(boxes[m:], 1):
+            part = range(at, at + len(self.basis[h].rows))
+            reach = sum((abs(slopes[k]) * boxes[k].radius >> BITS) + 1 for k in part)
+            off = ratio.middle * sum(shifts[k] for k in part) + ratio.radius * reach
+            ends = self.against(key, slopes[at : part.stop], h)
+            tables.append(self.lengths(h, [[(ratio.middle * v + off >> BITS) + 1 for v in row] for row in ends], 0))
+            at = part.stop
+        return self.together(key, tables)
 
-    def against(self, key: Key, slopes: Vector) -> list[Vector]:
-        """Upper bounds on all values against the direction that some slopes of the coordinates make."""
-        off = (total(slopes) * self.basis[0].off >> BITS) + 2
+    def against(self, key: Key, slopes: Vector, h: int = 0) -> list[Vector]:
+        """Upper bounds on all values of a head against the direction that some slopes of its coordinates make."""
+        off = (total(slopes) * self.basis[h].off >> BITS) + 2
         self.meter.charge((key[0] + 1) * len(self.model.rows) * (len(slopes) + 3))
-        return [[off - (dot(slopes, t) >> BITS) for t in row] for row in self.basis[0].at[: key[0] + 1]]
+        return [[off - (dot(slopes, t) >> BITS) for t in row] for row in self.basis[h].at[: key[0] + 1]]
 
     # ---------------------------------------------------------------- from attention to the logits
 
@@ -305,7 +341,7 @@ class Check:
         rest = [sum(r) + len(boxes) + 4 for r in zip(x.rest, *(b.rest for b in self.basis), strict=True)]
         rows = [row for b in self.basis for row in b.rows]
         spans = []
-        for m, (row, (middle, radius)) in enumerate(zip(rows, boxes, strict=True)):
+        for m, (row, (middle, radius)) in enumerate(zip(rows, boxes, strict=False)):
             centre = [c + (v * middle >> 24) for c, v in zip(centre, row, strict=True)]
             if m in kept:
                 spans.append([v * radius >> 24 for v in row])

@@ -215,10 +215,10 @@ class Second(Check):
             found.append(((wide + at >> 24) + 1, (wide - at >> 24) + 1))
         return found
 
-    def against(self, key: Key, slopes: Vector) -> list[Vector]:
+    def against(self, key: Key, slopes: Vector, h: int = 0) -> list[Vector]:
         """As in the first layer; one list for all cells."""
         if self.query is None:
-            return super().against(key, slopes)
+            return super().against(key, slopes, h)
         (basis,) = self.basis
         self.meter.charge(len(self.cells) * (KEPT + 2) * (self.model.d + 8))
         row = [-dot(slopes, column) for column in zip(*basis.rows, strict=True)]

@@ -186,11 +186,6 @@ class EverySearch(Search):
             lows.append(-found[len(basis.rows) :])
         return np.concatenate(tops), np.concatenate(lows)
 
-    def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
-        """Theorem 5: the bound of a label by its own direction."""
-        if key[0] == 0:
-            return super().own(key, low, high, least, line)
-        radius = (high - low) / 2
-        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
-        sigma = self.greatest(key, 0, -np.tensordot(slope, self.atoms.bases[0].at, 1)[None])
-        return float(least - sigma[0] - slope @ (low + high) / 2)
+    def most(self, key: Key, h: int, values: Array) -> float:
+        """The greatest average of a head over the words of a case."""
+        return super().most(key, h, values) if key[0] == 0 else float(self.greatest(key, h, values[None])[0])

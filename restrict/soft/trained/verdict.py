@@ -33,6 +33,8 @@ SPANS = 24
 """Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
 BOUND = 1 << 16
 """Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
+QUOTIENT, LARGEST = 1 << 40, 1 << 16
+"""Bounds on quotients of denominators are integers times ``2^-40``; quotients beyond the second are not used."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
 TURNS = 24
@@ -49,7 +51,8 @@ Tree = Any
 
 @dataclass
 class Case:
-    """A case that is decided: bounds (integers times ``2^-16``), the tree of cells, how many it has, and its basis."""
+    """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
+    ``2^-40``, if they are needed), the tree of cells, how many it has, and its basis."""
 
     key: Key
     upper: list[int]
@@ -95,6 +98,7 @@ class Search:
         self.warm: dict[tuple[int, int, int, int], Array] = {}
         self.last: tuple[int, int] = (-1, -1)
         self.weights: list[Array] = []
+        self.quotients: tuple[Key, list[int], list[int]] | None = None
         self.turns = [self.atoms.bases]
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
@@ -223,18 +227,21 @@ class Search:
         self.use(case.basis)
         self.weigh(*case.key[:2])
         self.errors = errors
+        m = len(self.rows)
         try:
-            return self.settled(case.key, case.upper, case.width)
+            return self.settled(case.key, case.upper[:m], case.width[:m])
         finally:
             self.errors = None
 
     def settled(self, key: Key, upper: list[int], width: list[int]) -> Case | Open:
         """Decide a case on its box."""
         top = np.array(upper) / BOUND
-        self.left, self.worst = CELLS, (math.inf, -1)
+        self.left, self.worst, self.quotients = CELLS, (math.inf, -1), None
         tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
         if tree is None:
             return Open(key, self.graph.labels[self.worst[1]], self.worst[0])
+        if self.quotients is not None:
+            upper, width = upper + self.quotients[1], width + self.quotients[2]
         return Case(key, upper, width, tree, CELLS - self.left, self.worst[0], self.number)
 
     def cell(self, key: Key, low: Array, high: Array, depth: int) -> Tree | None:
@@ -259,8 +266,7 @@ class Search:
         margins = least - np.abs(lines).sum(1)
         off = np.zeros(len(least)) if self.errors is None else self.errors(key, form)
         for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
-            if self.atoms.heads == 1:
-                margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
+            margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
         worst = int((margins - off).argmin())
         if margins[worst] > SAFE + off[worst]:
             self.worst = min(self.worst, (float(margins[worst]), worst))
@@ -293,13 +299,55 @@ class Search:
         Returns:
             A lower bound.
         """
-        radius = (high - low) / 2
+        radius, middle, at = (high - low) / 2, (high + low) / 2, 0
         slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
-        values = -np.tensordot(slope, self.atoms.bases[0].at, 1)
-        case = np.array(key, dtype=np.int64)
-        begin = float(-(slope @ (low + high)) / 2)
-        sigma = greatest(self.weights[0], values, *self.graph.edges, case, begin)
-        return float(least - sigma - slope @ (low + high) / 2)
+        quotients, values = [(1.0, 0.0), *self.quotient(key)], np.zeros(0)
+        if len(quotients) < self.atoms.heads:
+            return -math.inf
+        for h, (basis, (ratio, off)) in enumerate(zip(self.atoms.bases, quotients, strict=True)):
+            part = slice(at, at + len(basis.rows))
+            at = part.stop
+            against = slope[part] @ middle[part] - np.tensordot(slope[part], basis.at[:, : key[0] + 1], 1)
+            if h:
+                share = self.weights[h] / self.weights[0]
+                values = values + share * (ratio * against + off * np.abs(line[part]).sum())
+            else:
+                values = against
+        return float(least - self.most(key, 0, values))
+
+    def most(self, key: Key, h: int, values: Array) -> float:
+        """The greatest average over the words of a case.
+
+        Args:
+            key: the case.
+            h: the head whose weights are taken.
+            values: what is averaged, of all symbols up to the position.
+
+        Returns:
+            A number.
+        """
+        return greatest(self.weights[h], values, *self.graph.edges, np.array(key, dtype=np.int64), 0.0)
+
+    def quotient(self, key: Key) -> list[tuple[float, float]]:
+        """Middle and half width of the quotient of the first head's denominator by that of each other head.
+
+        Args:
+            key: a case whose weights are ready.
+
+        Returns:
+            A pair for each head but the first; none at all if one is beyond what a certificate holds.
+        """
+        if self.atoms.heads > 1 and (self.quotients is None or self.quotients[0] != key):
+            each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
+            ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
+            if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
+                return []
+            upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
+            lower = [math.ceil(low * (1 - 1e-11) * QUOTIENT) - 1 for _, low in ends]
+            self.quotients = (key, upper, [u - low for u, low in zip(upper, lower, strict=True)])
+        if self.quotients is None:
+            return []
+        return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
         """Words of a case on which a label is likely to be wrong.

@@ -1,0 +1,202 @@
+"""Own directions of several heads: every bound of the checker and of the search against all words."""
+
+from __future__ import annotations
+
+import copy
+import json
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.checker.account import Meter, Place, Reject
+from restrict.checker.main import verify
+from restrict.checker.verdict import QUOTIENT, Basis, Box, Check
+from restrict.checker.verdict_numbers import BITS
+from restrict.checker.verdict_paths import Language
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.verdict import Search
+from tests import verdict_cases
+from tests.marks import heavy_after
+from tests.naive_gpt2 import prefixes
+
+ONE = 1 << BITS
+Sample = tuple[Check, tuple[int, int, int], list[list[Fraction]], list[list[list[Fraction]]]]
+
+
+def sample(rng: np.random.Generator) -> Sample | None:
+    """A case of a random automaton with random weights and values, some heavy beyond all others: the checker that has
+    them, and for each of its words the heads' denominators and the averages of their coordinates."""
+    symbols, states, heads, i = (int(rng.integers(a, b)) for a, b in ((2, 4), (1, 4), (1, 4), (1, 5)))
+    delta = rng.integers(0, states, size=(states, symbols))
+    delta[rng.random(delta.shape) < 0.2] = -1
+    rows = delta.tolist()
+    claim = {"delta": rows, "accept": list(range(states)), "labels": [0], "want": [[]] * states}
+    words = [(w, q) for w, q in prefixes((rows, list(range(states))), i) if len(w) == i]
+    if not words:
+        return None
+    last, end = words[int(rng.integers(len(words)))]
+    key = (i, last[-1], end)
+    check = Check.__new__(Check)
+    check.meter, check.edges, check.basis, check.weights = Meter(10**9), 10, [], []
+    check.language = Language(claim, None, Place("l"), symbols, 1)
+    check.model = type("Shape", (), {"rows": range(symbols)})()
+    size = float(rng.choice([0.1, 2.0, 12.0]))
+    for _ in range(heads):
+        m, places = int(rng.integers(0, 3)), [1] + [symbols] * i
+        off = int(rng.choice([0, 1, ONE >> 20]))
+        at = [[[int(v * ONE) for v in rng.normal(size=m)] for _ in range(k)] for k in places]
+        es = [[int(np.exp(-size * rng.random()) * 2**60) + 1 for _ in range(k)] for k in places]
+        check.weights.append([[(e, e) for e in row] for row in es])
+        check.basis.append(Basis([], [[0]] * m, at, off, []))
+    sums, points = [], []
+    for word, q in words:
+        if (word[-1], q) != key[1:]:
+            continue
+        steps = list(enumerate((0, *word)))
+        sums.append([Fraction(sum(e[j][s][0] for j, s in steps)) for e in check.weights])
+        points.append([[Fraction(sum(e[j][s][0] * b.at[j][s][k] for j, s in steps)) / d for k in range(len(b.rows))]
+                       for e, b, d in zip(check.weights, check.basis, sums[-1], strict=True)])  # fmt: skip
+    return check, key, sums, points
+
+
+def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
+    """A box around some numbers, or around some of them."""
+    low, high = min(values), max(values)
+    if rng.random() < part:
+        at = values[int(rng.integers(len(values)))]
+        gap = (high - low) * Fraction(float(rng.random()))
+        low, high = at - gap, at + gap
+    low_, high_ = int(low) - 2, int(high) + 2
+    return Box((low_ + high_) >> 1, ((high_ - low_) >> 1) + 1)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 8))
+def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None:
+    rng, shown, beyond = np.random.default_rng(seed), 0, 0
+    for _ in range(100):
+        made = sample(rng)
+        if made is None:
+            continue
+        check, key, sums, points = made
+        flat = [[t for head in point for t in head] for point in points]
+        m = len(flat[0])
+        boxes = [boxed([point[k] for point in flat], rng, 0.4) for k in range(m)]
+        boxes += [boxed([d[0] / d[h] * ONE for d in sums], rng, 0.2) for h in range(1, len(check.basis))]
+        if any(box.middle < 0 for box in boxes[m:]):
+            continue
+        lines = {k: int(rng.normal() * ONE * 10 ** rng.uniform(-3, 3)) for k in range(m) if rng.random() < 0.9}
+        values = []
+        for point, d in zip(flat, sums, strict=True):
+            where = [*point, *(d[0] / d[h] * ONE for h in range(1, len(d)))]
+            if all(abs(t - box.middle) <= box.radius for t, box in zip(where, boxes, strict=True)):
+                values.append(sum(lines[k] * (point[k] - boxes[k].middle) / boxes[k].radius for k in lines))
+        if not values:
+            continue
+        worst = min(values)
+        assert not check.own(key, boxes, int(-worst // 1), lines)  # the worst word's value is at most 0
+        reach = sum(map(abs, lines.values())) + 10
+        shown += check.own(key, boxes, int(-worst + reach // 2), lines)
+        beyond += check.own(key, boxes, int(-worst + (worst + reach) * Fraction(7, 10)), lines) and -worst < reach
+    assert shown > 10
+    assert beyond > 5
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 4))
+def test_bounds_on_quotients_are_taken_if_and_only_if_they_hold(seed: int) -> None:
+    rng, tried = np.random.default_rng(seed), 0
+    for _ in range(60):
+        made = sample(rng)
+        if made is None or len(made[0].basis) == 1:
+            continue
+        check, key, sums, _ = made
+        for h in range(1, len(check.basis)):
+            exact = [d[0] / d[h] * (ONE >> QUOTIENT) for d in sums]
+            high, low = -int(-max(exact) // 1), int(min(exact))
+            for up, down, holds in ((0, 0, low > 0), (5, 5, low > 5), (-2, 0, False), (0, -2, False), (0, low, False)):
+                ends = ((high + up) << QUOTIENT, (low - down) << QUOTIENT)
+                if holds:
+                    box = check.quotient(h, key, *ends, Place("c"))
+                    assert all(abs(x * (1 << QUOTIENT) - box.middle) <= box.radius for x in exact)
+                else:
+                    with pytest.raises(Reject):
+                        check.quotient(h, key, *ends, Place("c"))
+                tried += 1
+    assert tried > 40
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 8))
+def test_the_bound_of_the_search_is_below_the_value_of_every_word(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph, n = verdict_cases.random_graph(rng, model, naive), 4
+    search = Search(model, graph, n)
+    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n)
+    bases = [(np.array(b.rows).reshape(-1, model.d) / 2**24, np.array(b.centre) / 2**24) for b in search.atoms.bases]
+    for key in graph.cases(n):
+        high, low = search.box(key)
+        line = rng.normal(size=len(high)) * 10.0 ** rng.integers(-2, 3)
+        radius = np.maximum((high - low) / 2, 1e-6)
+        bound, values = search.own(key, (high + low) / 2 - radius, (high + low) / 2 + radius, 0.0, line), []
+        for word in (w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])):
+            outs = naive.attention(tuple(model.tokens[s] for s in word))[1]
+            at = np.concatenate([rows @ (np.array(out) - c) for out, (rows, c) in zip(outs, bases, strict=True)])
+            values.append(float(line @ ((at - (high + low) / 2) / radius)))
+        assert bound <= min(values) + 1e-6 * (1 + np.abs(line).sum())
+        assert model.heads > 1 or bound >= min(values) - 1e-6 * (1 + np.abs(line).sum())
+
+
+def two_heads(seed: int) -> tuple[Any, dict[str, Any]] | None:
+    """A certificate about a random model of two heads, every case with bounds on the quotient of denominators."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+    if model.heads == 1 or found.upto < 1:
+        return None
+    return model, verdict_cases.with_quotients(found).document()
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(100), 3))
+def test_a_mutant_with_several_heads_is_refused_or_true(seed: int) -> None:
+    made = two_heads((14, 27, 39, *range(40, 137))[seed])
+    if made is None:
+        pytest.skip("one head, or nothing is proved")
+    model, document = made
+    rng, known = np.random.default_rng(seed), dict[str, bool]()
+    assert verify(model.content, json.dumps(document).encode())
+    for _ in range(150):
+        other = verdict_cases.mutated(rng, document)
+        if not verdict_cases.accepted(model, other):
+            continue
+        key = json.dumps({part: other.get(part) for part in ("n", "upto", "language", "wrong", "model")})
+        if key not in known:
+            known[key] = verdict_cases.true_of(model.content, other) is not False
+        assert known[key], other
+
+
+def test_quotients_that_do_not_hold_are_refused() -> None:
+    made = two_heads(39)
+    assert made is not None
+    model, document = made
+    refused = 0
+    for number, change in product(range(len(document["cases"])), ((-(1 << 34), 0), (0, -(1 << 34)), (1 << 50, 0))):
+        other = copy.deepcopy(document)
+        case = other["cases"][number]
+        case[3][-1] += change[0]
+        case[4][-1] += change[1]
+        refused += not verdict_cases.accepted(model, other)
+    assert refused == 3 * len(document["cases"])
+
+
+def test_a_bound_too_few_or_too_many_is_refused(tmp_path: Path) -> None:
+    made = two_heads(39)
+    assert made is not None
+    model, document = made
+    for change in (1, 2):
+        other = copy.deepcopy(document)
+        case = other["cases"][-1]
+        case[3], case[4] = case[3] + [1 << 40] * change, case[4] + [0] * change
+        assert not verdict_cases.accepted(model, other)
