@@ -85,8 +85,10 @@ def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
 def gelu(activation: int, x: F64) -> F64:
     """One of the two GELUs: GPT-2's, by ``tanh``, or that with the error function."""
     if activation == 0:
-        return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
-    return 0.5 * x * _erfc(x * -math.sqrt(0.5)).astype(np.float64)
+        found: F64 = 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
+    else:
+        found = 0.5 * x * np.asarray(_erfc(x * -math.sqrt(0.5)), dtype=np.float64)
+    return found
 
 
 def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
