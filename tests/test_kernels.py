@@ -11,6 +11,7 @@ import pytest
 import restrict
 from restrict.base.errors import ResourceLimit
 from restrict.kernels.machine import BLOCK
+from restrict.kernels.scan_lists import first_from
 from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
@@ -408,3 +409,8 @@ def test_candidates_from_a_kept_scan_are_those_of_a_new_one(monkeypatch: pytest.
     monkeypatch.setattr(rows, "SHORT_ROW", 1)
     told = [one for seed in range(16) for one in kept_or_none(seed)]
     assert 10 < sum(told) < len(told)
+
+
+def test_where_a_span_begins_is_found_as_by_numpy() -> None:
+    for positions in (np.zeros(0, np.int64), np.array([3]), np.array([0, 1, 4, 4, 9])):
+        assert [first_from(positions, j) for j in range(-1, 11)] == np.searchsorted(positions, range(-1, 11)).tolist()

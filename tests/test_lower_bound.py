@@ -35,8 +35,9 @@ from restrict.elaboration.rows import Rows
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load
+from restrict.model.task import Task as Job
 from restrict.optimum.box_search import BoxSearch, FoundBox
-from restrict.optimum.lower_bound import CHECKED_A_SECOND, GRACE, lower_bound
+from restrict.optimum.lower_bound import CHEAP, CHECKED_A_SECOND, GRACE, STEP, _Proving, lower_bound
 from tests import bound_mutations, generator, naive
 from tests.bound_mutations import least_forcing
 from tests.marks import heavy_after
@@ -581,3 +582,13 @@ def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch
     assert found.stopped == ends
     assert looked
     assert max(limits) <= GRACE * CHECKED_A_SECOND
+
+
+def test_levels_are_skipped_only_where_the_last_one_was_cheap() -> None:
+    """A tree three levels on has hundreds of times as many nodes: it would not end, and prove nothing."""
+    job = Job.of(load("random:layers=2,heads=2,states=4,seed=2"), 40, target="last", seed=0, time=None, progress=None)
+    search = _Proving(job, 39)
+    search.upper, search.before, search.nodes = STEP + 4, 5, 5 + CHEAP
+    assert search._next(STEP, None) == STEP + 3
+    search.nodes += 1
+    assert search._next(STEP, None) == STEP + 1

@@ -32,6 +32,7 @@ from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
+from restrict.soft.trained.cells import activated, gelu
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load, trained
@@ -668,3 +669,18 @@ def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.Monke
     )
     assert line is not None
     assert f"prefixes=0..{position - 1} " in line
+
+
+@pytest.mark.parametrize("activation", [0, 1, 2])
+def test_the_chords_of_neurons_hold_the_activation(activation: int) -> None:
+    """``|f(x) - a x - centre| <= off`` on the whole range, whether it is a point, short, or has all the pieces."""
+    rng = np.random.default_rng(activation)
+    reach = np.array([0.0, 1e-9, 0.02, 0.3, 1.0, 4.0] * 20)
+    middle = rng.normal(size=len(reach)) * 2
+    c, g = middle.copy(), np.diag(reach / 2)
+    slopes, off = activated(activation, c, g, reach / 2)
+    xs = middle + reach * np.linspace(-1, 1, 401)[:, None]
+    ys = np.maximum(xs, 0) if activation == 2 else gelu(activation, xs)
+    chords = slopes * (xs - middle) + c
+    assert (np.abs(ys - chords) <= off + 1e-12).all()
+    assert np.allclose(g, np.diag(slopes * reach / 2))

@@ -43,10 +43,13 @@ def greedy_literals(a: Literals, order: I64, limit: int, chosen: I64) -> int:
     problem) in all. Writes the literals to ``chosen``; returns how many.
     """
     count = a.lit_ptr.shape[0] - 1
-    gain = a.lit_ptr[1:] - a.lit_ptr[:-1]
+    gain, most = np.empty(count, np.int64), 0
+    for l in range(count):
+        gain[l] = a.lit_ptr[l + 1] - a.lit_ptr[l]
+        most = max(most, gain[l])
     captured = np.zeros(a.pair_ptr.shape[0] - 1, np.int64)
     used = np.zeros(count // a.symbols, np.int64)
-    head = np.full(np.max(gain) + 1 if count else 1, -1, np.int64)
+    head = np.full(most + 1, -1, np.int64)
     after = np.full(count, -1, np.int64)
     for l in order[::-1]:
         after[l], head[gain[l]] = head[gain[l]], l

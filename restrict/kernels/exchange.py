@@ -147,55 +147,45 @@ def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, 
 
 
 @kernel
-def begin(a: LiteralRows, s: ExchangeState, phi: I64) -> None:
-    """All of the state from ``lits``."""
-    s.total[:], s.cuts[:], s.kills[:], s.loss[:], s.seen[:], s.rows[:, TOUCHED] = 0, 0, 0, 0, 0, 0
-    for r in range(a.group.shape[0]):
-        s.rows[r, GROUP], s.rows[r, GUARD] = a.group[r], a.guard[r]
-        walk(r, a, s)
-        if s.rows[r, SILENT] == 0:
-            s.total[s.rows[r, GROUP]] += s.rows[r, LENGTH]
-    for r in range(a.group.shape[0]):
-        count_inside(r, s.total[s.rows[r, GROUP]], 1, a, s, phi)
-        count_ends(r, s.total[s.rows[r, GROUP]], 1, a, s, phi)
-    s.state[VALUE] = 0
-    for g in range(s.total.shape[0]):
-        s.state[VALUE] += phi[s.total[g]]
-
-
-@inline_kernel
-def touch(r: int, touched: I64, count: int, a: LiteralRows, s: ExchangeState, phi: I64) -> int:
-    """Take a row out of the sums and put it on the list of touched ones, once; returns how many they are."""
-    if s.rows[r, TOUCHED] == 0:
-        now = s.total[s.rows[r, GROUP]]
-        count_ends(r, now, -1, a, s, phi)
-        count_inside(r, now, -1, a, s, phi)
-        s.rows[r, TOUCHED], touched[count] = 1, r
-        count += 1
-    return count
-
-
-@kernel
 def settle(g: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int) -> int:
-    """Put the rows of a group with touched ones into the sums again; returns the rise of the objective."""
+    """Put the rows of a group with touched ones into the sums again; returns the rise of the objective.
+
+    What is taken out comes first, then what is put in: two turns of one loop, whose body is compiled once.
+    """
     old, new = s.total[g], 0
     for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
         new += s.rows[r, LENGTH] if s.rows[r, SILENT] == 0 else 0
     s.total[g] = new
-    bent = new != old and max(new, old) + 1 > bend
-    for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
-        ends = inside = s.rows[r, TOUCHED] == 1
-        if not ends and new != old and max(new, old) + max(s.rows[r, MORE] + 1, s.rows[r, LENGTH]) > bend:
-            ends = True
-            count_ends(r, old, -1, a, s, phi)
-        if not inside and bent:
-            inside = True
-            count_inside(r, old, -1, a, s, phi)
-        if ends:
-            count_ends(r, new, 1, a, s, phi)
-        if inside:
-            count_inside(r, new, 1, a, s, phi)
+    changed, most = new != old, max(new, old)
+    for sign in range(-1, 2, 2):
+        now = old if sign < 0 else new
+        for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
+            touched = s.rows[r, TOUCHED] == 1
+            if touched and sign < 0:
+                continue
+            if touched or (changed and most + max(s.rows[r, MORE] + 1, s.rows[r, LENGTH]) > bend):
+                count_ends(r, now, sign, a, s, phi)
+            if touched or (changed and most + 1 > bend):
+                count_inside(r, now, sign, a, s, phi)
     return int(phi[new] - phi[old])
+
+
+@kernel
+def begin(a: LiteralRows, s: ExchangeState, phi: I64) -> None:
+    """All of the state from ``lits``: every row is touched, and none is in the sums."""
+    for sums in (s.total, s.cuts, s.kills, s.loss):
+        for t in range(sums.shape[0]):
+            sums[t] = 0
+    for r in range(a.group.shape[0]):
+        s.rows[r, GROUP], s.rows[r, GUARD], s.rows[r, TOUCHED] = a.group[r], a.guard[r], 1
+        walk(r, a, s)
+    s.state[VALUE] = 0
+    for g in range(s.total.shape[0]):
+        s.seen[g] = 0
+        settle(g, a, s, phi, phi.shape[0])
+        s.state[VALUE] += phi[s.total[g]]
+    for r in range(a.group.shape[0]):
+        s.rows[r, TOUCHED] = 0
 
 
 @kernel
@@ -204,17 +194,26 @@ def change(l: int, put: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: i
     first, count = l - l % a.symbols, 0
     for other in range(first, first + a.symbols):
         for t in range(a.occ_ptr[other], a.occ_ptr[other + 1]):
-            if a.occ_rank[t] <= s.cut[a.occ_row[t]]:
-                count = touch(a.occ_row[t], touched, count, a, s, phi)
+            r = a.occ_row[t]
+            if a.occ_rank[t] <= s.cut[r] and s.rows[r, TOUCHED] == 0:
+                s.rows[r, TOUCHED], touched[count] = 1, r
+                count += 1
         for t in range(a.guard_ptr[other], a.guard_ptr[other + 1]):
-            count = touch(a.guard_row[t], touched, count, a, s, phi)
+            r = a.guard_row[t]
+            if s.rows[r, TOUCHED] == 0:
+                s.rows[r, TOUCHED], touched[count] = 1, r
+                count += 1
+    for t in range(count):  # out of the sums
+        r = touched[t]
+        count_ends(r, s.total[s.rows[r, GROUP]], -1, a, s, phi)
+        count_inside(r, s.total[s.rows[r, GROUP]], -1, a, s, phi)
     for other in range(first, first + a.symbols):
         s.lits[other] = OPEN if put == 0 else (HIT if other == l else DEAD)
     for t in range(count):
         walk(touched[t], a, s)
     rise = 0
     for t in range(count):
-        g = s.rows[touched[t], GROUP]
+        g = int(np.int64(s.rows[touched[t], GROUP]))
         if s.seen[g] == 0:
             s.seen[g] = 1
             rise += settle(g, a, s, phi, bend)

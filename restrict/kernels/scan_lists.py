@@ -199,6 +199,19 @@ def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) ->
 
 
 @kernel
+def first_from(positions: I64, j: int) -> int:
+    """How many of the ascending positions are below ``j``; numpy's search would take half a second to compile."""
+    low, high = 0, positions.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if positions[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def scan_row(
     seed: int, span: Span, keys: ScanKeys, limit: int, want: int, room: ScanRoom, pairs: I64
 ) -> tuple[I64, int, int]:
@@ -206,8 +219,8 @@ def scan_row(
 
     They go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1.
     """
-    low, high = int(np.searchsorted(keys.plain, span.low)), int(np.searchsorted(keys.plain, span.high))
-    first, stop = int(np.searchsorted(keys.pair_j, span.low)), int(np.searchsorted(keys.pair_j, span.high))
+    low, high = first_from(keys.plain, span.low), first_from(keys.plain, span.high)
+    first, stop = first_from(keys.pair_j, span.low), first_from(keys.pair_j, span.high)
     own_j = span.own_j if span.own_w >= 0 and span.low <= span.own_j < span.high else -1
     many = (high - low) * keys.domain + stop - first
     while True:

@@ -48,8 +48,9 @@ GRACE = 1.0
 most, and a check that takes longer is not made."""
 TRIMMED = 10_000_000
 """Nodes of one tree, at most, by which boxes are left out."""
-STEP = 6
-"""From this level on, the next one is at most twice as far, where an upper bound is known."""
+STEP, CHEAP = 6, 20_000
+"""From level ``STEP`` on, the next one is at most twice as far, if the last one's trees had at most ``CHEAP`` nodes: as
+for models that are made of blocks. Else a tree several levels on would not end, and prove nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +129,8 @@ class _Forced(Exception):
 
 @dataclass(eq=False)
 class _Proving:
-    """The boxes so far, what they prove for each label by which of them, and the smallest restriction met. At the node
-    ``stuck`` a first search found no box."""
+    """The boxes so far, what they prove for each label by which of them, and the smallest restriction met. ``before``:
+    the nodes of all trees when the last level was begun. At the node ``stuck`` a first search found no box."""
 
     task: Task
     position: int
@@ -141,6 +142,7 @@ class _Proving:
     upper: int | None = None
     nodes: int = 0
     tried: int = 0
+    before: int = 0
     stuck: Open | None = None
 
     def __post_init__(self) -> None:
@@ -166,7 +168,7 @@ class _Proving:
                     return "asked"
                 if level > self.letters:
                     return "optimal"
-                self.tried = level
+                self.tried, self.before = level, self.nodes
                 try:
                     self._level(level)
                 except _Forced as stop:
@@ -209,9 +211,10 @@ class _Proving:
         return self.bits[-1]
 
     def _next(self, level: int, k: int | None) -> int:
-        """The level after this one: the next, or a larger step where an upper bound is far away."""
+        """The level after this one: the next, or a larger step where this was cheap and an upper bound is far away."""
         goal = min(x for x in (self.upper and self.upper - 1, k, self.letters) if x is not None)
-        return level + 1 if level < STEP else max(level + 1, min(2 * level, goal))
+        small = level < STEP or self.nodes - self.before > CHEAP
+        return level + 1 if small else max(level + 1, min(2 * level, goal))
 
     def _level(self, level: int) -> None:
         """Show that no ``level`` positions force the output, or raise :class:`_Forced`."""

@@ -1,4 +1,4 @@
-"""A block behind its attention, made ready for the kernels of ``restrict.kernels.cells`` (docs/soft-verdicts.md)."""
+"""A block behind its attention, made ready for :mod:`restrict.soft.trained.cells` (docs/soft-verdicts.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.kernels.cells import Tables, activated, centred, moved, normalised, signed, variance
+from restrict.soft.trained.cells import Tables, activated, centred, moved, normalised, signed, variance
 from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
 
 

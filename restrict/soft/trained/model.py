@@ -30,7 +30,7 @@ from restrict.soft.models.evaluate import activated
 
 Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
-"""By their numbers in :mod:`restrict.kernels.cells`."""
+"""By their numbers in :mod:`restrict.soft.trained.cells`."""
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 FINITE = 2.0**40

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.cells import activated, moved, normalised
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
+from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained

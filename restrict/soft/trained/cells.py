@@ -1,0 +1,141 @@
+"""A cell of attention's output carried to the signs of labels by affine forms (docs/soft-verdicts.md).
+
+The search's picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r``
+with ``|eps| <= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward. The
+matrices are small: numpy takes a tenth of a millisecond for a cell, and compiled loops took six seconds to compile.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from restrict.base.arrays import F64
+
+CURVED = 0.83
+"""Above the second derivative of the GELU (Lemma 3)."""
+PIECES = 16
+"""The most pieces of a neuron's range."""
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+class Tables(NamedTuple):
+    """A block behind its attention, and some labels: matrices output by input; ``activation`` is 0 for the
+    GELU by ``tanh``, 1 for that with the error function, and 2 for ReLU."""
+
+    scale: F64
+    shift: F64
+    inner: F64
+    inner_bias: F64
+    outer: F64
+    outer_bias: F64
+    epsilon: float
+    activation: int
+    rows: F64
+    beta: F64
+
+
+def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+    """The image of a form under a linear map."""
+    return bias + a @ c, a @ g, np.abs(a) @ r
+
+
+def _square(x: F64) -> float:
+    """The mean square."""
+    return float(x @ x) / len(x)
+
+
+def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, float]:
+    """The form less its mean, the reach of each entry, and a bound on the mean square of the deviation (Lemma 2)."""
+    d = len(c)
+    c, g, r = c - c.sum() / d, g - g.sum(0) / d, r * (1 - 2 / d) + r.sum() / d
+    reach = r + np.abs(g).sum(1)
+    gram = float(np.abs(g.T @ g).sum())
+    return c, g, r, reach, min(_square(reach), (math.sqrt(gram / d) + math.sqrt(_square(r))) ** 2)
+
+
+def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:
+    """The variance of a centred form (Lemma 2): its first order, what that leaves out, and both ends."""
+    v0, loose, line = _square(c) + epsilon, 2 * float(np.abs(c) @ r) / len(c), 2 / len(c) * (c @ g)
+    dev, root, far = float(np.abs(line).sum()) + loose, math.sqrt(v0), math.sqrt(square)
+    low = max(epsilon, v0 - dev, max(0.0, root - far) ** 2)
+    return line, loose, low, min(v0 + dev + square, (root + far) ** 2)
+
+
+def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+    """LayerNorm by the chord of the inverse root (Lemma 2); the last generator is the chord's own error."""
+    c, g, r, reach, square = centred(c, g, r)
+    v0 = _square(c) + t.epsilon
+    line, loose, low, high = variance(t.epsilon, c, g, r, square)
+    a, b = math.sqrt(low), math.sqrt(high)
+    chord = 1 / (a * b * (a + b))
+    most, least = 1 / a + chord * low, 1.5 * (2 * chord) ** (1 / 3)
+    tau = (most + least) / 2 - chord * (v0 + square / 2)
+    tau_r = (most - least) / 2 + chord * (loose + square / 2)
+    off = chord * float(np.abs(line).sum()) + tau_r
+    spans = np.empty((len(c), len(line) + 1))
+    spans[:, :-1] = g * tau - np.outer(c * chord, line)
+    spans[:, -1] = c * tau_r
+    spans *= t.scale[:, None]
+    return c * tau * t.scale + t.shift, spans, (r * abs(tau) + reach * off) * np.abs(t.scale)
+
+
+def gelu(activation: int, x: F64) -> F64:
+    """One of the two GELUs: GPT-2's, by ``tanh``, or that with the error function."""
+    if activation == 0:
+        found: F64 = 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
+    else:
+        found = 0.5 * x * np.asarray(_erfc(x * -math.sqrt(0.5)), dtype=np.float64)
+    return found
+
+
+def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
+    """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]``, for each neuron (Lemma 3)."""
+    width = high - low
+    if activation == 2:
+        xs = np.stack([low, np.clip(0.0, low, high), high])
+        ys = np.maximum(xs, 0.0)
+    else:
+        pieces = np.minimum(PIECES, 2 + (12 * width).astype(np.int64))
+        steps = np.arange(pieces.max(initial=1) + 1)[:, None]
+        xs = low + width * (np.minimum(steps, pieces) / pieces)  # a range of few pieces has its end several times
+        ys = gelu(activation, xs)
+    a = (ys[-1] - ys[0]) / np.maximum(width, 1e-12)
+    beside = ys - a * xs
+    off = 0.0 if activation == 2 else CURVED / 8 * (width / pieces) ** 2
+    return a, beside.min(0) - off, beside.max(0) + off
+
+
+def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
+    """Each neuron by its chord, in place: the slopes, and what the chords leave out; ``r`` stays that of the inputs."""
+    reach = np.abs(g).sum(1) + r
+    slopes, least, most = _neurons(activation, c - reach, c + reach)
+    c *= slopes
+    c += (least + most) / 2
+    g *= slopes[:, None]
+    return slopes, (most - least) / 2
+
+
+def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
+    """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4).
+
+    ``c, g, r`` is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the
+    LayerNorm and of the neurons are carried back from the label, so that they may cancel on the way.
+    """
+    d, m = g.shape
+    x, y, normal = normalised(t, c, g, r)
+    x, y, z = moved(t.inner, t.inner_bias, x, y, normal)
+    slopes, off = activated(t.activation, x, y, z)
+    x, y, z = moved(t.outer, t.outer_bias, x, y, np.abs(slopes) * z + off)
+    x, z = x + c, z + r
+    y[:, :m] += g
+    middle, _, _, _, square = centred(x, y, z)
+    s = math.sqrt(_square(middle) + t.epsilon)
+    beta, u = t.beta * wanted, t.rows * wanted[:, None]
+    row = u + np.outer(beta, middle / (d * s))
+    line, back = row @ y, row @ t.outer
+    least = u @ x + beta * s - np.abs(row) @ r + np.minimum(beta, 0.0) * square / (2 * s)
+    least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs((back * slopes) @ t.inner) @ normal
+    return least, line[:, :m]
