@@ -136,7 +136,7 @@ class Search:
             Upper and lower ends, all heads in a row.
         """
         self.weigh(key[0], key[1])
-        found, case = [], np.array(key, dtype=np.int64)
+        found, case = [], self.graph.spanned(key)
         for h, basis in enumerate(self.atoms.bases):
             bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
             supports(self.weights[h], basis.at, *self.graph.edges, case, bounds)
@@ -296,7 +296,7 @@ class Search:
         radius = (high - low) / 2
         slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
         values = -np.tensordot(slope, self.atoms.bases[0].at, 1)
-        case = np.array(key, dtype=np.int64)
+        case = self.graph.spanned(key)
         begin = float(-(slope @ (low + high)) / 2)
         sigma = greatest(self.weights[0], values, *self.graph.edges, case, begin)
         return float(least - sigma - slope @ (low + high) / 2)
@@ -321,7 +321,7 @@ class Search:
         """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
         at, weights = self.atoms.bases[h].at, self.weights[h]
         ptr, source, symbol = self.graph.edges
-        values, case = np.tensordot(direction, at, 1), np.array(key, dtype=np.int64)
+        values, case = np.tensordot(direction, at, 1), self.graph.spanned(key)
         limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
         back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
         heaviest(weights, values, ptr, source, symbol, case, limit, back)
