@@ -124,7 +124,6 @@ class Check:
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
         self.final: Block = model.blocks[-1]
-        self.edges = sum(map(len, language.entering)) + len(language.delta) + 3 * len(model.rows)
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
         self.weights: list[list[list[Interval]]] = []
@@ -227,7 +226,7 @@ class Check:
     def bounded(self, h: int, key: Key, ends: list[Vector], limit: int) -> bool:
         """Whether a head's average is at most ``limit`` in all words of the case (Theorem 1), for values of at most
         ``ends[j][s]``."""
-        self.meter.charge((key[0] + 1) * self.edges)
+        self.meter.charge((key[0] + 1) * (self.language.width(key[0]) + 3 * len(self.model.rows)))
         weights = [[(v - limit) * (e[1] if v > limit else e[0]) for v, e in zip(row, es, strict=True)]
                    for row, es in zip(ends, self.weights[h], strict=True)]  # fmt: skip
         return self.longest(weights, key[1], key[2]) <= 0
