@@ -48,7 +48,6 @@ class Language:
         self.of = list(range(states))
         self.fixed: dict[int, int] = {}
         self.ways: list[list[tuple[int, list[tuple[int, int]]]]] = [[(0, [])]]
-        self.widths = [1]
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
         self.accept = [p for p, q in enumerate(self.of) if q in accept]
@@ -78,27 +77,14 @@ class Language:
             level = {p for q in level for p, _ in self.entering[q] if found[p] == FAR}
         return found
 
-    def after(self, states: set[int], j: int) -> set[int]:
-        """The states after one more symbol, which stands at ``j``."""
-        return {t for p in states for s, t in enumerate(self.delta[p]) if t >= 0 and self.fixed.get(j, s) == s}
-
     def steps(self, j: int) -> list[tuple[int, list[tuple[int, int]]]]:
         """The states that words of ``j`` symbols reach, each with what enters it: by the fixed symbol, where there is
         one, from states that words of one symbol less reach."""
         while len(self.ways) <= j:
-            at, found = len(self.ways), dict[int, list[tuple[int, int]]]()
-            for p, _ in self.ways[-1]:
-                for s, t in enumerate(self.delta[p]):
-                    if t >= 0 and self.fixed.get(at, s) == s:
-                        found.setdefault(t, []).append((p, s))
-            self.ways.append(list(found.items()))
-            self.widths.append(max(self.widths[-1], sum(1 + len(step) for step in found.values())))
+            before, at = {p for p, _ in self.ways[-1]}, len(self.ways)
+            self.ways.append([(t, way) for t, step in enumerate(self.entering)
+                    if (way := [(p, s) for p, s in step if p in before and self.fixed.get(at, s) == s])])  # fmt: skip
         return self.ways[j]
-
-    def width(self, j: int) -> int:
-        """The most states with transitions into them at one of the positions up to ``j``."""
-        self.steps(j)
-        return self.widths[j]
 
 
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:

@@ -233,7 +233,7 @@ class Second(Check):
         """In the second layer: Theorem 8, over the nodes; of the cells of a node the worst counts."""
         if self.query is None:
             return super().bounded(h, key, ends, limit)
-        self.meter.charge(len(self.cells) + (key[0] + 1) * self.language.width(key[0]))
+        self.meter.charge(len(self.cells) + (key[0] + 1) * self.edges)
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
         phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
         for row in self.path[1:]:

@@ -28,8 +28,9 @@ def heaviest(
     """Numerator and denominator of a word of the case that is longest for the weights ``e (v - limit)``.
 
     ``case`` is (i, a, q), and behind these, where it is known, the range of states that words reach at each position:
-    the first state at 0, the one behind the last, the same at 1, and so on. ``back[j, t]`` becomes the edge by which the longest path enters state ``t`` at ``j``, where
-    ``back`` has rows. The denominator is -1 where the case has no word.
+    the first state at 0, the one behind the last, the same at 1, and so on. ``back[j, t]`` becomes the edge by which
+    the longest path enters state ``t`` at ``j``, where ``back`` has rows. The denominator is -1 where the case has no
+    word.
     """
     i, a, q = case[0], case[1], case[2]
     states = ptr.shape[0] - 1

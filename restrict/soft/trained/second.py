@@ -269,7 +269,8 @@ class Second:
             share, centres = at.low[h] + at.high[h], at.tables[h][0]
             share = share / share.sum()
             mean = share @ centres
-            _, _, rows = np.linalg.svd((centres - mean) * np.sqrt(share)[:, None], full_matrices=len(centres) < self.model.d)
+            few = len(centres) < self.model.d
+            _, _, rows = np.linalg.svd((centres - mean) * np.sqrt(share)[:, None], full_matrices=few)
             made.append(basis_of(np.zeros((2, 1, self.model.d)), mean, rows))
         return made
 
