@@ -24,10 +24,12 @@ from restrict.checker.verdict_second import LAYERS
 from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
 from restrict.kernels.second import beyond
+from restrict.kernels.verdict import greatest
 from restrict.soft.trained import wrong
 from restrict.soft.trained.decide import memories, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.model import Array, Trained
 from restrict.soft.trained.second import Layered, Second
 from tests import verdict_cases
@@ -303,4 +305,31 @@ def test_memories_remember_what_they_are_called() -> None:
             state[word] = found[name][state[word[:-1]]][word[-1]]
         assert (
             len({(state[word], fact(word)) for word in state}) == len(set(state.values())) == len({*map(fact, state)})
+        )
+
+
+@pytest.mark.parametrize("most", [3, 12])
+def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_states(most: int) -> None:
+    """Every word has its run; one that leaves the claim goes on, too; at each position there are few states."""
+    model, graph = trained("no-equal-neighbours-2l1h16d")
+    made, n = merged_histories(model, graph, 6, most), 6
+    assert made.of[0] == 0
+    for p, row in enumerate(made.delta):
+        assert [made.of[t] if t >= 0 else -1 for t in row] == list(graph.delta[made.of[p]])
+        assert made.want[p] == graph.want[made.of[p]]
+    assert max(len(states) for states in made.reached(n)) <= max(most, 3)
+    assert {(i, a, made.of[q]) for i, a, q in made.cases(n)} == set(graph.cases(n))
+    assert made.roots == made.of
+    assert len(made.reached(2)[2]) == (6 if most == 12 else 3)
+
+
+def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
+    """The kernel's answer with and without the ranges, on states that count positions."""
+    model, graph = trained("no-equal-neighbours-2l1h16d")
+    made, rng = merged_histories(model, graph, 5, 8), np.random.default_rng(0)
+    e, v = rng.random((6, 3)) + 0.1, rng.normal(size=(6, 3))
+    for key in made.cases(5):
+        plain, spanned = np.array(key, dtype=np.int64), made.spanned(key)
+        assert greatest(e[: key[0] + 1], v, *made.edges, spanned, 0.0) == greatest(
+            e[: key[0] + 1], v, *made.edges, plain, 0.0
         )

@@ -126,7 +126,7 @@ class Check:
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
         self.final: Block = model.blocks[-1]
-        self.edges = sum(map(len, language.entering)) + len(language.delta) + 3 * len(model.rows)
+        self.edges = 3 * len(model.rows)
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
         self.weights: list[list[list[Interval]]] = []
@@ -206,14 +206,15 @@ class Check:
             yield (0, START, 0)
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
-            self.meter.charge(2 * len(before) * (len(symbols) + 1))
+            self.meter.charge(2 * len(before) * (len(symbols) + 1) + sum(map(len, self.language.entering)))
+            self.edges = max(self.edges, (len(before) + 3) * (2 * len(symbols) + 1))
             for a in symbols if i >= first else ():
                 if self.language.fixed.get(i, a) != a:
                     continue
                 found = {t for p in before if (t := self.language.delta[p][a]) >= 0 and self.far[t] <= n - i}
                 self.meter.hold(100 * len(found))
                 yield from ((i, a, q) for q in sorted(found))
-            before = self.language.after(before, i)
+            before = {t for t, _ in self.language.steps(i)}
 
     def weigh(self, i: int, a: int) -> None:
         """Enclosures of the weights of all symbols up to the position, for each head."""

@@ -118,7 +118,7 @@ class Everywhere(Check):
             return self.reached
         for j in range(1, last + 1):
             found |= now if j >= first else set()
-            now = self.language.after(now, j)
+            now = {t for t, _ in self.language.steps(j)}
         return found
 
     def weigh(self, i: int, a: int) -> None:

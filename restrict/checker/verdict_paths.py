@@ -10,7 +10,7 @@ from .read import integers, listing, record
 from .verdict_numbers import Vector
 
 NEVER = -(1 << 600)
-"""Below every length of a path; a state that no word reaches keeps a value near it."""
+"""Below every length of a path."""
 STATES = 4096
 FAR = 1 << 40
 """The distance where no word leads to acceptance."""
@@ -47,6 +47,7 @@ class Language:
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
         self.of = list(range(states))
         self.fixed: dict[int, int] = {}
+        self.ways: list[list[tuple[int, list[tuple[int, int]]]]] = [[(0, [])]]
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
         self.accept = [p for p, q in enumerate(self.of) if q in accept]
@@ -76,25 +77,22 @@ class Language:
             level = {p for q in level for p, _ in self.entering[q] if found[p] == FAR}
         return found
 
-    def after(self, states: set[int], j: int) -> set[int]:
-        """The states after one more symbol, which stands at ``j``."""
-        return {t for p in states for s, t in enumerate(self.delta[p]) if t >= 0 and self.fixed.get(j, s) == s}
-
-    def steps(self, j: int) -> Step:
-        """What enters each state at position ``j``: by the fixed symbol, where there is one."""
-        if j not in self.fixed:
-            return self.entering
-        return [[(p, s) for p, s in step if s == self.fixed[j]] for step in self.entering]
+    def steps(self, j: int) -> list[tuple[int, list[tuple[int, int]]]]:
+        """The states that words of ``j`` symbols reach, each with what enters it: by the fixed symbol, where there is
+        one, from states that words of one symbol less reach."""
+        while len(self.ways) <= j:
+            before, at = {p for p, _ in self.ways[-1]}, len(self.ways)
+            self.ways.append([(t, way) for t, step in enumerate(self.entering)
+                    if (way := [(p, s) for p, s in step if p in before and self.fixed.get(at, s) == s])])  # fmt: skip
+        return self.ways[j]
 
 
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
     """The longest path to state ``q`` by symbol ``a`` where ``weights[j][s]`` is the length of symbol ``s`` at ``j``:
     the least potentials of Theorem 1."""
-    states = len(language.delta)
-    phi = [NEVER] * states
-    phi[0] = weights[0][0]
+    phi = {0: weights[0][0]}
     if len(weights) == 1:
-        return phi[q]
+        return phi.get(q, NEVER)
     for j, u in enumerate(weights[1:-1], 1):
-        phi = [max([phi[p] + u[s] for p, s in step], default=NEVER) for step in language.steps(j)]
-    return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a), default=NEVER)
+        phi = {t: max([phi[p] + u[s] for p, s in step]) for t, step in language.steps(j)}
+    return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a and p in phi), default=NEVER)

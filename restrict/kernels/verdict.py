@@ -27,16 +27,20 @@ def heaviest(
 ) -> tuple[float, float]:
     """Numerator and denominator of a word of the case that is longest for the weights ``e (v - limit)``.
 
-    ``case`` is (i, a, q); ``back[j, t]`` becomes the edge by which the longest path enters state ``t`` at ``j``, where
-    ``back`` has rows. The denominator is -1 where the case has no word.
+    ``case`` is (i, a, q), and behind these, where it is known, the range of states that words reach at each position:
+    the first state at 0, the one behind the last, the same at 1, and so on. ``back[j, t]`` becomes the edge by which
+    the longest path enters state ``t`` at ``j``, where ``back`` has rows. The denominator is -1 where the case has no
+    word.
     """
     i, a, q = case[0], case[1], case[2]
     states = ptr.shape[0] - 1
     num, den = np.zeros(states), np.full(states, -1.0)
     num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
     for j in range(1, i + 1):
-        num2, den2 = np.zeros(states), np.full(states, -1.0)
-        for t in range(states):
+        num2, den2, least, most = np.zeros(states), np.full(states, -1.0), 0, states
+        if case.shape[0] > 3:
+            least, most = case[3 + 2 * j], case[4 + 2 * j]
+        for t in range(least, most):
             best = -np.inf
             for k in range(ptr[t], ptr[t + 1]):
                 p, s = source[k], symbol[k]

@@ -20,6 +20,7 @@ from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.verdict import Case, Key, Open, Search, bases_document, case_document, prepare
@@ -35,6 +36,8 @@ FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 MEMORIES = 3
 """Memories, one upon the other."""
+HISTORIES = 80
+"""Two layers: what came before is remembered by at most so many states for a position."""
 RUN = 6
 """The length of the last run of a symbol is remembered up to this."""
 Tell = Callable[[str], None]
@@ -383,10 +386,13 @@ class _Layers(_Run):
                 return
 
     def tries(self) -> Iterator[_State]:
-        """Finer cells, then memories, each with finer cells."""
+        """The graph, then with a memory made for the model, then finer cells, then memories with finer cells."""
         graph = self.states[0].graph
-        for step in range(len(FINER)):
-            yield self.begun(graph, step=step)
+        yield self.begun(graph)
+        self.tell("histories")
+        made = merged_histories(self.model, graph, self.n, HISTORIES)
+        yield from (self.begun(made, ("what the second layer sees",), step) for step in range(2))
+        yield from (self.begun(graph, step=step) for step in range(1, len(FINER)))
         for name, table in memories(len(self.model.symbols)):
             finer = graph.remembering(table)
             if len(finer.delta) > len(graph.delta):

@@ -47,6 +47,30 @@ class Graph:
         pairs = np.array(flat, dtype=np.int64).reshape(-1, 2)
         return ptr, pairs[:, 0].copy(), pairs[:, 1].copy()
 
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The range of the states that words of each length reach, as far as it was asked for."""
+        return [(0, 1)]
+
+    def spanned(self, key: tuple[int, int, int]) -> I64:
+        """A case as the kernels take it: with the range of states at each position, which is small where the states
+        count positions."""
+        spans, flow = self.spans, self.flow
+        while len(spans) <= key[0]:
+            flow.append({t for p in flow[-1] for t in self.delta[p] if t >= 0})
+            spans.append((min(flow[-1], default=0), max(flow[-1], default=-1) + 1))
+        return np.array([*key, *itertools.chain.from_iterable(spans[: key[0] + 1])], dtype=np.int64)
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """For each state that of the graph without memories."""
+        return tuple(range(len(self.delta))) if self.base is None else tuple(self.base.roots[q] for q in self.of)
+
+    @cached_property
+    def flow(self) -> list[set[int]]:
+        """The states that words of each length reach, as far as they are known."""
+        return [{0}]
+
     def state(self, word: Iterable[int]) -> int:
         """The state behind a word (indices of symbols)."""
         return reduce(lambda state, s: self.delta[state][s], word, 0)

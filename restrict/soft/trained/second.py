@@ -46,6 +46,8 @@ LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
 CELLS = 120
 """Cells of the second layer's output at one cell of a node, before the case is open."""
+TRIES = 3
+"""How often the cells of a case's own node are tried, each time half as large."""
 Tuple3 = tuple[Array, Array, Array]
 
 
@@ -127,6 +129,7 @@ class Second:
             self.maps.append(((q[0] / root, q[1] / root), k, (out[h].T @ v[0], out[h].T @ v[1])))
         self.keys, self.values = [Table() for _ in range(heads)], [Table() for _ in range(heads)]
         self.nodes: dict[Key, int] = {}
+        self.places: list[dict[int, list[int]]] = [{}]
         self.starts, self.before, self.into = [0], [0], list[int]()
         self.turned: dict[tuple[int, int], tuple[int, int]] = {}
         self.framed: dict[tuple[int, int], tuple[int, int]] = {}
@@ -153,21 +156,21 @@ class Second:
         queries, keys, values = (list(part) for part in zip(*read, strict=True))
         return Leaf(merged(x, STREAM), queries, keys, values)
 
-    def cells(self, key: Key, low: Array, high: Array, depth: int, found: list[Leaf]) -> Tree:
+    def cells(self, key: Key, low: Array, high: Array, finer: int, depth: int, found: list[Leaf]) -> Tree:
         """The tree of a node's cells, which are put behind ``found``."""
         leaf = self.leaf(key, low, high)
-        far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in leaf.keys)
+        far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in (*leaf.keys, *(leaf.queries if finer else ())))
         m = int(np.argmax(high - low)) if len(low) else 0
-        if far <= self.fine or not depth or not len(low) or high[m] - low[m] < 1e-3:
+        if far <= self.fine / (1 << finer) or not depth or not len(low) or high[m] - low[m] < 1e-3:
             found.append(leaf)
             return 0
         below, above = halves(low, high, m)
-        first = self.cells(key, low, below, depth - 1, found)
-        return [m, first, self.cells(key, above, high, depth - 1, found)]
+        first = self.cells(key, low, below, finer, depth - 1, found)
+        return [m, first, self.cells(key, above, high, finer, depth - 1, found)]
 
-    def node(self, key: Key) -> tuple[Layered, list[Leaf]]:
-        """The node of a case: its box in the first layer, halved."""
-        first, group = self.first, key[1:]
+    def node(self, key: Key, finer: int) -> tuple[Layered, list[Leaf]]:
+        """The node of a case: its box in the first layer, halved, and so often more finely."""
+        first, group = self.first, (key[1], self.graph.roots[key[2]])
         at, number = self.turned.get(group, (0, 0))
         if key[0] >= 2 and key[0] >= AGAIN * at:
             first.use(number)
@@ -178,7 +181,7 @@ class Second:
         top, bottom = first.box(key)
         upper, width = outward(top, bottom)
         high, leaves = np.array(upper) / BOUND, list[Leaf]()
-        tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, leaves)
+        tree = self.cells(key, high - np.array(width) / BOUND, high, finer, self.deepest + finer, leaves)
         return Layered(key, upper, width, tree, len(leaves), math.inf, number), leaves
 
     def keep(self, key: Key, leaves: list[Leaf]) -> None:
@@ -189,12 +192,16 @@ class Second:
         self.starts.append(self.starts[-1] + len(leaves))
         self.into += self.fronts(key)
         self.before.append(len(self.into))
+        while len(self.places) <= key[0]:
+            self.places.append({})
+        self.places[key[0]].setdefault(key[2], []).append(len(self.nodes))
         self.nodes[key] = len(self.nodes)
 
     def fronts(self, key: Key) -> list[int]:
         """The nodes that can stand in front of a case."""
         i, a, q = key
-        return [x for (j, _, p), x in self.nodes.items() if j == i - 1 and self.graph.delta[p][a] == q]
+        before = self.places[i - 1].items() if i else ()
+        return sorted(x for p, nodes in before if self.graph.delta[p][a] == q for x in nodes)
 
     # ---------------------------------------------------------------- cases
 
@@ -207,17 +214,26 @@ class Second:
         Returns:
             The hints for the checker, or why it is open.
         """
-        case, leaves = self.node(key)
+        for finer in range(TRIES):
+            found = self.attempt(key, finer)
+            if isinstance(found, Layered):
+                return found
+        return found
+
+    def attempt(self, key: Key, finer: int) -> Layered | Open:
+        """As :meth:`case`, with the cells of its node as fine as asked for."""
+        case, leaves = self.node(key, finer)
         for h in range(self.model.heads):
             for leaf in leaves:
                 v = leaf.values[h]
                 self.most[h] = np.maximum(self.most[h], np.abs(v.c) + np.abs(v.g).sum(1) + v.r)
-        count = sum(1 for j, _, _ in self.nodes if j < key[0])
+        count = len(self.nodes) - sum(map(len, self.places[key[0]].values() if key[0] < len(self.places) else ()))
         shape = [np.array([*self.starts[: count + 1], self.starts[count] + 1]),
                  np.array([*self.before[: count + 1], self.before[count] + len(self.fronts(key))]),
                  np.array([*self.into[: self.before[count]], *self.fronts(key)], dtype=np.int64)]  # fmt: skip
         ats = [At(self, key, leaf, shape) for leaf in leaves]
-        seen, case.second = self.framed.get(key[1:], (0, -1))
+        group = key[1], self.graph.roots[key[2]]
+        seen, case.second = self.framed.get(group, (0, -1))
         worst = self.tried(case, ats) if case.second >= 0 else (-math.inf, 0)
         if not case.leaves or key[0] >= AGAIN * seen:
             other = replace(case, second=len(self.frames), least=math.inf)
@@ -228,7 +244,7 @@ class Second:
             else:
                 self.frames.pop()
                 worst = worst if case.second >= 0 else least
-            self.framed[key[1:]] = key[0], case.second
+            self.framed[group] = key[0], case.second
         if not case.leaves:
             return Open(key, self.graph.labels[worst[1]], worst[0])
         self.keep(key, leaves)
@@ -253,7 +269,8 @@ class Second:
             share, centres = at.low[h] + at.high[h], at.tables[h][0]
             share = share / share.sum()
             mean = share @ centres
-            _, _, rows = np.linalg.svd((centres - mean) * np.sqrt(share)[:, None], full_matrices=True)
+            few = len(centres) < self.model.d
+            _, _, rows = np.linalg.svd((centres - mean) * np.sqrt(share)[:, None], full_matrices=few)
             made.append(basis_of(np.zeros((2, 1, self.model.d)), mean, rows))
         return made
 

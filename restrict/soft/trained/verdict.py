@@ -140,7 +140,7 @@ class Search:
             Upper and lower ends, all heads in a row.
         """
         self.weigh(key[0], key[1])
-        found, case = [], np.array(key, dtype=np.int64)
+        found, case = [], self.graph.spanned(key)
         for h, basis in enumerate(self.atoms.bases):
             bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
             supports(self.weights[h], basis.at, *self.graph.edges, case, bounds)
@@ -326,7 +326,7 @@ class Search:
         Returns:
             A number.
         """
-        return greatest(self.weights[h], values, *self.graph.edges, np.array(key, dtype=np.int64), 0.0)
+        return greatest(self.weights[h], values, *self.graph.edges, self.graph.spanned(key), 0.0)
 
     def quotient(self, key: Key) -> list[tuple[float, float]]:
         """Middle and half width of the quotient of the first head's denominator by that of each other head.
@@ -369,7 +369,7 @@ class Search:
         """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
         at, weights = self.atoms.bases[h].at, self.weights[h]
         ptr, source, symbol = self.graph.edges
-        values, case = np.tensordot(direction, at, 1), np.array(key, dtype=np.int64)
+        values, case = np.tensordot(direction, at, 1), self.graph.spanned(key)
         limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
         back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
         heaviest(weights, values, ptr, source, symbol, case, limit, back)
