@@ -206,13 +206,13 @@ class Check:
             yield (0, START, 0)
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
-            self.meter.charge(2 * len(before) * (len(symbols) + 1) + sum(map(len, self.language.entering)))
+            self.meter.charge((2 * len(before) + len(self.far)) * (len(symbols) + 1))
+            self.meter.hold(350 * len(before) * len(symbols))
             self.edges = max(self.edges, (len(before) + 3) * (2 * len(symbols) + 1))
             for a in symbols if i >= first else ():
                 if self.language.fixed.get(i, a) != a:
                     continue
                 found = {t for p in before if (t := self.language.delta[p][a]) >= 0 and self.far[t] <= n - i}
-                self.meter.hold(100 * len(found))
                 yield from ((i, a, q) for q in sorted(found))
             before = {t for t, _ in self.language.steps(i)}
 
@@ -253,8 +253,8 @@ class Check:
         number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) == 4 else 0
         self.basis = self.turned[number]
         upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in self.basis)
-        sizes = (m, m + len(self.basis) - 1)
-        require(len(upper) == len(width) and len(upper) in sizes, place, f"expected {m} bounds and widths")
+        fits = len(upper) == len(width) and len(upper) in (m, m + len(self.basis) - 1)
+        require(fits, place, f"expected {m} bounds and widths")
         boxes, at = [], 0
         for h, basis in enumerate(self.basis):
             for line in range(len(basis.rows)):

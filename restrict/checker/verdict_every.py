@@ -118,7 +118,7 @@ class Everywhere(Check):
             return self.reached
         for j in range(1, last + 1):
             found |= now if j >= first else set()
-            now = {t for t, _ in self.language.steps(j)}
+            now = {t for p in now for t in delta[p] if t >= 0}
         return found
 
     def weigh(self, i: int, a: int) -> None:

@@ -83,7 +83,7 @@ class Language:
         while len(self.ways) <= j:
             before, at = {p for p, _ in self.ways[-1]}, len(self.ways)
             self.ways.append([(t, way) for t, step in enumerate(self.entering)
-                    if (way := [(p, s) for p, s in step if p in before and self.fixed.get(at, s) == s])])  # fmt: skip
+                    if (way := [e for e in step if e[0] in before and self.fixed.get(at, e[1]) == e[1]])])  # fmt: skip
         return self.ways[j]
 
 

@@ -52,7 +52,7 @@ class Table:
         for j, symbol in self.sample.fixed.items():
             words[:, j] = symbol
         if not self.alike:
-            words[:, self.free] = np.indices([self.symbols] * len(self.free)).reshape(len(self.free), -1).T
+            words[:, self.free] = np.indices([self.symbols] * len(self.free)).reshape(len(self.free), self.count).T
             return words
         place = self.changes.exchanges[0][0]
         rests = itertools.combinations_with_replacement(range(self.symbols), len(self.free) - 1)
