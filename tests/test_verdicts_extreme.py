@@ -22,7 +22,7 @@ from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward, trained
 from tests.test_verdict_float32 import Run
-from tests.verdict_cases import weights
+from tests.verdict_cases import FOLDER, weights
 
 STAR = ((0, 0),)
 """All words over two symbols."""
@@ -146,6 +146,15 @@ def test_the_influence_of_light_words_has_a_bound(tmp_path: Path) -> None:
         words = ["soft", "influence", str(tmp_path / "m.safetensors"), "-n", "3", "--pairs", "--logit", "--time", "1"]
         with np.errstate(all="ignore"):
             assert CliRunner().invoke(cli, words).exit_code == 0
+
+
+def test_the_influence_on_the_shortest_words_has_a_bound() -> None:
+    """No free place, one, or two: with and without positions."""
+    for name in ("tomita2-1l1h16d", "contains-aba-1l1h16d-nope"):
+        for n in (1, 2, 3, 4):
+            path = str(FOLDER / f"{name}.safetensors")
+            found = CliRunner().invoke(cli, ["soft", "influence", path, "-n", str(n), "--pairs", "--logit"])
+            assert found.exit_code == 0, (name, n, found.output)
 
 
 @pytest.mark.parametrize(("factor", "kind"), [(1e13, np.float32), (1e13, np.float64), (1e9, np.float16)])

@@ -36,7 +36,7 @@ class Table:
         self.sample = Sample(changes, np.random.default_rng(0))
         self.free = self.sample.free.tolist()
         self.symbols = changes.words.symbols
-        self.alike = changes.words.every and all(_alike(head, self.free) for head in changes.heads)
+        self.alike = changes.words.every and bool(self.free) and all(_alike(h, self.free) for h in changes.heads)
 
     @property
     def count(self) -> int:
@@ -56,7 +56,7 @@ class Table:
             return words
         place = self.changes.exchanges[0][0]
         rests = itertools.combinations_with_replacement(range(self.symbols), len(self.free) - 1)
-        filled = np.array(list(rests), dtype=np.int64).reshape(-1, len(self.free) - 1)
+        filled = np.array(list(rests), dtype=np.int64).reshape(self.count // self.symbols, len(self.free) - 1)
         words[:, [j for j in self.free if j != place]] = np.repeat(filled, self.symbols, axis=0)
         words[:, place] = np.tile(np.arange(self.symbols), len(filled))
         return words
