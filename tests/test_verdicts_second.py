@@ -308,11 +308,25 @@ def test_memories_remember_what_they_are_called() -> None:
         )
 
 
+def test_a_memory_is_not_made_beyond_the_time() -> None:
+    """It takes longer with the length, so it is asked for at every position."""
+    model, graph = trained("contains-aba-2l1h16d")
+    asked: list[int] = []
+
+    def late() -> bool:
+        asked.append(0)
+        return len(asked) > 3
+
+    assert merged_histories(model, graph, 40, 8, late) is None
+    assert len(asked) == 4
+
+
 @pytest.mark.parametrize("most", [3, 12])
 def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_states(most: int) -> None:
     """Every word has its run; one that leaves the claim goes on, too; at each position there are few states."""
     model, graph = trained("no-equal-neighbours-2l1h16d")
-    made, n = merged_histories(model, graph, 6, most), 6
+    made, n = merged_histories(model, graph, 6, most, lambda: False), 6
+    assert made is not None
     assert made.of[0] == 0
     for p, row in enumerate(made.delta):
         assert [made.of[t] if t >= 0 else -1 for t in row] == list(graph.delta[made.of[p]])
@@ -326,7 +340,8 @@ def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_state
 def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
     """The kernel's answer with and without the ranges, on states that count positions."""
     model, graph = trained("no-equal-neighbours-2l1h16d")
-    made, rng = merged_histories(model, graph, 5, 8), np.random.default_rng(0)
+    made, rng = merged_histories(model, graph, 5, 8, lambda: False), np.random.default_rng(0)
+    assert made is not None
     e, v = rng.random((6, 3)) + 0.1, rng.normal(size=(6, 3))
     for key in made.cases(5):
         plain, spanned = np.array(key, dtype=np.int64), made.spanned(key)

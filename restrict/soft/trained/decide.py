@@ -390,7 +390,9 @@ class _Layers(_Run):
         graph = self.states[0].graph
         yield self.begun(graph)
         self.tell("histories")
-        made = merged_histories(self.model, graph, self.n, HISTORIES)
+        made = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
+        if made is None:
+            return
         yield from (self.begun(made, ("what the second layer sees",), step) for step in range(2))
         yield from (self.begun(graph, step=step) for step in range(1, len(FINER)))
         for name, table in memories(len(self.model.symbols)):

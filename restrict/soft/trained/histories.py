@@ -9,6 +9,7 @@ some symbols later, until few enough are left. Any such automaton is sound (Theo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class State(NamedTuple):
     words: I64
 
 
-def merged_histories(model: Trained, graph: Graph, n: int, most: int) -> Graph:
+def merged_histories(model: Trained, graph: Graph, n: int, most: int, late: Callable[[], bool]) -> Graph | None:
     """The graph with a memory that tells apart what the second layer sees.
 
     Args:
@@ -44,11 +45,12 @@ def merged_histories(model: Trained, graph: Graph, n: int, most: int) -> Graph:
         graph: the words and what is wanted behind them.
         n: the greatest length.
         most: states for one position.
+        late: asked at every position whether the time is over.
 
     Returns:
-        A refinement, of at most ``n * most`` states and those of the graph.
+        A refinement, of at most ``n * most`` states and those of the graph; none if the time is over before it is made.
     """
-    return Histories(model, graph, n).merged(min(most, (MOST_STATES - len(graph.delta)) // max(n, 1)))
+    return Histories(model, graph, n).merged(min(most, (MOST_STATES - len(graph.delta)) // max(n, 1)), late)
 
 
 class Histories:
@@ -109,11 +111,13 @@ class Histories:
                 parts.append(self.seen(np.hstack([words, np.tile(way, (len(words), 1))])))
         return np.hstack([part * self.scale for part in parts])
 
-    def merged(self, most: int) -> Graph:
+    def merged(self, most: int, late: Callable[[], bool]) -> Graph | None:
         """The graph with at most so many states for a position."""
         base, self.of, self.rows = self.graph, [0], list[list[int]]()
         level, first = [State(-1, 0, np.zeros((1, 0), dtype=np.int64))], 0
         for j in range(1, self.n + 1):
+            if late():
+                return None
             made = [(p, s, State(s, t, np.hstack([state.words, np.full((len(state.words), 1), s)])))
                     for p, state in enumerate(level) for s, t in enumerate(base.delta[state.of])
                     if t in self.alive[j]]  # fmt: skip
