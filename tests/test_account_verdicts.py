@@ -88,6 +88,23 @@ def states_that_no_word_reaches() -> Trial:
     return sealed(content, document)
 
 
+def from_beyond(states: int, symbols: int) -> Document:
+    """Words go from 0 to 1 and stay there by their first symbol; from all other states, which no word reaches, every
+    symbol leads to 1, too."""
+    delta = [[1] * symbols for _ in range(states)]
+    delta[0] = delta[1] = [1] + [-1] * (symbols - 1)
+    return {"delta": delta, "accept": [0, 1], "labels": [0], "want": [[0]] * states}
+
+
+@shape
+def transitions_from_states_that_no_word_reaches() -> Trial:
+    content, document = verdict(100, heads=16, width=16, n=1, upto=1)
+    document["language"] = from_beyond(4000, 100)
+    document["basis"] = [directions(16, 16)] * 16
+    document["cases"] = [case(0, -1, 0, 256), case(1, 0, 1, 256)]
+    return sealed(content, document)
+
+
 def many_transitions(states: int, symbols: int) -> Document:
     """All states are reached, and each has three ways on."""
     delta = [[-1] * symbols for _ in range(states)]
@@ -222,6 +239,25 @@ def nodes_of_many_symbols() -> Trial:
     nothing = [0, 0, 0, [[[1 << 30, 1 << 30], [1 << 31, 1 << 31]]]]
     keys = [(0, -1), *((i, a) for i in (1, 2) for a in range(400))]
     document["cases"] = [[i, a, 0, [], [], *nothing] for i, a in keys]
+    return sealed(content, document)
+
+
+@shape
+def transitions_from_states_that_no_word_of_two_layers_reaches() -> Trial:
+    content, document = layered(20, width=24, inner=(1, 1), n=8, upto=8)
+    document["language"], document["second"] = from_beyond(4000, 20), [[directions(24, 24)]]
+    loose = [[], [], 0, 0, 0, [[[1 << 30] * 24, [1 << 31] * 24]]]
+    document["cases"] = [[i, 0 if i else -1, 1 if i else 0, *loose] for i in range(9)]
+    return sealed(content, document)
+
+
+@shape
+def cells_of_a_node_without_an_entry() -> Trial:
+    """A few bytes of the tree ask for a form of many numbers."""
+    content, document = layered(width=64, inner=(1, 1), n=0, upto=0)
+    rows = np.random.default_rng(1).integers(-(1 << 20), 1 << 20, size=(64, 64)).tolist()
+    document["basis"] = [{"centre": [0] * 64, "rows": rows}]
+    document["cases"] = [[0, -1, 0, [1 << 24] * 64, [1 << 25] * 64, halved(11), 0, 0, []]]
     return sealed(content, document)
 
 

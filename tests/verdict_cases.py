@@ -109,6 +109,7 @@ def with_quotients(found: Verdict) -> Verdict:
     search, cases = Search(found.model, found.graph, found.n), []
     for case in found.cases:
         search.weigh(*case.key[:2])
+        search.quotients = None  # those of the case before
         search.quotient(case.key)
         known = search.quotients
         rows = sum(len(basis.rows) for basis in found.bases[case.basis])

@@ -207,7 +207,6 @@ class Check:
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
             self.meter.charge((2 * len(before) + len(self.far)) * (len(symbols) + 1))
-            self.meter.hold(350 * len(before) * len(symbols))
             self.edges = max(self.edges, (len(before) + 3) * (2 * len(symbols) + 1))
             for a in symbols if i >= first else ():
                 if self.language.fixed.get(i, a) != a:
@@ -215,6 +214,7 @@ class Check:
                 found = {t for p in before if (t := self.language.delta[p][a]) >= 0 and self.far[t] <= n - i}
                 yield from ((i, a, q) for q in sorted(found))
             before = {t for t, _ in self.language.steps(i)}
+            self.meter.hold(sum(160 + 120 * len(step) for _, step in self.language.steps(i)))
 
     def weigh(self, i: int, a: int) -> None:
         """Enclosures of the weights of all symbols up to the position, for each head."""

@@ -90,9 +90,7 @@ class Language:
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
     """The longest path to state ``q`` by symbol ``a`` where ``weights[j][s]`` is the length of symbol ``s`` at ``j``:
     the least potentials of Theorem 1."""
-    phi = {0: weights[0][0]}
-    if len(weights) == 1:
-        return phi.get(q, NEVER)
-    for j, u in enumerate(weights[1:-1], 1):
+    phi, last = {0: weights[0][0]}, [u if s == a else NEVER for s, u in enumerate(weights[-1])]
+    for j, u in enumerate((*weights[1:-1], last)[: len(weights) - 1], 1):
         phi = {t: max([phi[p] + u[s] for p, s in step]) for t, step in language.steps(j)}
-    return max((phi[p] + weights[-1][s] for p, s in language.entering[q] if s == a and p in phi), default=NEVER)
+    return phi.get(q, NEVER)

@@ -121,7 +121,9 @@ class Second(Check):
         """In the first layer a cell is the start of a node."""
         if self.query is not None:
             return super().leaf(key, boxes, place)
-        kept = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS])
+        kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
+        self.meter.charge(2 * size * (self.model.d + 8))
+        self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
         self.leaves.append(self.start(key, boxes, kept))
         return None
 
@@ -236,11 +238,11 @@ class Second(Check):
         self.meter.charge(len(self.cells) + (key[0] + 1) * self.edges)
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
         phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
-        for row in self.path[1:]:
+        for j, row in enumerate(self.path[1:], 1):
             before, phi = phi, {}
             u = {(a, q): max(next(lengths) for _ in range(count)) for a, q, count in row}
-            for q in {q for _, q in u}:
-                ways = (before[p] + u[s, q] for p, s in self.language.entering[q] if p in before and (s, q) in u)
+            for q, step in self.language.steps(j):
+                ways = (before[p] + u[s, q] for p, s in step if p in before and (s, q) in u)
                 phi[q] = max(ways, default=NEVER)
         return max(phi.values()) <= 0
 

@@ -156,6 +156,8 @@ def claimed_cost(claim: Document, t: int) -> int:
     """What a claim says of words of `t` symbols; -1: no restriction forces the label."""
     listed, growth = claim["costs"], claim["growth"]
     turns = 0
+    if t >= len(listed) and not growth:
+        raise ValueError("no growth")
     while t >= len(listed):
         t, turns = t - len(growth), turns + 1
     return int(listed[t] + turns * growth[t - len(listed)] if turns and listed[t] >= 0 else listed[t])

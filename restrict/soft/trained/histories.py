@@ -121,6 +121,8 @@ class Histories:
             made = [(p, s, State(s, t, np.hstack([state.words, np.full((len(state.words), 1), s)])))
                     for p, state in enumerate(level) for s, t in enumerate(base.delta[state.of])
                     if t in self.alive[j]]  # fmt: skip
+            if not made:
+                break  # no word of the claim is so long
             if j in (1, 2, 4, 8, 16, 32):
                 self.measured([state for *_, state in made])
             groups = self.grouped([state for *_, state in made], most)
