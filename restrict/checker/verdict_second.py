@@ -239,11 +239,10 @@ class Second(Check):
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
         phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
         for j, row in enumerate(self.path[1:], 1):
-            before, phi = phi, {}
+            before = phi
             u = {(a, q): max(next(lengths) for _ in range(count)) for a, q, count in row}
-            for q, step in self.language.steps(j):
-                ways = (before[p] + u[s, q] for p, s in step if p in before and (s, q) in u)
-                phi[q] = max(ways, default=NEVER)
+            phi = {q: max((before[p] + u[s, q] for p, s in step if p in before and (s, q) in u), default=NEVER)
+                   for q, step in self.language.steps(j)}  # fmt: skip
         return max(phi.values()) <= 0
 
     # ---------------------------------------------------------------- from attention to the logits
