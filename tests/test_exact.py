@@ -75,10 +75,10 @@ def test_known_optima_beyond_brute_force_are_found(name: str, n: int, optimum: i
 
 def test_a_search_that_is_stopped_early_gives_valid_bounds() -> None:
     model = load("random:layers=2,seed=0")
-    found = exact(model, 30, time=0.0)
+    found = exact(model, 60, time=0.0)
     assert found.lower <= found.upper == len(found.restriction.fixed)
-    start = certify(model, 20)
-    found = exact(model, 20, time=0.0, start=start)
+    start = certify(model, 40)
+    found = exact(model, 40, time=0.0, start=start)
     assert found.lower < found.upper == len(start.restriction.fixed)
     assert found.certificate is start
     assert recheck(model, found)

@@ -16,7 +16,7 @@ from tests.fuzzing.verdicts import weights_changed
 from tests.lying_prover import LIES, STEPS, forgeries
 
 
-@pytest.mark.parametrize(("seed", "programs"), [(5, 6), pytest.param(6, 60, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("seed", "programs"), [(5, 12), pytest.param(6, 60, marks=pytest.mark.heavy)])
 def test_no_false_claim_is_proved_by_another_program(seed: int, programs: int) -> None:
     counts = forgeries(np.random.default_rng(seed), programs, len(LIES))
     genuine = counts.pop("genuine")
@@ -60,7 +60,7 @@ def test_a_checker_without_one_equation_is_found_out(monkeypatch: pytest.MonkeyP
     ("name", "originals"),
     [
         ("verdict", 8),
-        ("every length", 4),
+        ("every length", 8),
         *(pytest.param(name, 60, marks=pytest.mark.heavy) for name in ("verdict", "every length")),
     ],
 )
