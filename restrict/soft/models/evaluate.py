@@ -228,7 +228,7 @@ def activated(kind: str, x: Real) -> Real:
     if kind == "relu":
         return np.maximum(x, 0)
     if kind == "gelu_tanh":
-        return 0.5 * x * (1 + np.tanh(_GELU * (x + 0.044715 * x**3)))
+        return 0.5 * x * (1 + np.tanh(_GELU * (x + 0.044715 * x * x * x)))
     return x * 0.5 * (1 + _erf(x / np.sqrt(x.dtype.type(2))))
 
 
@@ -237,7 +237,7 @@ def steepness(kind: str, x: Real) -> Real:
     if kind == "relu":
         return (x > 0).astype(x.dtype)
     if kind == "gelu_tanh":
-        t = np.tanh(_GELU * (x + 0.044715 * x**3))
+        t = np.tanh(_GELU * (x + 0.044715 * x * x * x))
         return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * _GELU * (1 + 0.134145 * x * x)
     normal = np.vectorize(lambda t: 0.5 * math.erfc(-t / math.sqrt(2)), otypes=[np.float64])(x)
     return normal + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
