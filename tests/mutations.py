@@ -21,6 +21,7 @@ from restrict.abstract.run import abstract_run
 from restrict.base.strictjson import Node, parse
 from restrict.certificate.cases import read_cases
 from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.checker import formats
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
@@ -28,6 +29,7 @@ from restrict.model.task import Target
 from restrict.model.trace import run_batch
 from tests import generator, naive
 from tests import trusted as check
+from tests.fuzzing import by_shape
 from tests.fuzzing.operators import listed_in, pick
 
 Document = dict[str, Any]
@@ -56,7 +58,7 @@ def encode(document: Document) -> bytes:
 
 def sealed(model: Document, certificate: Document) -> Pair:
     """The pair with the model's name and digest in the certificate."""
-    bound = {"name": model["name"], "sha256": hashlib.sha256(encode(model)).hexdigest()}
+    bound = {"name": model.get("name", ""), "sha256": hashlib.sha256(encode(model)).hexdigest()}
     return Pair(model, {**certificate, "model": bound})
 
 
@@ -141,7 +143,9 @@ def positions_of_cone(cone: str | dict[str, list[list[int]]]) -> Any:
 
 
 def spread(runs: list[list[Any]]) -> list[int]:
-    """The positions of a run list."""
+    """The positions of a run list. A run that no input of ours has is not spelt out: the mutant is not of the shape."""
+    if any(not 0 <= count <= LONGEST for _, count, *_ in runs):
+        raise ValueError("a run is longer than the longest input")
     return [p for start, count, *_ in runs for p in range(start, start + count)]
 
 
@@ -156,24 +160,24 @@ Operator = Callable[[Generator, Pair, Pair], "Pair | None"]
 OPERATORS: dict[str, Operator] = {}
 WEIGHTS = {
     "free a fixed position": 2,
-    "flip a fixed symbol": 4,
     "move a fixed position": 4,
-    "drop a cone node": 3,
-    "change the split": 5,
-    "change the cases": 6,
-    "change the target": 2,
+    "claim fewer dependencies": 2,
+    "drop a cone node": 4,
     "shift positions": 2,
     "change n": 3,
-    "change the ties": 6,
-    "change the mask": 4,
+    "change the cases": 8,
+    "change the ties or the mask": 10,
     "swap the score": 4,
-    "swap the query": 5,
-    "swap the key": 3,
-    "swap the value": 2,
-    "change a map": 5,
+    "swap a role": 8,
+    "change a map": 6,
     "combine two": 2,
-    "change entries of a table": 8,
+    "change entries of a table": 9,
     "change the labels": 6,
+    "change the restriction": 8,
+    "change the claim": 6,
+    "change the hints": 3,
+    "change the variables": 6,
+    "change the output": 2,
 }
 """How often in a round an operator is used, where not once: claims of its mutants are often still true."""
 
@@ -184,7 +188,7 @@ operator = listed_in(OPERATORS)
 
 def singles(certificate: Document) -> dict[int, str]:
     """The fixed positions."""
-    return {p: symbol for start, count, symbol in certificate["fixed"] for p in range(start, start + count)}
+    return {p: symbol for *run, symbol in certificate["fixed"] for p in spread([run])}
 
 
 def with_fixed(pair: Pair, fixed: dict[int, str], **claim: Any) -> Pair:
@@ -220,19 +224,6 @@ def free_a_fixed_position(rng: Generator, pair: Pair, other: Pair) -> Pair | Non
 
 
 @operator
-def flip_a_fixed_symbol(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    fixed = singles(pair.certificate)
-    if not fixed:
-        return None
-    at = pick(rng, fixed)
-    others = [a for a in pair.model["alphabet"] if a != fixed[at]]
-    if not others:  # one letter alone
-        return None
-    fixed[at] = pick(rng, others)
-    return with_fixed(pair, fixed)
-
-
-@operator
 def move_a_fixed_position(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     """To a free position; a dependency there moves the other way."""
     fixed, n = singles(pair.certificate), pair.certificate["n"]
@@ -248,45 +239,16 @@ def move_a_fixed_position(rng: Generator, pair: Pair, other: Pair) -> Pair | Non
 
 
 @operator
-def drop_a_dependency(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    claimed = depends(pair)
-    if not claimed:
+def claim_fewer_dependencies(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """One less or many less, with ``c`` put right; for all positions the number alone."""
+    claim = pair.certificate["claim"]
+    if not claim["c"]:
         return None
-    claimed.remove(pick(rng, claimed))
-    return with_claim(pair, dependencies=joined(claimed), c=len(claimed))
-
-
-@operator
-def drop_a_cone_node(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """Or, one time in four, all nodes of a variable; late variables more often, as the output depends on them."""
-    names = [v["name"] for v in pair.model["variables"]]
-    listed, n = pair.certificate["cone"], pair.certificate["n"]
-    cone = {name: list(range(n)) if listed == "all" else spread(listed.get(name, [])) for name in names}
-    cone = {name: positions for name, positions in cone.items() if positions}
-    if not cone:
-        return None
-    name = pick(rng, list(cone)[-2:])
-    last = n - 1 if pair.certificate["target"] in ("last", "all") else pair.certificate["target"]
-    cone[name].remove(last if last in cone[name] and rng.random() < 0.5 else pick(rng, cone[name]))
-    if not cone[name] or rng.random() < 0.25:
-        del cone[name]
-    return Pair(pair.model, {**pair.certificate, "cone": {name: joined(cone[name]) for name in cone}})
-
-
-@operator
-def change_the_split(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """Drop a position, add one (perhaps not a free one), or replace one."""
-    split = list(pair.certificate.get("split", []))
-    if pair.certificate["target"] == "all" or (not split and rng.random() < 0.7):
-        return None
-    if split and rng.random() < 0.8:
-        split.remove(pick(rng, split))
-    if rng.random() < 0.4:
-        split = sorted({*split, int(rng.integers(pair.certificate["n"]))})
-    if split == pair.certificate.get("split", []):
-        return None
-    rest = {key: value for key, value in pair.certificate.items() if key != "split"}
-    return Pair(pair.model, {**rest, "split": split} if split or rng.random() < 0.5 else rest)
+    smaller = int(rng.integers(claim["c"])) if rng.random() < 0.5 else claim["c"] - 1
+    if "dependencies" not in claim:
+        return with_claim(pair, c=smaller)
+    kept = [depends(pair)[int(index)] for index in rng.permutation(claim["c"])[:smaller]]
+    return with_claim(pair, dependencies=joined(kept), c=smaller)
 
 
 @operator
@@ -343,6 +305,23 @@ def change_n(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
 
 
 @operator
+def drop_a_cone_node(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Or, one time in four, all nodes of a variable; late variables more often, as the output depends on them."""
+    names = [v["name"] for v in pair.model["variables"]]
+    listed, n = pair.certificate["cone"], pair.certificate["n"]
+    cone = {name: list(range(n)) if listed == "all" else spread(listed.get(name, [])) for name in names}
+    cone = {name: positions for name, positions in cone.items() if positions}
+    if not cone:
+        return None
+    name = pick(rng, list(cone)[-2:])
+    last = n - 1 if pair.certificate["target"] in ("last", "all") else pair.certificate["target"]
+    cone[name].remove(last if last in cone[name] and rng.random() < 0.5 else pick(rng, cone[name]))
+    if not cone[name] or rng.random() < 0.25:
+        del cone[name]
+    return Pair(pair.model, {**pair.certificate, "cone": {name: joined(cone[name]) for name in cone}})
+
+
+@operator
 def change_the_cases(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     """A node becomes a leaf, a leaf loses or gets a cone, another position is asked, or two children change places."""
     if not (tree := copy.deepcopy(pair.certificate.get("cases"))):
@@ -365,18 +344,12 @@ def change_the_cases(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
 
 
 @operator
-def change_the_target(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    n, target = pair.certificate["n"], pair.certificate["target"]
-    others: list[Any] = ["last", *range(n)]
-    if target == "all" or (others := [t for t in others if t != target and (t, target) != (n - 1, "last")]) == []:
-        return None
-    return Pair(pair.model, {**pair.certificate, "target": pick(rng, others)})
-
-
-@operator
-def splice_with_the_digest_patched(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """Another model's certificate; its cone without the variables that this model does not have, its ``n`` as it is."""
+def splice_two_files(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Another model's certificate, its ``n`` as it is: the digest left, or put right and its cone without the variables
+    that this model does not have."""
     certificate = dict(other.certificate)
+    if rng.random() < 0.3:
+        return None if encode(pair.model) == encode(other.model) else Pair(pair.model, certificate)
     if isinstance(certificate["cone"], dict):
         known = {v["name"] for v in pair.model["variables"]}
         certificate["cone"] = {name: runs for name, runs in certificate["cone"].items() if name in known}
@@ -387,48 +360,32 @@ def splice_with_the_digest_patched(rng: Generator, pair: Pair, other: Pair) -> P
     return sealed(pair.model, certificate)
 
 
-@operator
-def splice_with_the_digest_left(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    return None if encode(pair.model) == encode(other.model) else Pair(pair.model, other.certificate)
+PARTS = {
+    "the restriction": ("fixed", "target", "n"),
+    "the claim": ("claim",),
+    "the hints": ("cone", "split", "cases"),
+    "the variables": ("variables",),
+    "the output": ("output", "alphabet", "start_marker", "end_marker", "when"),
+}
+"""Parts of a certificate and of a model that have the operators by shape."""
 
 
-@operator
-def claim_fewer_values(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    values = list(pair.certificate["claim"].get("values", []))
-    if len(values) < 2:
-        return None
-    values.remove(pick(rng, values))
-    return with_claim(pair, values=values)
+def by_shape_in(part: str, inside: tuple[str, ...]) -> None:
+    """List an operator that knows of a part of the pair no more than the shape of its format; seldom it breaks it."""
+
+    def change(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+        made, shaped = copy.deepcopy(pair), by_shape.any_one(rng)
+        if set(inside) <= formats.CERTIFICATE.keys():
+            return made if by_shape.changed(rng, shaped, made.certificate, other.certificate, inside) else None
+        done = by_shape.changed(rng, shaped, made.model, other.model, inside)
+        return sealed(made.model, made.certificate) if done else None
+
+    OPERATORS[f"change {part}"] = change
 
 
-@operator
-def claim_another_value(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """One value replaced by another of the domain, where the domain has another."""
-    values = list(pair.certificate["claim"].get("values", []))
-    n, output = pair.certificate["n"], pair.model["output"]["variable"]
-    free = sorted(set(range(naive.at(pair.model, n).domain[output])) - set(values))
-    if not values or not free:
-        return None
-    values[int(rng.integers(len(values)))] = pick(rng, free)
-    return with_claim(pair, values=sorted(values))
-
-
-@operator
-def claim_a_smaller_c(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    """For a single target with as few dependencies."""
-    claim = pair.certificate["claim"]
-    if not claim["c"]:
-        return None
-    smaller = int(rng.integers(claim["c"]))
-    if "dependencies" not in claim:
-        return with_claim(pair, c=smaller)
-    kept = [depends(pair)[int(index)] for index in rng.permutation(claim["c"])[:smaller]]
-    return with_claim(pair, dependencies=joined(kept), c=smaller)
-
-
-@operator
-def claim_another_free(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    return with_claim(pair, free=max(0, pair.certificate["claim"]["free"] + int(pick(rng, (-1, 1, 2)))))
+BY_SHAPE = [f"change {part}" for part in PARTS]
+for part, keys in PARTS.items():
+    by_shape_in(part, keys)
 
 
 # ---------------------------------------------------------------- operators on the model
@@ -469,13 +426,15 @@ def a_head(rng: Generator, pair: Pair) -> tuple[int, Document, list[str]] | None
     return index, variables[index], ["token", "position", *(v["name"] for v in variables[:index])]
 
 
-def swapped_role(rng: Generator, pair: Pair, role: str, letter: str) -> Pair | None:
-    """Another variable in a role that the score mentions, of the same size so that tables fit, if there is one."""
+@operator
+def swap_a_role(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+    """Another variable as value, or in a role that the score mentions, of the same size so that tables fit, if there is
+    one."""
     if not (found := a_head(rng, pair)):
         return None
     index, head, names = found
-    if letter and not naive.mentions(head["score"], letter):
-        return None
+    letters = {"query": "q", "key": "k"}
+    role = pick(rng, ["value", *(role for role in letters if naive.mentions(head["score"], letters[role]))])
     sizes = naive.at(pair.model, pair.certificate["n"]).domain
     others = [name for name in names if name != head[role]]
     fitting = [name for name in others if sizes[name] == sizes[head[role]]]
@@ -483,19 +442,12 @@ def swapped_role(rng: Generator, pair: Pair, role: str, letter: str) -> Pair | N
 
 
 @operator
-def change_the_ties(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
+def change_the_ties_or_the_mask(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     if not (found := a_head(rng, pair)):
         return None
     index, head, _ = found
-    return with_variable(pair, index, ties="right" if head.get("ties", "left") == "left" else "left")
-
-
-@operator
-def change_the_mask(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    if not (found := a_head(rng, pair)):
-        return None
-    index, head, _ = found
-    return with_variable(pair, index, mask=pick(rng, [m for m in generator.MASKS if m != head.get("mask", "none")]))
+    key, words, usual = pick(rng, (("ties", ("left", "right"), "left"), ("mask", generator.MASKS, "none")))
+    return with_variable(pair, index, **{key: pick(rng, [word for word in words if word != head.get(key, usual)])})
 
 
 @operator
@@ -511,21 +463,6 @@ def swap_the_score(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     return with_variable(
         pair, index, score=score, query=head.get("query", pick(rng, names)), key=head.get("key", pick(rng, names))
     )
-
-
-@operator
-def swap_the_value(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    return swapped_role(rng, pair, "value", "")
-
-
-@operator
-def swap_the_key(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    return swapped_role(rng, pair, "key", "k")
-
-
-@operator
-def swap_the_query(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
-    return swapped_role(rng, pair, "query", "q")
 
 
 @operator
@@ -589,14 +526,28 @@ def change_the_labels(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
 @operator
 def combine_two(rng: Generator, pair: Pair, other: Pair) -> Pair | None:
     """Two operators, one after the other."""
-    simple = [name for name in OPERATORS if name not in ("combine two", "splice with the digest left")]
-    changed: Pair | None = pair
-    for name in (pick(rng, simple), pick(rng, simple)):
-        changed = OPERATORS[name](rng, changed, other) if changed is not None else None
-    return changed
+    simple = [name for name in OPERATORS if name not in ("combine two", "splice two files")]
+    first = pick(rng, [name for name in simple if name not in BY_SHAPE])  # a file that is broken is not changed again
+    changed = OPERATORS[first](rng, pair, other)
+    return OPERATORS[pick(rng, simple)](rng, changed, other) if changed is not None else None
 
+
+MODEL_OPERATORS = [
+    *("change the ties or the mask", "swap the score", "swap a role", "change a map", "change entries of a table"),
+    "change the variables",
+]
+"""Those that change the rules of a model alone."""
 
 # ---------------------------------------------------------------- the truth
+
+
+def too_large(pair: Pair) -> bool:
+    """Whether there are too many inputs to try; a pair that is no longer of the shape has none."""
+    n = pair.certificate.get("n")
+    try:
+        return (type(n) is int and n > LONGEST) or inputs(pair) > MOST_INPUTS
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        return False
 
 
 def inputs(pair: Pair) -> int:
@@ -737,7 +688,7 @@ def mutants(seed: int, count: int) -> Iterator[tuple[str, Pair]]:
                 pool[int(rng.integers(len(pool)))] = original(rng)
             pair, other = pick(rng, pool), pick(rng, pool)
             mutant = OPERATORS[name](rng, pair, other)
-            if mutant == pair or (mutant is not None and inputs(mutant) > MOST_INPUTS):
+            if mutant == pair or (mutant is not None and too_large(mutant)):
                 mutant = None
         yield name, mutant
 

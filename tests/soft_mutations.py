@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from restrict.checker import soft
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
 from restrict.checker.soft import movement, tokens
@@ -28,6 +29,7 @@ from restrict.checker.soft_model import Model
 from restrict.checker.soft_run import Run
 from restrict.checker.soft_sets import ONE
 from tests import naive_soft_file
+from tests.fuzzing import by_shape
 from tests.fuzzing.operators import listed_in, pick
 
 Document = dict[str, Any]
@@ -289,26 +291,10 @@ def spell_epsilon_otherwise(rng: Generator, made: Soft, claim: Document) -> bool
 
 
 @operator
-def free_a_token(rng: Generator, made: Soft, claim: Document) -> bool:
-    if not claim["fixed"]:
-        return False
-    claim["fixed"].pop(int(rng.integers(len(claim["fixed"]))))
-    return True
-
-
-@operator
 def move_a_fixed_token(rng: Generator, made: Soft, claim: Document) -> bool:
     if not claim["fixed"]:
         return False
     pick(rng, claim["fixed"])[0] = int(rng.integers(claim["n"] + 1))
-    return True
-
-
-@operator
-def fix_another_symbol(rng: Generator, made: Soft, claim: Document) -> bool:
-    if not claim["fixed"]:
-        return False
-    pick(rng, claim["fixed"])[1] = pick(rng, [*made.document["alphabet"], "<s>"])
     return True
 
 
@@ -322,18 +308,6 @@ def fix_a_token(rng: Generator, made: Soft, claim: Document) -> bool:
 def change_n(rng: Generator, made: Soft, claim: Document) -> bool:
     claim["n"] += int(pick(rng, (-1, 1, 2)))
     claim["position"] = {"last": claim["n"] - 1}.get(made.document["output"]["position"], claim["position"])
-    return True
-
-
-@operator
-def change_the_position(rng: Generator, made: Soft, claim: Document) -> bool:
-    claim["position"] = int(rng.integers(claim["n"] + 1))
-    return True
-
-
-@operator
-def change_the_quantity(rng: Generator, made: Soft, claim: Document) -> bool:
-    claim["quantity"] = "margin" if claim["quantity"] == "probability" else "probability"
     return True
 
 
@@ -436,36 +410,11 @@ def one_head(rng: Generator, made: Soft) -> Document:
     return pick(rng, heads) if heads else {}
 
 
-def one_layer(rng: Generator, made: Soft) -> Document:
-    return pick(rng, made.document["layers"]) if made.document["layers"] else {}
-
-
-@operator
-def change_the_mask(rng: Generator, made: Soft, claim: Document) -> bool:
-    one_head(rng, made)["mask"] = pick(rng, (*MASKS, "causal"))
-    return True
-
-
 @operator
 def change_the_scale(rng: Generator, made: Soft, claim: Document) -> bool:
     one_head(rng, made)["scale"] = pick(
         rng, (*SCALES, "i", "9**64**64", "1/(n-3)", "(1.00000000000000000001-1)*10**22")
     )
-    return True
-
-
-@operator
-def change_the_score_or_attention(rng: Generator, made: Soft, claim: Document) -> bool:
-    key, value = pick(rng, (("score", "additive"), ("score", "Dot"), ("attention", "hard"), ("temperature", "1")))
-    one_head(rng, made)[key] = value
-    return True
-
-
-@operator
-def change_the_norm(rng: Generator, made: Soft, claim: Document) -> bool:
-    layer = one_layer(rng, made)
-    layer["norm"] = pick(rng, ("pre", "post", "none", "LayerNorm"))
-    layer.setdefault("eps", "0.1")
     return True
 
 
@@ -492,78 +441,30 @@ def change_a_term(rng: Generator, made: Soft, claim: Document) -> bool:
     return True
 
 
-@operator
-def change_how_positions_are_embedded(rng: Generator, made: Soft, claim: Document) -> bool:
-    position = made.document["position"]
-    position[pick(rng, ("kind", "combine"))] = pick(rng, ("none", "table", "terms", "add", "concat"))
-    return True
+def by_shape_in(*parts: str) -> Operator:
+    """An operator that knows of some parts of the model or of the claim no more than the shape of the format."""
+
+    def change(rng: Generator, made: Soft, claim: Document) -> bool:
+        document = claim if set(parts) <= soft.CERTIFICATE.keys() else made.document
+        return by_shape.changed(rng, by_shape.any_one(rng), document, copy.deepcopy(document), parts)
+
+    return change
 
 
-@operator
-def change_the_markers(rng: Generator, made: Soft, claim: Document) -> bool:
-    document = made.document
-    there = [key for key in ("start_marker", "end_marker") if key in document]
-    if not there:
-        return False
-    key = pick(rng, there)
-    other = "end_marker" if key == "start_marker" else "start_marker"
-    how = int(rng.integers(4))
-    if how == 0:
-        document[other] = document.pop(key)
-    elif how == 1:
-        del document[key]
-    else:
-        document[key] = document["alphabet"][0] if how == 2 else "<s>"
-    return True
-
-
-@operator
-def change_the_alphabet(rng: Generator, made: Soft, claim: Document) -> bool:
-    alphabet = made.document["alphabet"]
-    alphabet[int(rng.integers(len(alphabet)))] = pick(rng, ("a", "q", "", 3))
-    if chance(rng, 0.3):
-        alphabet.append("new")
-    return True
-
-
-@operator
-def change_the_output(rng: Generator, made: Soft, claim: Document) -> bool:
-    output = made.document["output"]
-    key = pick(rng, ("position", "kind", "labels", "accept"))
-    choices: dict[str, tuple[Any, ...]] = {
-        "position": ("first", "last", "every"),
-        "kind": ("sign", "softmax"),
-        "labels": (["x"], ["x", "x"], ["x", "y", "w"], [], ["p", "q"]),
-        "accept": ([9], [-1], [0]),
-    }
-    output[key] = pick(rng, choices[key])
-    return True
-
-
-@operator
-def drop_or_repeat_a_layer_or_head(rng: Generator, made: Soft, claim: Document) -> bool:
-    listed = pick(rng, [made.document["layers"], *(layer["heads"] for layer in made.document["layers"])])
-    if not listed:
-        return False
-    if chance(rng, 0.5):
-        listed.pop()
-    else:
-        listed.append(copy.deepcopy(listed[0]))
-    return True
-
-
-@operator
-def add_a_key(rng: Generator, made: Soft, claim: Document) -> bool:
-    holders = [made.document, made.document["position"], made.document["output"], one_layer(rng, made), claim]
-    pick(rng, holders)[pick(rng, ("bias", "dropout", "final_norm", "Norm", "eps", "activation"))] = pick(
-        rng, ("relu", {}, "0")
-    )
-    return True
+BY_SHAPE = {
+    "change the layers": ("layers",),
+    "change the embedding": ("alphabet", "start_marker", "end_marker", "position"),
+    "change the read-out": ("output", "final_norm"),
+    "change what is fixed": ("n", "fixed", "position"),
+    "change the claim": ("epsilon", "norms", "quantity", "model"),
+}
+OPERATORS |= {name: by_shape_in(*parts) for name, parts in BY_SHAPE.items()}
+TURNS = [*OPERATORS, *BY_SHAPE, *BY_SHAPE, "flip a bit of the model", "flip a bit of the certificate"]
 
 
 def mutate(rng: Generator, model: bytes, certificate: bytes) -> tuple[str, bytes, bytes] | None:
     """A changed pair with the operator's name, the digest put right; None where the operator does not apply."""
-    name = pick(rng, [*OPERATORS, "flip a bit of the model", "flip a bit of the certificate"])
+    name = pick(rng, TURNS)
     if name not in OPERATORS:
         return name, *flipped(rng, model, certificate, name.endswith("model"))
     made, claim = opened(model), json.loads(certificate)
@@ -571,7 +472,8 @@ def mutate(rng: Generator, model: bytes, certificate: bytes) -> tuple[str, bytes
         return None
     with np.errstate(all="ignore"):
         changed = made.to_bytes()
-    claim["model"]["sha256"] = digest(changed)
+    if isinstance(claim.get("model"), dict):
+        claim["model"]["sha256"] = digest(changed)
     found = json.dumps(claim).encode()
     return None if (changed, found) == (model, certificate) else (name, changed, found)
 

@@ -48,7 +48,7 @@ def test_what_the_search_finds_is_true() -> None:
         assert mutations.is_true(made), made
         for name, operator in mutations.OPERATORS.items():
             mutant = operator(rng, made, pair)
-            if mutant is not None and mutations.inputs(mutant) <= mutations.MOST_INPUTS:
+            if mutant is not None and not mutations.too_large(mutant):
                 outcome.add(name, mutant)
     assert not outcome.faults, outcome.faults[0]
 
@@ -57,10 +57,8 @@ def test_what_the_search_finds_is_true() -> None:
 def test_the_judge_is_right() -> None:
     """Where there are few inputs, the truth by the batch evaluator is that of the oracle, for true and false claims."""
     counts = {True: 0, False: 0}
-    for name, mutant in mutations.mutants(1000, 450):
-        if name == "splice with the digest left" or mutations.inputs(mutant) > 20:
-            continue
-        if mutations.verdict(mutant) == 4:
+    for _, mutant in mutations.mutants(1000, 450):
+        if mutations.verdict(mutant) == 4 or mutations.inputs(mutant) > 20:
             continue
         expected = mutations.is_true_by_the_oracle(mutant)
         assert mutations.is_true(mutant) == expected, mutant

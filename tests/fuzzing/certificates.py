@@ -129,19 +129,8 @@ def operate(
     return None if found is None else (found.model, found.certificate)
 
 
-OPERATORS = operators_of([name for name in mutations.OPERATORS if name != "splice with the digest left"])
-MODEL_OPERATORS = operators_of(
-    [
-        "change the ties",
-        "change the mask",
-        "swap the score",
-        "swap the query",
-        "swap the key",
-        "swap the value",
-        "change a map",
-        "change entries of a table",
-    ]
-)
+OPERATORS = operators_of(list(mutations.OPERATORS))
+MODEL_OPERATORS = operators_of(mutations.MODEL_OPERATORS)
 
 
 def of_kind(kind: str) -> Kind:
