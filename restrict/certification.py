@@ -227,10 +227,8 @@ def force_output(task: Task) -> Certificate:
 
 
 def _searched(task: Task) -> tuple[Best, str]:
-    """What the search found, and why it ended.
-
-    Where the program cannot tell most of its symbols apart, the search uses only one symbol of each kind.
-    """
+    """What the search found, and why it ended. Where the program cannot tell most of its symbols apart, the search uses
+    only one symbol of each kind."""
     kinds, instance = kinds_of(task.instance.model), task.instance
     search = GoalSearch(task if kinds is None else replace(task, instance=kinds.model.at(instance.n)))
     stopped = "budget" if task.deadline.moment is None else "time"

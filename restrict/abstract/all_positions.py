@@ -296,11 +296,9 @@ class _Sweeps:
         return self._sweep(u, floor, every, inclusive=inclusive, backwards=backwards)
 
     def _row_apart(self, u: int, worst: I64) -> tuple[I64, RankSets]:
-        """The position gives something else to itself than to others (rule 4): prefix, position and suffix apart.
-
-        The floor is the best of the three; where they tie, the tie rule says which of them it is, and so which
-        candidates at the floor's own score still count.
-        """
+        """The position gives something else to itself than to others (rule 4): prefix, position and suffix apart. The
+        floor is the best of the three; where they tie, the tie rule says which of them it is, and so which candidates
+        at the floor's own score still count."""
         n, mask = self.n, self.head.mask
         own = np.concatenate([scores for _, scores in self.scores(u)])
         possible = np.arange(self.domain) == u if self.own_key else self.possible(0, n)

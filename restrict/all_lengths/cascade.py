@@ -180,11 +180,9 @@ def _topological(direct: dict[int, set[int]]) -> list[int]:
 
 
 def decompose(dfa: Dfa) -> Cascade:
-    """The cascade of a minimal automaton whose language is star-free.
-
-    ``dfa``: minimal, without groups (:func:`restrict.languages.monoid.star_free`). Result: the cascade, with tables
-    over what occurs from the start state on.
-    """
+    """The cascade of a minimal automaton whose language is star-free. ``dfa``: minimal, without groups
+    (:func:`restrict.languages.monoid.star_free`). Result: the cascade, with tables over what occurs from the start
+    state on."""
     cascade = Cascade(dfa)
     whole = frozenset(range(dfa.states))
     structure = _Structure(cascade)
@@ -209,9 +207,7 @@ def _first(structure: _Structure, whole: Set, top: int) -> dict[int, Set]:
 
 class _Builder:
     """Goes down the levels and notes what can occur: letter, old and new set, and all tiles that resets choose.
-
-    Whatever the tile of the old chain is, the old set's image lies in the new set, so no more than that is followed.
-    """
+    Whatever the tile of the old chain is, the old set's image lies in the new set, so no more than that is followed."""
 
     def __init__(self, cascade: Cascade, structure: _Structure, top: int, first: dict[int, Set]) -> None:
         self.cascade, self.structure, self.top, self.first = cascade, structure, top, first

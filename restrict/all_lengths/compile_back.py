@@ -127,12 +127,9 @@ MAX_TEXT = 200_000
 
 
 def formula_of_model(model: Model) -> Formula:
-    """A formula that is true at the last position of exactly the words that an order-only model accepts.
-
-    ``model``: an order-only model without markers, with ``accept`` at the last position. Result: the formula: compiled
-    again, it is proved to have the language of the model; and its own truth on words is compared with runs of the
-    model.
-    """
+    """A formula that is true at the last position of exactly the words that an order-only model accepts. ``model``: an
+    order-only model without markers, with ``accept`` at the last position. Result: the formula: compiled again, it is
+    proved to have the language of the model; and its own truth on words is compared with runs of the model."""
     if model.markers:
         raise NotEstablished("a formula does not see markers; --to ltl is for models without them")
     found = automaton(model)
@@ -146,10 +143,8 @@ def formula_of_model(model: Model) -> Formula:
 
 
 def formula_of(dfa: Dfa, what: str) -> Formula:
-    """A formula of temporal logic that is true at the last position of exactly the words of a language.
-
-    Result: the formula; its operators are Boolean ones and strict ``since``.
-    """
+    """A formula of temporal logic that is true at the last position of exactly the words of a language. Result: the
+    formula; its operators are Boolean ones and strict ``since``."""
     cascade = cascade_of(dfa, what)
     builder = Builder()
     writer = _Writer(builder, cascade)
@@ -225,10 +220,7 @@ class _Writer:
 
 
 def spelled(formula: Formula) -> str:
-    """A formula as text.
-
-    ``formula``: a formula, whose parts may be shared.
-    """
+    """A formula as text. ``formula``: a formula, whose parts may be shared."""
     sizes: list[int] = []
     for node in formula.nodes:
         sizes.append(1 + sum(sizes[a] for a in node.args))

@@ -130,10 +130,8 @@ def costs(automaton: Moore, label: str, markers: int) -> Costs:
 
 
 def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[str, ...] | None:
-    """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones.
-
-    Result: a symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
-    """
+    """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones. Result: a symbol or
+    ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label."""
     sets = Sets(automaton, label)
     if len(sets.explore()) * symbols > MAX_CELLS:
         raise ResourceLimit(f"a cheapest restriction of {symbols} symbols takes too much memory")

@@ -97,10 +97,8 @@ def letter_order(one: OrderOnly, two: OrderOnly) -> list[int]:
 
 
 def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], first: int) -> Difference | None:
-    """A shortest word with different labels where both models are defined.
-
-    Words have at least ``first`` positions in both models, the markers of each counted; the empty run is not a word.
-    """
+    """A shortest word with different labels where both models are defined. Words have at least ``first`` positions in
+    both models, the markers of each counted; the empty run is not a word."""
     rows, says = two.delta[:, [two.alphabet.index(a) for a in one.alphabet]].tolist(), two.labels
     other = Other(0, lambda q, x: rows[q][x], lambda q: int(two.label[q]), "model")
     found = first_difference(

@@ -23,10 +23,8 @@ SMALL = 1000
 
 @dataclass(frozen=True)
 class Pattern:
-    """``start``, then ``middle`` repeated and cut off to fit the length, then ``end``: this forces ``label``.
-
-    It does so at every ``n >= first`` (markers counted) at which the model is defined.
-    """
+    """``start``, then ``middle`` repeated and cut off to fit the length, then ``end``: this forces ``label``. It does
+    so at every ``n >= first`` (markers counted) at which the model is defined."""
 
     label: str
     start: tuple[str, ...]
@@ -63,11 +61,9 @@ class Pattern:
 
 
 def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | None:
-    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle.
-
-    Where there is none, the one whose middle has the smallest share of fixed symbols, among middles of up to four
-    cells; ``None`` where no such pattern forces the label either.
-    """
+    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle. Where there is none,
+    the one whose middle has the smallest share of fixed symbols, among middles of up to four cells; ``None`` where no
+    such pattern forces the label either."""
     sets = Sets(automaton, label)
     for middle in middles(automaton.alphabet):
         if middle != (FREE,) and len(sets.order) > SMALL:

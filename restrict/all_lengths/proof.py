@@ -43,10 +43,8 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
 
 
 def spoken_of(model: Model, claim: dict[str, Any]) -> int:
-    """The least length at which the checker may read the model: one about which the claim says something.
-
-    For a word that is its own length, and for other claims their ``from``.
-    """
+    """The least length at which the checker may read the model: one about which the claim says something. For a word
+    that is its own length, and for other claims their ``from``."""
     if "word" in claim:
         return max(2, len(claim["word"]) + len(model.markers))
     return max(2, int(claim.get("from", 0)))

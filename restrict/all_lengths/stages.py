@@ -36,12 +36,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage as it was built, before merging: what a certificate records.
-
-    ``heads``; ``tables`` of their entries; ``left`` and ``right``: the classes for each head (``None``: not seen from
-    that side); ``base``, ``delta``, ``vectors`` of both new automata; ``before`` and ``after``: the bimachines.
-    ``merge_l``, ``merge_r``: the state of ``after`` for each new one. ``steps``: the maps computed with it.
-    """
+    """One stage as it was built, before merging: what a certificate records. ``heads``; ``tables`` of their entries;
+    ``left`` and ``right``: the classes for each head (``None``: not seen from that side); ``base``, ``delta``,
+    ``vectors`` of both new automata; ``before`` and ``after``: the bimachines. ``merge_l``, ``merge_r``: the state of
+    ``after`` for each new one. ``steps``: the maps computed with it."""
 
     heads: tuple[Look, ...]
     steps: tuple[Step, ...]
@@ -114,10 +112,8 @@ def levels(program: OrderOnly) -> Plan:
 
 
 def _everywhere(program: OrderOnly) -> set[str]:
-    """The variables that are needed at every position; the others at the last one only.
-
-    A head at the last position whose query is another such head is computed everywhere, so that one stage is enough.
-    """
+    """The variables that are needed at every position; the others at the last one only. A head at the last position
+    whose query is another such head is computed everywhere, so that one stage is enough."""
     if program.every:
         return {s.name for s in program.steps}
     by_name = {s.name: s for s in program.steps}
@@ -148,9 +144,7 @@ def build(
     program: OrderOnly, limits: Limits | None = None, progress: Progress | None = None, keep: bool = False
 ) -> Built:
     """The bimachine of the output's label (a column ``@label``); at the last position only ``lab[:, :, 0]`` counts.
-
-    ``keep``: keep every layer, for a certificate. Raises :class:`restrict.all_lengths.bimachine.TooLarge`.
-    """
+    ``keep``: keep every layer, for a certificate. Raises :class:`restrict.all_lengths.bimachine.TooLarge`."""
     limits = limits or Limits()
     say = progress or (lambda _: None)
     program = _with_label(program)
@@ -223,10 +217,8 @@ def _record(layer: Stage, start: float) -> Record:
 def extend(
     machine: Bimachine, heads: list[Look], steps: list[Step], keep: list[str], limits: Limits, last: bool
 ) -> Stage:
-    """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``.
-
-    ``last``: only the last position counts, so heads are seen from the left only.
-    """
+    """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``. ``last``: only the last
+    position counts, so heads are seen from the left only."""
     tables, lefts, rights, outs = [], [], [], []
     for look in heads:
         seen = _seen(machine, look, limits, last)

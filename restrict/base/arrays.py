@@ -20,11 +20,8 @@ FREE_INPUT = -1
 
 
 def offsets(sizes: ArrayLike) -> I64:
-    """The row pointers of compressed rows.
-
-    ``sizes``: the rows' lengths, shape (rows,), each at least 0. Gives int64, shape (rows + 1,): 0, then the running
-    sums. Cost linear.
-    """
+    """The row pointers of compressed rows. ``sizes``: the rows' lengths, shape (rows,), each at least 0. Gives int64,
+    shape (rows + 1,): 0, then the running sums. Cost linear."""
     counts = np.asarray(sizes, dtype=np.int64)
     found = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=found[1:])
@@ -32,11 +29,9 @@ def offsets(sizes: ArrayLike) -> I64:
 
 
 def take_rows(ptr: I64, rows: I64) -> I64:
-    """The indices of the items of some rows, row after row: ``items[take_rows(ptr, rows)]`` are their items.
-
-    ``ptr``: row pointers, shape (all rows + 1,). ``rows``: row numbers, shape (m,), in any order, repeated or not.
-    Gives int64 indices into the items. Cost linear in the answer.
-    """
+    """The indices of the items of some rows, row after row: ``items[take_rows(ptr, rows)]`` are their items. ``ptr``:
+    row pointers, shape (all rows + 1,). ``rows``: row numbers, shape (m,), in any order, repeated or not. Gives int64
+    indices into the items. Cost linear in the answer."""
     sizes = ptr[rows + 1] - ptr[rows]
     starts = np.repeat(ptr[rows] - offsets(sizes)[:-1], sizes)
     return starts + np.arange(len(starts), dtype=np.int64)
@@ -51,12 +46,9 @@ def distinct(values: I64) -> I64:
 
 
 def numbered(codes: I64, most: int) -> tuple[I64, I64]:
-    """The different numbers among many, and for each of the many its place among the different ones.
-
-    ``codes``: integers 0 .. most - 1, shape (m,). ``most``: all codes are below it. Gives (the different ones,
-    ascending; for each code its place among them, shape (m,)). Cost: linear in m where ``most`` is at most 8 m, else
-    that of sorting.
-    """
+    """The different numbers among many, and for each of the many its place among the different ones. ``codes``:
+    integers 0 .. most - 1, shape (m,). ``most``: all codes are below it. Gives (the different ones, ascending; for each
+    code its place among them, shape (m,)). Cost: linear in m where ``most`` is at most 8 m, else that of sorting."""
     if most > 8 * len(codes):
         names, number = np.unique(codes, return_inverse=True)
         return names, number.reshape(-1)

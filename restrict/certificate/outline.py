@@ -44,10 +44,8 @@ class OutlineClaim:
 
     def text(self, n: int, target: Target) -> str:
         """The claim as the checker prints it; of more than :data:`MOST_SHOWN` values, the first ones and their number.
-
         ``n``: the length, markers included. ``target``: ``"last"``, ``"all"`` or a position. Result: one line without
-        the digest.
-        """
+        the digest."""
         head = f"n={n} target={target} free={self.free} c={self.c}"
         if self.values is None:
             return head
@@ -80,11 +78,8 @@ class Outline:
 
 
 def read_outline(root: Node) -> Outline:
-    """A certificate from its JSON form, by the trusted checker's table of fields.
-
-    ``root``: the JSON value, with its place for messages. Result: the parts of the file, positions as runs. The tree of
-    cases is not read.
-    """
+    """A certificate from its JSON form, by the trusted checker's table of fields. ``root``: the JSON value, with its
+    place for messages. Result: the parts of the file, positions as runs. The tree of cases is not read."""
     fields, nodes = root.read(CERTIFICATE | {"model": NAMED}), dict(root.members())
     n, target = fields["n"], fields["target"]
     if target not in ("last", "all"):

@@ -49,10 +49,8 @@ def at_most(x: float) -> str:
 
 
 def no_model(path: Path, advice: str) -> None:
-    """Refuse the name of a model where a file with a result is expected.
-
-    ``path``: where a file with a result is expected.
-    """
+    """Refuse the name of a model where a file with a result is expected. ``path``: where a file with a result is
+    expected."""
     from restrict.base.errors import UsageError
     from restrict.model.source import GENERATORS
 

@@ -91,10 +91,7 @@ FIRST = (
 
 
 def epilog(command: str) -> str | None:
-    """The end of a command's help.
-
-    ``command``: its name, such as ``certify`` or ``soft check``; empty for the program itself. Result: its examples,
-    kept line by line by click; ``None`` where there are none.
-    """
+    """The end of a command's help. ``command``: its name, such as ``certify`` or ``soft check``; empty for the program
+    itself. Result: its examples, kept line by line by click; ``None`` where there are none."""
     lines = EXAMPLES.get(command, ()) if command else FIRST
     return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in lines)]) if lines else None

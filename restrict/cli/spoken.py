@@ -16,8 +16,5 @@ NAMED = re.compile(rf'`({"|".join(ARGUMENTS)})(?:="([\w-]+)")?`')
 
 
 def for_the_shell(message: str) -> str:
-    """A message as the command line says it.
-
-    Gives the line; unchanged where it names no argument.
-    """
+    """A message as the command line says it. Gives the line; unchanged where it names no argument."""
     return NAMED.sub(lambda found: " ".join(filter(None, (ARGUMENTS[found[1]], found[2]))), message)

@@ -39,10 +39,8 @@ Found = tuple[Certificate, int, bool]
 
 
 class Unfinished(OutOfTime):
-    """There is no certificate yet; no restriction of the kind wanted has more than ``most`` free positions.
-
-    ``exact``: there is one with exactly ``most``, but no certificate of it within the limits; else the time was over.
-    """
+    """There is no certificate yet; no restriction of the kind wanted has more than ``most`` free positions. ``exact``:
+    there is one with exactly ``most``, but no certificate of it within the limits; else the time was over."""
 
     def __init__(self, most: int, exact: bool = False) -> None:
         super().__init__(f"at most {most} free positions")
@@ -67,12 +65,10 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 
 
 def by_table(task: Task, language: Language) -> Found | Immune:
-    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`.
-
-    ``task``: the model at a length, with one target position and a deadline. Result: a certificate, the most free
-    positions possible, and whether that is exact (a certified upper bound where time ran out); or an :class:`Immune`,
-    which is proved.
-    """
+    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`. ``task``:
+    the model at a length, with one target position and a deadline. Result: a certificate, the most free positions
+    possible, and whether that is exact (a certified upper bound where time ran out); or an :class:`Immune`, which is
+    proved."""
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
@@ -96,12 +92,10 @@ def _mixed(labels: Labels, members: npt.NDArray[np.bool_], count: int) -> list[i
 
 
 def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
-    """Whether two words that differ at one position have one label and only one of them is a member.
-
-    If a restriction has one label and leaves membership open, then so does one that fixes all positions but one: walk
-    from a member to another word under it, changing one position at a time; membership changes at some step. (Over
-    more than two symbols the one free position may need two of them only, so the label is compared pair by pair.)
-    """
+    """Whether two words that differ at one position have one label and only one of them is a member. If a restriction
+    has one label and leaves membership open, then so does one that fixes all positions but one: walk from a member to
+    another word under it, changing one position at a time; membership changes at some step. (Over more than two symbols
+    the one free position may need two of them only, so the label is compared pair by pair.)"""
     for axis in range(labels.ndim):
         for a in range(labels.shape[axis]):
             for b in range(a):
@@ -112,13 +106,10 @@ def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
 
 
 def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> npt.NDArray[np.bool_]:
-    """Whether each word is a member, in the order of the digits; shape (s,) * m.
-
-    Cost: one membership test for each of the ``s ** m`` words; regular languages take all words of a block at once.
-
-    ``instance``: the model at a length, with ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop;
-    never by default. Result: a bool array with one axis of ``s`` entries for each unpinned position.
-    """
+    """Whether each word is a member, in the order of the digits; shape (s,) * m. Cost: one membership test for each of
+    the ``s ** m`` words; regular languages take all words of a block at once. ``instance``: the model at a length, with
+    ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop; never by default. Result: a bool array with
+    one axis of ``s`` entries for each unpinned position."""
     alphabet, m, parts = instance.model.alphabet, len(instance.unpinned), []
     for words in all_words(len(alphabet), m):
         deadline.check()
@@ -168,11 +159,9 @@ def _immune_by_table(
 
 def by_sat(task: Task, language: Language) -> Found | Immune:
     """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed.
-
     ``task``: the model at a length, with one target position, a deadline and a seed. Result: a certificate, the exact
     most free positions possible, and true; or an :class:`Immune`, which is proved. The certificate may have fewer free
-    positions.
-    """
+    positions."""
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle.of(instance, position, deadline=task.deadline)
     problems = [Problem(oracle, label) for label in oracle.same]
@@ -232,12 +221,9 @@ def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list
 
 
 def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | None:
-    """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open.
-
-    Cost: at most two completions, and one for each fixed position.
-
-    Result: the part, from positions to symbol numbers, or ``None``.
-    """
+    """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open. Cost: at most
+    two completions, and one for each fixed position. Result: the part, from positions to symbol numbers, or
+    ``None``."""
 
     def has(cube: Cube, member: bool) -> bool:
         return language.complete(Restriction.of(instance, dict(cube)), {}, member) is not None

@@ -230,10 +230,8 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
 
 def _single(instance: Instance, language: Language) -> bool:
     """Whether one word of this length is a member, or one is not: every open restriction then agrees with that word.
-
     What is fixed is fixed to its symbols, so one pass of the search says as much as several, and the ends of a member
-    are nothing new.
-    """
+    are nothing new."""
     count = language.count(Restriction.of(instance)) if instance.n <= COUNTED else None
     return count is not None and count in (1, len(instance.model.alphabet) ** len(instance.unpinned) - 1)
 

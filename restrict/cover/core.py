@@ -61,10 +61,8 @@ class Core:
 
 
 def core_of(inputs: int, s: int, arrays: tuple[I64, I64, I64, I64, I64], pairs: I64) -> Core:
-    """A problem after the prior assignment is substituted; ``pairs`` are those that this does not capture.
-
-    ``s``: symbols; ``arrays``: the five of :class:`restrict.cover.problem.CoverProblem`. Cost linear in the literals.
-    """
+    """A problem after the prior assignment is substituted; ``pairs`` are those that this does not capture. ``s``:
+    symbols; ``arrays``: the five of :class:`restrict.cover.problem.CoverProblem`. Cost linear in the literals."""
     pair_ptr, all_ptr, cube_input, cube_symbol, fixed = arrays
     cubes, prior = len(all_ptr) - 1, fixed[cube_input]
     cube_of = np.repeat(np.arange(cubes), np.diff(all_ptr))

@@ -35,14 +35,11 @@ SLACK = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class LocalLemma:
-    """The local lemma on an instance.
-
-    ``holds``: the asymmetric inequality was verified for every event (``weights`` x, in the order of ``pairs``; the
-    events of pairs captured beforehand are left out). ``resamplings``: then, an upper bound on the expected number of
-    redraws in all. ``exact``: all event probabilities are exact up to rounding; else some are upper bounds (cubes that
-    overlap others were left out). ``symmetric``: e p (d + 1) <= 1 with the largest probability p and degree d.
-    ``weight_x0``: the weight of X0, where it was included.
-    """
+    """The local lemma on an instance. ``holds``: the asymmetric inequality was verified for every event (``weights`` x,
+    in the order of ``pairs``; the events of pairs captured beforehand are left out). ``resamplings``: then, an upper
+    bound on the expected number of redraws in all. ``exact``: all event probabilities are exact up to rounding; else
+    some are upper bounds (cubes that overlap others were left out). ``symmetric``: e p (d + 1) <= 1 with the largest
+    probability p and degree d. ``weight_x0``: the weight of X0, where it was included."""
 
     q: float
     holds: bool
@@ -59,11 +56,9 @@ class LocalLemma:
 
 def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> LocalLemma:
     """Check the asymmetric condition at ``q``; with ``delta``, event X0 is included as a neighbour of every event.
-
     Weights: the least fixed point of ``x(A) = P(A) / prod (1 - x(B))``, by iteration from 0, raised by a little; then
     the inequality is evaluated once with every rounding outward (library logarithms: 4 ulp). P(X0) by Chernoff,
-    ``exp(-delta^2 q m / (2 + delta))``. Each iteration visits every pair's neighbours once.
-    """
+    ``exp(-delta^2 q m / (2 + delta))``. Each iteration visits every pair's neighbours once."""
     if not 0 <= q <= 1 or (delta is not None and delta < 0):
         raise UsageError(f"need 0 <= q <= 1 and delta >= 0, got {q} and {delta}")
     core = problem.core
@@ -95,11 +90,9 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
 
 
 def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
-    """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input.
-
-    For analysis and drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost:
-    the sum of the squares of the numbers of pairs that read an input.
-    """
+    """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input. For analysis and
+    drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost: the sum of the
+    squares of the numbers of pairs that read an input."""
     import networkx as nx
 
     core = problem.core

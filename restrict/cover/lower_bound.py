@@ -50,11 +50,8 @@ def _entries(core: Core) -> tuple[int, I64, I64, I64]:
 
 
 def packing_value(problem: CoverProblem, multipliers: I64) -> int:
-    """The lower bound that ``multipliers`` (P,), integers >= 0, prove; O(literals), integers only.
-
-    Gives a certified lower bound on the inputs that any complete answer sets beyond the prior ones; 0: nothing is
-    shown.
-    """
+    """The lower bound that ``multipliers`` (P,), integers >= 0, prove; O(literals), integers only. Gives a certified
+    lower bound on the inputs that any complete answer sets beyond the prior ones; 0: nothing is shown."""
     core = problem.core
     unit, pair, literal, share = _entries(core)
     largest = ((1 << 62) - 1) // max(1, unit * len(pair))  # no share is above the unit

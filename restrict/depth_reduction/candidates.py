@@ -64,10 +64,8 @@ class Setup(Generic[Result]):
 
 
 def shortened(instance: Instance) -> Instance:
-    """The program at a length at which measuring is cheap.
-
-    Gives the model at ``MEASURE_AT``, or the instance where that is not longer, or the model is not defined there.
-    """
+    """The program at a length at which measuring is cheap. Gives the model at ``MEASURE_AT``, or the instance where
+    that is not longer, or the model is not defined there."""
     if instance.n <= MEASURE_AT:
         return instance
     try:
@@ -94,12 +92,10 @@ def least(
     falling: bool = False,
 ) -> tuple[Candidate, Result | None] | None:  # fmt: skip
     """The candidate with the least worth among those that are measured in the time, and its run where that was made
-    here at the very length.
-
-    They are measured at the length for measuring, with a budget in proportion. ``run`` stands at the top level of its
-    module, since it is called in other processes, too. With ``falling`` they are tried until one is worse than the one
-    before. Gives the candidate; ``None`` where none succeeded. Where the best is hopeless it is taken as it is.
-    """
+    here at the very length. They are measured at the length for measuring, with a budget in proportion. ``run`` stands
+    at the top level of its module, since it is called in other processes, too. With ``falling`` they are tried until
+    one is worse than the one before. Gives the candidate; ``None`` where none succeeded. Where the best is hopeless it
+    is taken as it is."""
     short, best = shortened(task.instance), None
     if short is not task.instance:
         share = Fraction(budget, max(1, len(task.instance.unpinned)))

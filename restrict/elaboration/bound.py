@@ -36,11 +36,8 @@ class Line(NamedTuple):
 
 
 def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Writer:
-    """The proof that a lower bound's claim holds.
-
-    ``limit``: steps that the elaboration may take, half a microsecond each. Gives the lines, which end with
-    ``unforced``.
-    """
+    """The proof that a lower bound's claim holds. ``limit``: steps that the elaboration may take, half a microsecond
+    each. Gives the lines, which end with ``unforced``."""
     meter = Meter(limit)
     meter.place = bound.top
     writer, rows = Writer(instance, digest, meter), Rows(instance, meter)

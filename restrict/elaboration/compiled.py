@@ -32,9 +32,7 @@ class CompiledProof(Proof):
 
     def row(self, h: int, i: int, u: int, s: int, p: int, r: int) -> None:
         """The best pair that is not listed is among as many best ones as are listed, and one more; it is below the bar.
-
-        Then every unlisted pair is.
-        """
+        Then every unlisted pair is."""
         kernel, head = self.kernel, self.kernel.head_of(h)
         self.form(u in kernel.domain(head.query))
         low, high = visible(head.mask, i, self.program.n)
@@ -57,12 +55,8 @@ class CompiledProof(Proof):
 
 
 def check_compiled(found: Elaboration) -> str:
-    """Let the engine's scans decide on the rows of an elaborated proof, and the kernel on all else.
-
-    Cost: some 30 nanoseconds for each score of a row, at most.
-
-    Gives the line ``s VERIFIED ...`` of the user's file.
-    """
+    """Let the engine's scans decide on the rows of an elaborated proof, and the kernel on all else. Cost: some 30
+    nanoseconds for each score of a row, at most. Gives the line ``s VERIFIED ...`` of the user's file."""
     program, proof = found.made
     with translated(found.name):
         read = Program(program, Place("program"), found.meter)

@@ -45,10 +45,7 @@ class Known:
     # ------------------------------------------------------------ asking
 
     def values(self, name: str, i: int) -> Sequence[int]:
-        """V of a node, ascending.
-
-        ``name``: ``"token"``, ``"position"`` or a variable.
-        """
+        """V of a node, ascending. ``name``: ``"token"``, ``"position"`` or a variable."""
         if name == "token":
             return self.tokens.at(i)
         if name == "position":
@@ -57,10 +54,7 @@ class Known:
         return range(self.instance.domains[name]) if fact is None else fact.values
 
     def depends(self, name: str, i: int) -> Depends:
-        """D of a node.
-
-        ``name``: ``"token"``, ``"position"`` or a variable.
-        """
+        """D of a node. ``name``: ``"token"``, ``"position"`` or a variable."""
         if self.blind:
             return None
         if name == "token":
@@ -73,17 +67,13 @@ class Known:
         return None if fact is None else fact.depends
 
     def fact(self, name: str, i: int) -> Statement | None:
-        """The statement about a node, if there is one.
-
-        Gives the last one, here or in a context that this one was made from.
-        """
+        """The statement about a node, if there is one. Gives the last one, here or in a context that this one was made
+        from."""
         return self.facts.get(name, {}).get(i)
 
     def union(self, name: str, positions: I64) -> Depends:
-        """The union of D over positions.
-
-        ``name``: ``"token"``, ``"position"`` or a variable. ``positions``: int64, ascending.
-        """
+        """The union of D over positions. ``name``: ``"token"``, ``"position"`` or a variable. ``positions``: int64,
+        ascending."""
         if self.blind:
             return None
         if name in ("token", "position"):
@@ -99,10 +89,8 @@ class Known:
     # ------------------------------------------------------------ examining
 
     def examine(self, name: str, i: int) -> None:
-        """State what follows for a node, unless it was stated before, or has too many values.
-
-        ``name``: a map or head of the model.
-        """
+        """State what follows for a node, unless it was stated before, or has too many values. ``name``: a map or head
+        of the model."""
         if self.fact(name, i) is not None:
             return
         self.meter.charge(NODE)
@@ -114,10 +102,7 @@ class Known:
             self.state(found._replace(depends=0) if len(found.values) == 1 else found)
 
     def state(self, statement: Statement) -> None:
-        """Remember a fact.
-
-        ``statement``: what is stated after all others.
-        """
+        """Remember a fact. ``statement``: what is stated after all others."""
         self.meter.hold(1000 + 40 * len(statement.values) + (statement.depends or 0).bit_length() // 8)
         self.statements.append(statement)
         self.facts.setdefault(statement.name, {})[statement.i] = statement

@@ -75,10 +75,8 @@ class Hints:
         self.model.meter.place = self.top.key("cone")
 
     def is_free(self, at: int) -> bool:
-        """Whether a position has neither a marker nor a fixed symbol.
-
-        ``at``: a position, or a number beyond all of them.
-        """
+        """Whether a position has neither a marker nor a fixed symbol. ``at``: a position, or a number beyond all of
+        them."""
         self.model.meter.charge(self.model.n // 64)
         return at < self.model.n and self.certificate.free >> at & 1 == 1
 
@@ -111,10 +109,7 @@ class Hints:
 
 
 def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: int) -> Iterator[Asked]:
-    """The cases below a question, each made when it is needed.
-
-    ``path``: what was asked and answered above.
-    """
+    """The cases below a question, each made when it is needed. ``path``: what was asked and answered above."""
     return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
 
 
@@ -126,10 +121,7 @@ class ReadBox(NamedTuple):
 
 
 def read_boxes(bound: Bound) -> list[ReadBox]:
-    """The boxes of a lower bound.
-
-    Gives the boxes in the order of the file.
-    """
+    """The boxes of a lower bound. Gives the boxes in the order of the file."""
     place, cones = bound.top.key("boxes"), Cones(bound.model)
     bound.model.meter.place = place
     return [read_box(value, place.item(at), cones) for at, value in enumerate(bound.fields["boxes"])]

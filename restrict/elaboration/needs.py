@@ -29,13 +29,10 @@ MOST_ALLOWED = 1 << 24
 
 
 def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) -> Iterator[Node]:
-    """The nodes of a cone that the output at a target may read, variable by variable.
-
-    A head may read its key and its value anywhere; a map reads at its own position.
-
-    ``target``: a position; ``None``: all of them. ``meter``: the account; too many nodes are refused before any is
-    examined. Gives variables with positions, in the order in which they are examined.
-    """
+    """The nodes of a cone that the output at a target may read, variable by variable. A head may read its key and its
+    value anywhere; a map reads at its own position. ``target``: a position; ``None``: all of them. ``meter``: the
+    account; too many nodes are refused before any is examined. Gives variables with positions, in the order in which
+    they are examined."""
     wanted: dict[str, set[int] | None] = {instance.model.output.variable: None if target is None else {target}}
 
     def want(name: str | None, places: set[int] | None) -> None:
@@ -66,11 +63,9 @@ def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) 
 
 
 def needed(known: Known, goals: Iterable[Node]) -> tuple[list[Statement], set[Node]]:
-    """The statements of a context that some nodes' facts rest on.
-
-    ``goals``: the nodes whose facts have to be kept, here or in a context that this one was made from. Gives the
-    statements, in order; and the nodes of which something has to be known that is not stated here.
-    """
+    """The statements of a context that some nodes' facts rest on. ``goals``: the nodes whose facts have to be kept,
+    here or in a context that this one was made from. Gives the statements, in order; and the nodes of which something
+    has to be known that is not stated here."""
     wanted, kept = set(goals), list[Statement]()
     for said in reversed(known.statements):
         node = said.name, said.i

@@ -19,12 +19,9 @@ ENTRIES = 1 << 22
 
 
 def tabulated(model: Model, n: int) -> Model:
-    """The model at one length, as a model that is defined at this length alone and has a file.
-
-    Cost: one call of each callable for every combination of what it may read.
-
-    Gives a model with the same values at this length; ``content`` has the bytes of its file.
-    """
+    """The model at one length, as a model that is defined at this length alone and has a file. Cost: one call of each
+    callable for every combination of what it may read. Gives a model with the same values at this length; ``content``
+    has the bytes of its file."""
     instance = model.at(n)
     variables = tuple(_written(instance, variable) for variable in model.variables)
     return loads(dumps(to_document(replace(model, variables=variables, when=f"n == {n}"))))

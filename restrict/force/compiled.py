@@ -48,10 +48,8 @@ class TooMuch(Exception):
 
 
 class CompiledRun:
-    """V of the output at one position under restrictions, one after the other.
-
-    ``shared``: a state of the same instance; the rows that it has ordered are used, and new ones are added to it.
-    """
+    """V of the output at one position under restrictions, one after the other. ``shared``: a state of the same
+    instance; the rows that it has ordered are used, and new ones are added to it."""
 
     def __init__(self, instance: Instance, position: int, shared: ForcingState | None = None) -> None:
         self.instance, self.position = instance, position

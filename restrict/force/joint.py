@@ -82,10 +82,8 @@ def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
 def _told_apart(
     wide: Sequence[tuple[int, list[int]]], ways: Sequence[Iterable[Tokens]], shift: int
 ) -> Iterator[tuple[int, list[int]]]:
-    """For goals on tokens of a large alphabet, one symbol of each class that the other goals do not tell apart.
-
-    A second symbol of a class would be a literal with the same use as the first one, so nothing is lost without it.
-    """
+    """For goals on tokens of a large alphabet, one symbol of each class that the other goals do not tell apart. A
+    second symbol of a class would be a literal with the same use as the first one, so nothing is lost without it."""
     named: dict[int, set[int]] = {}
     for i, a in chain.from_iterable(way for found in ways for way in found):
         named.setdefault(i, set()).add(a)
@@ -112,10 +110,8 @@ def _learn(solver: Solver, steps: Steps) -> None:
 
 
 def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
-    """Few tokens that include a way for every goal; ``None`` where none were found.
-
-    Small problems, nearly all, are solved in plain Python: the covering solver's kernels take seconds to compile.
-    """
+    """Few tokens that include a way for every goal; ``None`` where none were found. Small problems, nearly all, are
+    solved in plain Python: the covering solver's kernels take seconds to compile."""
     if sum(len(way) for found in ways for way in found) <= SMALL:
         solver.state.work += 100  # about what it takes, in walked pairs
         answers = [few_tokens(ways, solver.rng) for _ in range(TRIES)]
@@ -134,10 +130,8 @@ def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
 
 
 def few_tokens(ways: list[list[Tokens]], rng: np.random.Generator) -> Tokens | None:
-    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens.
-
-    What a goal lacks is looked at again only when a token is taken at a position that one of its ways names.
-    """
+    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens. What
+    a goal lacks is looked at again only when a token is taken at a position that one of its ways names."""
     chosen: dict[int, int] = {}
     lacks = [set(found) for found in ways]
     naming: dict[int, list[int]] = {}

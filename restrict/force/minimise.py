@@ -18,11 +18,8 @@ Symbols = TypeVar("Symbols")
 def shrink(
     test: Callable[[dict[int, Symbols]], dict[int, Symbols] | None], cube: dict[int, Symbols], order: Iterable[int]
 ) -> dict[int, Symbols]:
-    """A subset-minimal part that passes a monotone test; ``cube`` passes.
-
-    ``test``: gives a part of what it is given that passes, or ``None``; a larger cube passes where a smaller one does.
-    Cost: a test for each position.
-    """
+    """A subset-minimal part that passes a monotone test; ``cube`` passes. ``test``: gives a part of what it is given
+    that passes, or ``None``; a larger cube passes where a smaller one does. Cost: a test for each position."""
     for i in order:
         if i in cube and (rest := test({j: a for j, a in cube.items() if j != i})) is not None:
             cube = rest

@@ -217,11 +217,8 @@ class _Node:
 
 
 class Planner:
-    """The costs of goals, and the plans behind them, of one instance.
-
-    ``state``: lists the rows, and counts the scores; nothing may be fixed in it. ``most``: rows that may be listed;
-    ``over``: whether the time is up.
-    """
+    """The costs of goals, and the plans behind them, of one instance. ``state``: lists the rows, and counts the scores;
+    nothing may be fixed in it. ``most``: rows that may be listed; ``over``: whether the time is up."""
 
     def __init__(self, state: ForcingState, rng: np.random.Generator, most: int, over: Callable[[], bool]) -> None:
         self.state, self.instance, self.rng, self.left, self.over = state, state.instance, rng, most, over
@@ -307,10 +304,8 @@ class Planner:
     # ------------------------------------------------------------ plans
 
     def solve(self, goal: Goal, effort: int) -> float:
-        """The cost of a goal; its plan and those of all its parts are kept.
-
-        ``effort``: how many plans are opened for this goal, and for every one below it, at most.
-        """
+        """The cost of a goal; its plan and those of all its parts are kept. ``effort``: how many plans are opened for
+        this goal, and for every one below it, at most."""
         if goal.name == "token":
             return float(self.matrix("token", [goal.i])[0, mask_of(goal.allowed)])
         slot, mask = (goal.name, goal.i), mask_of(goal.allowed)

@@ -59,11 +59,9 @@ class Best:
 
 
 class GoalSearch:
-    """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment.
-
-    ``base`` is fixed beforehand and not counted. With ``guard``, only what it accepts becomes ``best``, and ``refused``
-    counts what it refuses. A search that has found nothing ends after ``patience`` passes.
-    """
+    """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment. ``base``
+    is fixed beforehand and not counted. With ``guard``, only what it accepts becomes ``best``, and ``refused`` counts
+    what it refuses. A search that has found nothing ends after ``patience`` passes."""
 
     def __init__(
         self,
@@ -206,12 +204,10 @@ class GoalSearch:
             self._dive(Solver(self.state, rng, manner, tick=self._tick), goal, most, rng)
 
     def _improve(self, rng: np.random.Generator) -> None:
-        """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what
-        is no worse.
-
-        The part is what a few random nodes of the cone rest on, or a random share; the goals that still hold cost
-        nothing, so an iteration is short. Equal answers are accepted, which lets the search drift along a plateau.
-        """
+        """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what is
+        no worse. The part is what a few random nodes of the cone rest on, or a random share; the goals that still hold
+        cost nothing, so an iteration is short. Equal answers are accepted, which lets the search drift along a
+        plateau."""
         stop = self.state.work + self._allowance() // 2
         while self.state.work < stop and self.best.count and not self._over():
             # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
@@ -303,12 +299,9 @@ class GoalSearch:
                 raise OutOfBudget
 
     def _tasks(self, turn: int) -> Iterator[tuple[Goal, int]]:
-        """Labels to try with a limit on the tokens.
-
-        One label may need nearly all positions where another needs one, so while nothing is known all are tried with
-        small limits first. In the first pass an answer as large as the best one is wanted, too, since its cone may be
-        smaller.
-        """
+        """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
+        while nothing is known all are tried with small limits first. In the first pass an answer as large as the best
+        one is wanted, too, since its cone may be smaller."""
         for limit in self._first_limits if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
                 if limit < self.instance.n:
@@ -380,9 +373,7 @@ class GoalSearch:
 
     def _follow(self, rng: np.random.Generator) -> None:
         """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.
-
-        This needs no table and always succeeds: on an input every node that is read has one value.
-        """
+        This needs no table and always succeeds: on an input every node that is read has one value."""
         state, symbols = self.state, len(self.state.alphabet)
         word = rng.integers(symbols, size=self.instance.n).tolist()
         run = OnDemandState.of(self.instance, {**dict(enumerate(word)), **{i: v[0] for i, v in state.pinned.items()}})

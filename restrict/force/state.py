@@ -57,10 +57,8 @@ def weights(instance: Instance) -> dict[str, float]:
 
 
 class ForcingState:
-    """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
-
-    Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.
-    """
+    """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone. Value sets only
+    shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it."""
 
     def __init__(self, instance: Instance, base: Mapping[int, int] | None = None) -> None:
         """``base``: positions with symbols that stay fixed; here they count as markers."""
@@ -225,11 +223,9 @@ class ForcingState:
         return len(self.tokens) + len(self.facts) <= FEW_FACTS
 
     def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Collection[int]:
-        """The key values of the candidates of a row: R(u) where key and value are one variable.
-
-        Only positions whose key values are restricted are looked at one by one. Of the others, only the first to be
-        completed matters, and the first place of each value. So a row of a million equal pairs costs no walk.
-        """
+        """The key values of the candidates of a row: R(u) where key and value are one variable. Only positions whose
+        key values are restricted are looked at one by one. Of the others, only the first to be completed matters, and
+        the first place of each value. So a row of a million equal pairs costs no walk."""
         first, stop = self.instance.visible(head, i)
         key = self.instance.key(head)
         assert key is not None

@@ -81,9 +81,7 @@ class _Builder:
 
 def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, room: int) -> tuple[list[Variable], str]:
     """Maps that compute the first class of greatest ``bias + sum of weights``; their names start with ``prefix``.
-
-    ``room``: how many maps may be made; the base of the sums is chosen accordingly.
-    """
+    ``room``: how many maps may be made; the base of the sums is chosen accordingly."""
     classes = len(bias)
     if classes > MAX_CLASSES:
         raise ResourceLimit(f"{classes} output classes; the importer compares at most {MAX_CLASSES}")

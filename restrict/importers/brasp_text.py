@@ -332,10 +332,8 @@ def parse(path: Path) -> Brasp:
 
 
 def _without_comment(text: str) -> str:
-    """The line without its comment: ``--`` or ``#`` between spaces; in the alphabet only ``--``.
-
-    Where a term must follow, after ``=``, an operator or a bracket, ``#`` is a counting term and no comment.
-    """
+    """The line without its comment: ``--`` or ``#`` between spaces; in the alphabet only ``--``. Where a term must
+    follow, after ``=``, an operator or a bracket, ``#`` is a counting term and no comment."""
     signs = "--" if text.lstrip().startswith("alphabet") else "--|#"
     for found in re.finditer(rf"(?:^|(?<=\s))({signs})(?=\s|$)", text):
         before = text[: found.start()].rstrip()

@@ -201,12 +201,10 @@ def _apply(step: Mlp, point: Mapping[str, Value]) -> Value:
 
 
 def _rules_agree(setting: _Setting, head: Attention) -> bool:
-    """Whether it can be seen that a matching self is always the only match.
-
-    For each query value: nothing is wanted that the key can be; or the key value occurs at one position only (a
-    position, or a marker); or the self cannot match, because query and key are the same variable and the value wants
-    another one, or because the query is position 0, where the start marker stands.
-    """
+    """Whether it can be seen that a matching self is always the only match. For each query value: nothing is wanted
+    that the key can be; or the key value occurs at one position only (a position, or a marker); or the self cannot
+    match, because query and key are the same variable and the value wants another one, or because the query is position
+    0, where the start marker stands."""
     for value in setting.values[head.query]:
         wanted = head.wanted.get(value)
         if wanted is None or wanted not in setting.values[head.key] or head.key == "positions":

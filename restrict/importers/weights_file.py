@@ -111,11 +111,8 @@ class Transformer:
 
 
 def read_transformer(path: Path) -> Transformer:
-    """Read and check the file.
-
-    ``path``: the safetensors file of the form ``restrict-weights/1`` (docs/importers.md). Result: the transformer, with
-    every number as an exact rational.
-    """
+    """Read and check the file. ``path``: the safetensors file of the form ``restrict-weights/1`` (docs/importers.md).
+    Result: the transformer, with every number as an exact rational."""
     content = read_bytes(path)
     with naming(path):
         hint = softmax_hint(content)

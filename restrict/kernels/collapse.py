@@ -54,10 +54,8 @@ def filter_lists(
     reached: I64,
 ) -> None:  # fmt: skip
     """The possible pairs of each list, from the top down to the first position all of whose pairs have been passed.
-
     ``own_j[r]`` is the position that can only have the key value ``own_w[r]``, or -1. ``reached[r]``: such a position
-    was met, so the list is complete.
-    """
+    was met, so the list is complete."""
     positions = ptr.shape[0] - 1
     stamp, passed = np.full(positions, -1, np.int64), np.zeros(positions, np.int64)
     used = 0
@@ -85,9 +83,7 @@ def head_values(
     out: I64, fill: int,
 ) -> None:  # fmt: skip
     """V of a head at every position: ``counts[i]`` values, written to ``out`` from ``counts``' running sum if ``fill``.
-
-    ``values`` are those of the head's value; ``several[r]``: the row gives more than one.
-    """
+    ``values`` are those of the head's value; ``several[r]``: the row gives more than one."""
     mine, row_stamp = np.full(domain, -1, np.int64), np.full(domain, -1, np.int64)
     used = 0
     for i in range(a.row_ptr.shape[0] - 1):

@@ -45,8 +45,7 @@ class HeadRules(NamedTuple):
 
 class DependSets(NamedTuple):
     """D of the query, and of key and value together (no sets where they do not count); ``every`` is the union of the
-    latter over all positions, a row of words, and ``several`` the number of different values that the head can copy.
-    """
+    latter over all positions, a row of words, and ``several`` the number of different values that the head can copy."""
 
     query: SetRows
     source: SetRows
@@ -116,10 +115,8 @@ def stream_positions(
     first: int, stop: int, rows: StreamRows, keys: ScanKeys, gives: SetArrays, rules: HeadRules, sets: DependSets,
     out: Collapsed, depends: I64, ends: I64,
 ) -> int:  # fmt: skip
-    """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position.
-
-    The sets D go to ``depends``, set ``i`` ends there at ``ends[i]``. Returns where the last one ends.
-    """
+    """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position. The sets
+    D go to ``depends``, set ``i`` ends there at ``ends[i]``. Returns where the last one ends."""
     room, pairs, seen, scanned = scan_room(), np.empty((3, ROOM + keys.domain), np.int64), 0, 0
     bits, used = np.zeros(sets.every.shape[0], np.int64), 0
     met, fresh = np.full(rows.low.shape[0], -1, np.int64), np.empty(out.values.shape[1], np.int64)

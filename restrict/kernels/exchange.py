@@ -30,12 +30,10 @@ COUNT, RANDOM, VALUE, CHANGES = range(4)
 
 
 class LiteralRows(NamedTuple):
-    """The rows of a layer.
-
-    Row ``r`` is ``lit[ptr[r] : ptr[r + 1]]`` in group ``group[r]`` with guard ``guard[r]`` (-1: none). Literal ``l``
-    stands in the rows ``occ_row`` at the ranks ``occ_rank``, both ``occ_ptr[l] .. occ_ptr[l + 1]``, and guards
-    ``guard_row[guard_ptr[l] : guard_ptr[l + 1]]``. Group ``g`` has the rows ``group_ptr[g] .. group_ptr[g + 1]``.
-    """
+    """The rows of a layer. Row ``r`` is ``lit[ptr[r] : ptr[r + 1]]`` in group ``group[r]`` with guard ``guard[r]`` (-1:
+    none). Literal ``l`` stands in the rows ``occ_row`` at the ranks ``occ_rank``, both ``occ_ptr[l] .. occ_ptr[l +
+    1]``, and guards ``guard_row[guard_ptr[l] : guard_ptr[l + 1]]``. Group ``g`` has the rows ``group_ptr[g] ..
+    group_ptr[g + 1]``."""
 
     symbols: int
     ptr: I64
@@ -148,10 +146,8 @@ def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, 
 
 @kernel
 def settle(g: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int) -> int:
-    """Put the rows of a group with touched ones into the sums again; returns the rise of the objective.
-
-    What is taken out comes first, then what is put in: two turns of one loop, whose body is compiled once.
-    """
+    """Put the rows of a group with touched ones into the sums again; returns the rise of the objective. What is taken
+    out comes first, then what is put in: two turns of one loop, whose body is compiled once."""
     old, new = s.total[g], 0
     for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
         new += s.rows[r, LENGTH] if s.rows[r, SILENT] == 0 else 0
@@ -240,10 +236,8 @@ def anneal(
     a: LiteralRows, s: ExchangeState, phi: I64, limits: ExchangeLimits, steps: int, heat: F64, touched: I64
 ) -> None:
     """Exchanges of a set input for a literal, the best of random samples, each done if the objective rises by at most
-    an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly.
-
-    Gains and losses taken row by row rule out most of them; the exact rise decides, and is undone where it is too much.
-    """
+    an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly. Gains and losses taken row by row rule
+    out most of them; the exact rise decides, and is undone where it is too much."""
     literals = s.lits.shape[0]
     for step in range(steps):
         l, gain = -1, np.int64(-1)

@@ -134,11 +134,9 @@ def force_keys(
     a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assignment: I64, q: KeyQueue, work: int
 ) -> bool:
     """Force keys, most gain per newly set input first, until ``budget`` inputs are set; whether that is done. Goes on
-    where ``q`` says, and leaves off after about ``work`` rows were looked at.
-
-    Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation finds the best pair,
-    except that costs also fall as inputs are set.
-    """
+    where ``q`` says, and leaves off after about ``work`` rows were looked at. Pairs that are constant are in no row.
+    Gains fall as rows are cut, so a heap with re-evaluation finds the best pair, except that costs also fall as inputs
+    are set."""
     if q.state[NEXT] == 0:
         measure(a, s)
     heap = [(q.gain[t], q.lit[t]) for t in range(q.state[COUNT])]

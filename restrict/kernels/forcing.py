@@ -193,11 +193,9 @@ def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I
 
 @kernel
 def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, found: I64) -> int:
-    """The shortest cube found that makes row ``r`` give ``v``, on top of ``before[:size]``; written to ``found``.
-
-    Walk down the list: stop at a pair that gives ``v`` and force its key; every other pair above is excluded by forcing
-    its key to the cheapest other value. Returns its size or -1.
-    """
+    """The shortest cube found that makes row ``r`` give ``v``, on top of ``before[:size]``; written to ``found``. Walk
+    down the list: stop at a pair that gives ``v`` and force its key; every other pair above is excluded by forcing its
+    key to the cheapest other value. Returns its size or -1."""
     best, u, l = -1, h.lists.row_u[r], h.lists.row_list[r]
     first = h.lists.start[l]
     here, trial = before.copy(), before.copy()

@@ -35,11 +35,9 @@ ALWAYS = "RESTRICT_COMPILE"
 
 
 class Kernel(CPUDispatcher):
-    """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it.
-
-    numba would make a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits
-    until a form is compiled, or loaded, and written (:mod:`restrict.kernels.shield`).
-    """
+    """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it. numba would make
+    a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits until a form is
+    compiled, or loaded, and written (:mod:`restrict.kernels.shield`)."""
 
     def compile(self, sig: Any) -> Any:
         """The form for these types, made where it is missing."""

@@ -119,9 +119,7 @@ def row_reads(
 @sized_kernel(nodes)
 def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, out: I64, reads: I64) -> int:
     """The nodes on which V of the target rests: those that it reads, and they read, that say more than their domain.
-
-    ``out``: int64, as long as there are nodes; the nodes, the target first.
-    """
+    ``out``: int64, as long as there are nodes; the nodes, the target first."""
     n = program.n
     out[0], size, done = target, 1, 0
     run.began[target] = -run.tally[EPOCH]

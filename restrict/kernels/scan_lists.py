@@ -176,10 +176,8 @@ def ranked(pairs: I64, count: int, right: int) -> I64:
 @kernel
 def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) -> tuple[int, int]:
     """Keep the pairs at or above the best, over the positions all of whose pairs are there, of a position's worst pair;
-    returns how many they are, and that position (-1: there is none, and all are kept).
-
-    The pairs of a position stand side by side.
-    """
+    returns how many they are, and that position (-1: there is none, and all are kept). The pairs of a position stand
+    side by side."""
     floor_s, floor_j, passed, worst = -1, -1, 0, int(HALF)
     for t in range(count):
         j, s = int(pairs[0, t]), int(pairs[2, t])
@@ -215,10 +213,8 @@ def first_from(positions: I64, j: int) -> int:
 def scan_row(
     seed: int, span: Span, keys: ScanKeys, limit: int, want: int, room: ScanRoom, pairs: I64
 ) -> tuple[I64, int, int]:
-    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor.
-
-    They go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1.
-    """
+    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor. They
+    go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1."""
     low, high = first_from(keys.plain, span.low), first_from(keys.plain, span.high)
     first, stop = first_from(keys.pair_j, span.low), first_from(keys.pair_j, span.high)
     own_j = span.own_j if span.own_w >= 0 and span.low <= span.own_j < span.high else -1
@@ -248,12 +244,10 @@ def scan_rows(
     seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, keys: ScanKeys,
     out: I64, ends: I64, complete: I64,
 ) -> int:  # fmt: skip
-    """Lists of the hashed rows: score of (j, w) = the hash from state ``seeds[r]`` on.
-
-    ``bounds`` (2, rows): visible positions. With ``own`` position ``owner[r]`` has only the key value ``query[r]``.
-    Appends to ``out`` (2, capacity) at most ``limit`` pairs a row (0: all); ``ends[r]`` is where row ``r`` ends,
-    ``complete[r]`` whether its list reaches the floor. Returns the first row that did not fit.
-    """
+    """Lists of the hashed rows: score of (j, w) = the hash from state ``seeds[r]`` on. ``bounds`` (2, rows): visible
+    positions. With ``own`` position ``owner[r]`` has only the key value ``query[r]``. Appends to ``out`` (2, capacity)
+    at most ``limit`` pairs a row (0: all); ``ends[r]`` is where row ``r`` ends, ``complete[r]`` whether its list
+    reaches the floor. Returns the first row that did not fit."""
     room, pairs = scan_room(), np.empty((3, 4 * FEW + 2 * limit + keys.domain), np.int64)
     used, seen = 0, 0
     for r in range(seeds.shape[0]):

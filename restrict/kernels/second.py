@@ -82,11 +82,9 @@ def ends(row: F64, vc: F64, vg: F64, vr: F64) -> F64:
 
 @kernel
 def beyond(low: F64, high: F64, value: F64, first: I64, before: I64, into: I64, begin: float) -> float:
-    """An upper bound on the average over all words of a case (Theorem 8), by Newton's method on its sign.
-
-    The nodes stand in the order of their positions, the case last; ``into[before[x] : before[x + 1]]`` are the nodes
-    that can stand in front of node ``x`` (none: the start token).
-    """
+    """An upper bound on the average over all words of a case (Theorem 8), by Newton's method on its sign. The nodes
+    stand in the order of their positions, the case last; ``into[before[x] : before[x + 1]]`` are the nodes that can
+    stand in front of node ``x`` (none: the start token)."""
     nodes = first.shape[0] - 1
     limit, best, last = begin, NOTHING, False
     num, den = np.zeros(nodes), np.zeros(nodes)

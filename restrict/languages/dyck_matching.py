@@ -33,13 +33,9 @@ Codes = list[int]
 
 
 def one_type(codes: Sequence[int]) -> bool:
-    """Whether the pattern can be completed when types are ignored.
-
-    Cost: O(n). Proof: see the module.
-
-    ``codes``: the pattern as codes: 0 for free, positive for openers, negative for closers. Result: whether a balanced
-    completion exists.
-    """
+    """Whether the pattern can be completed when types are ignored. Cost: O(n). Proof: see the module. ``codes``: the
+    pattern as codes: 0 for free, positive for openers, negative for closers. Result: whether a balanced completion
+    exists."""
     if len(codes) % 2:
         return False
     closers = 0
@@ -56,12 +52,8 @@ def one_type(codes: Sequence[int]) -> bool:
 
 
 def by_height(codes: Sequence[int]) -> Codes:
-    """A completion with one type, of a pattern that has one: openers first.
-
-    Cost: O(n).
-
-    Result: the completion as codes, 1 for each opener and -1 for each closer.
-    """
+    """A completion with one type, of a pattern that has one: openers first. Cost: O(n). Result: the completion as
+    codes, 1 for each opener and -1 for each closer."""
     openers = len(codes) // 2 - sum(c > 0 for c in codes)
     out = []
     for c in codes:
@@ -74,13 +66,9 @@ def by_height(codes: Sequence[int]) -> Codes:
 
 
 def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
-    """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed.
-
-    Cost: O(n). Proof: see the module.
-
-    Result: the number of closers, and the free positions that become closers, in increasing order; ``None`` where no
-    prefix has enough free cells.
-    """
+    """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed. Cost:
+    O(n). Proof: see the module. Result: the number of closers, and the free positions that become closers, in
+    increasing order; ``None`` where no prefix has enough free cells."""
     best: tuple[int, int] | None = None
     closers = free = 0
     for p, c in enumerate(codes, 1):
@@ -222,13 +210,10 @@ def _kernel(codes: Sequence[int]) -> tuple[list[int], list[tuple[int, int]]] | N
 
 
 def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """A matching of all positions into nested, compatible pairs; ``None`` is a proof that there is none.
-
-    Cost: O(n) where a greedy matching is found; else that of :func:`chart` on the reduced pattern.
-
-    ``codes``: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. Result: pairs
-    (opener's position, closer's position) that cover all positions, or ``None``.
-    """
+    """A matching of all positions into nested, compatible pairs; ``None`` is a proof that there is none. Cost: O(n)
+    where a greedy matching is found; else that of :func:`chart` on the reduced pattern. ``codes``: the pattern as
+    codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. Result: pairs (opener's position,
+    closer's position) that cover all positions, or ``None``."""
     if not one_type(codes):
         return None
     kernel = _kernel(codes)
@@ -247,10 +232,8 @@ def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
-    """The word of a matching: a free pair takes type 1.
-
-    ``pairs``: a matching of its positions, such as from :func:`match`. Result: a new list of codes without a 0.
-    """
+    """The word of a matching: a free pair takes type 1. ``pairs``: a matching of its positions, such as from
+    :func:`match`. Result: a new list of codes without a 0."""
     out = list(codes)
     for i, j in pairs:
         kind = codes[i] or -codes[j] or 1
@@ -262,12 +245,8 @@ def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
 
 
 def count_heights(codes: Sequence[int]) -> int:
-    """The number of balanced words of one type that match, by the height after each prefix.
-
-    Cost: O(n^2) additions.
-
-    Result: the number, exact.
-    """
+    """The number of balanced words of one type that match, by the height after each prefix. Cost: O(n^2) additions.
+    Result: the number, exact."""
     ways = [1]
     for at, c in enumerate(codes):
         most = min(at + 1, len(codes) - at - 1)
@@ -282,12 +261,9 @@ def count_heights(codes: Sequence[int]) -> int:
 
 
 def count_pairs(codes: Sequence[int], k: int) -> int:
-    """The number of balanced words of several types that match.
-
-    Every balanced word has one decomposition by the partner of its first bracket. Cost: O(n^3) additions.
-
-    ``k``: the number of types, at least 1. Result: the number, exact.
-    """
+    """The number of balanced words of several types that match. Every balanced word has one decomposition by the
+    partner of its first bracket. Cost: O(n^3) additions. ``k``: the number of types, at least 1. Result: the number,
+    exact."""
     n = len(codes)
     ways = [[0] * (n + 1) for _ in range(n + 2)]
     for i in range(n, -1, -1):

@@ -44,12 +44,10 @@ class NormalForm:
 
 
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
-    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol.
-
-    ``rules``: pairs (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand
-    side. ``alphabet``: the terminal symbols, each once. Result: an equivalent grammar with binary rules, rules to one
-    terminal, and a flag for the empty word.
-    """
+    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol. ``rules``: pairs
+    (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand side.
+    ``alphabet``: the terminal symbols, each once. Result: an equivalent grammar with binary rules, rules to one
+    terminal, and a flag for the empty word."""
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
 
@@ -120,13 +118,9 @@ class Chart:
 
 
 def chart(form: NormalForm, pattern: Pattern) -> Chart:
-    """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits.
-
-    Source: Cocke, Younger and Kasami, with sets of end positions instead of a table.
-
-    ``form``: the grammar in normal form, with ``R`` binary rules. ``pattern``: ``n`` cells: a symbol of the alphabet,
-    or ``None`` where it is free. Result: the chart, exact.
-    """
+    """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits. Source: Cocke, Younger and Kasami, with
+    sets of end positions instead of a table. ``form``: the grammar in normal form, with ``R`` binary rules.
+    ``pattern``: ``n`` cells: a symbol of the alphabet, or ``None`` where it is free. Result: the chart, exact."""
     n = len(pattern)
     if n * n * (len(form.binary) + 1) > CHART_BUDGET:
         raise ResourceLimit(
@@ -153,10 +147,8 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 
 
 def read_off(found: Chart) -> Word | None:
-    """Some member among the completions, or ``None`` where there is none.
-
-    Result: the word, which agrees with the chart's pattern, or ``None``, which is a proof.
-    """
+    """Some member among the completions, or ``None`` where there is none. Result: the word, which agrees with the
+    chart's pattern, or ``None``, which is a proof."""
     form, pattern, n = found.form, found.pattern, len(found.pattern)
     if not found.member():
         return None
@@ -295,13 +287,9 @@ def _ambiguity(form: NormalForm, word: Word) -> int:
 
 
 def read_grammar(text: str, spec: str) -> ContextFree:
-    """A language from lines ``A -> b A | c`` (docs/languages.md).
-
-    Symbols are separated by spaces. A line that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
-
-    What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
-    (write ``ε`` or nothing).
-    """
+    """A language from lines ``A -> b A | c`` (docs/languages.md). Symbols are separated by spaces. A line that begins
+    with ``#`` is a comment, and ``'#'`` in quotes is that symbol. What has a left-hand side is a nonterminal, the first
+    one is the start symbol, and an alternative may be empty (write ``ε`` or nothing)."""
     rules: list[Rule] = []
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()

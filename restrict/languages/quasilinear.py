@@ -94,11 +94,9 @@ class Settled(NamedTuple):
 def least_costs(
     edges: Sequence[Sequence[int]], goals: Sequence[int], limit: int = MAX_LENGTH
 ) -> tuple[QuasiLinear, Settled]:
-    """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``.
-
-    ``edges``: for each node its successors; the first edge costs 0, the others 1. Result: the least costs in their
-    shortest form, and a settled pair.
-    """
+    """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``. ``edges``: for each node
+    its successors; the first edge costs 0, the others 1. Result: the least costs in their shortest form, and a settled
+    pair."""
     graph = _Graph(edges, goals)
     rows = [graph.start()]
     size = 16
@@ -226,10 +224,8 @@ def shortest_form(long: QuasiLinear) -> QuasiLinear:
 def cheapest_walk(
     edges: Callable[[int], Sequence[int]], goal: Callable[[int], bool], length: int
 ) -> tuple[int, ...] | None:
-    """The edges of a cheapest walk of ``length`` edges from node 0 to a goal, or ``None``: there is none.
-
-    ``edges``: the successors of a node; the first edge costs 0, the others 1. ``goal``: whether a node is one.
-    """
+    """The edges of a cheapest walk of ``length`` edges from node 0 to a goal, or ``None``: there is none. ``edges``:
+    the successors of a node; the first edge costs 0, the others 1. ``goal``: whether a node is one."""
     level = {0: 0}
     back: list[dict[int, tuple[int, int]]] = []
     for _ in range(length):

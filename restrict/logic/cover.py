@@ -15,11 +15,9 @@ MAX_TERMS, MAX_VALUES = 12, 12
 
 
 def expression(table: Bits, args: list[str]) -> str | dict[str, Any]:
-    """A map that is 1 exactly where a table holds.
-
-    ``table``: bool, one axis per argument: of size 2, or of the number of symbols for ``token``. Result: the text of an
-    expression, or a ``table`` object of docs/format.md where the text would be long.
-    """
+    """A map that is 1 exactly where a table holds. ``table``: bool, one axis per argument: of size 2, or of the number
+    of symbols for ``token``. Result: the text of an expression, or a ``table`` object of docs/format.md where the text
+    would be long."""
     if not args:
         return str(int(table))
     plain, negated = products(table), products(~table)
@@ -46,10 +44,8 @@ def _literal(name: str, size: int, values: tuple[int, ...]) -> str | None:
 
 
 def products(table: Bits) -> list[Product]:
-    """Products whose union is the set ``table``.
-
-    Result: few products, though not always the fewest. Source: after Minato (1992).
-    """
+    """Products whose union is the set ``table``. Result: few products, though not always the fewest. Source: after
+    Minato (1992)."""
     return _cover(table, table, 0)[0]
 
 

@@ -68,12 +68,9 @@ def atoms(alphabet: tuple[str, ...]) -> dict[str, str]:
 
 
 def to_ltlf2dfa(formula: Formula, alphabet: tuple[str, ...]) -> str:
-    """The formula as ltlf2dfa reads it, with exactly one symbol at each position.
-
-    ``formula``: one that looks left only, or right only, and does not count. ``alphabet``: the symbols, each once; more
-    than the formula names. Gives the text. Words satisfy it as they satisfy the formula at the last position, or, if it
-    looks right, at 0.
-    """
+    """The formula as ltlf2dfa reads it, with exactly one symbol at each position. ``formula``: one that looks left
+    only, or right only, and does not count. ``alphabet``: the symbols, each once; more than the formula names. Gives
+    the text. Words satisfy it as they satisfy the formula at the last position, or, if it looks right, at 0."""
     if formula.counting:
         raise NotEstablished("ltlf2dfa has no formulas that count")
     past, future = fragment(formula).past, fragment(formula.mirror()).past

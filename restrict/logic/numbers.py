@@ -27,11 +27,9 @@ class Piece:
 
 
 def numeric(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, with those words told apart that are numbers or belong to numbers.
-
-    Result: as many pieces. A word is a number, ``position`` or ``length`` beside an operator between numbers, and
-    ``mod`` is one after a number or a count.
-    """
+    """The pieces, with those words told apart that are numbers or belong to numbers. Result: as many pieces. A word is
+    a number, ``position`` or ``length`` beside an operator between numbers, and ``mod`` is one after a number or a
+    count."""
     out: list[Piece] = []
     for at, piece in enumerate(pieces):
         out.append(replace(piece, op=_meaning(piece, at, out, pieces)))
@@ -74,10 +72,8 @@ def _is_mod(piece: Piece) -> bool:
 
 
 def constant(piece: Piece, builder: Builder) -> Sum:
-    """A number, the position or the length.
-
-    ``piece``: its ``op`` is one of ``NUMBERS``. ``builder``: gets the formula ``true`` where it is counted.
-    """
+    """A number, the position or the length. ``piece``: its ``op`` is one of ``NUMBERS``. ``builder``: gets the formula
+    ``true`` where it is counted."""
     if piece.op == "number":
         if len(piece.text) > 10 or int(piece.text) > LARGEST:
             raise CountingError(f"a number larger than {LARGEST}")
@@ -87,10 +83,8 @@ def constant(piece: Piece, builder: Builder) -> Sum:
 
 
 def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
-    """What an operator between numbers, or the name of a count or predicate, makes of its operands.
-
-    ``args``: one or two operands. Result: the index of a formula, or a number.
-    """
+    """What an operator between numbers, or the name of a count or predicate, makes of its operands. ``args``: one or
+    two operands. Result: the index of a formula, or a number."""
     if piece.op in COUNTS:
         if not isinstance(args[0], int):
             raise CountingError("a formula is counted, not a number")

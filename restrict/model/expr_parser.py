@@ -35,10 +35,7 @@ Tall = tuple[Expr, int]
 
 
 def parse(text: str, allowed: frozenset[str]) -> Expr:
-    """Parse an expression.
-
-    ``text``: the expression, at most 10 000 characters. Gives the tree, at most 50 high.
-    """
+    """Parse an expression. ``text``: the expression, at most 10 000 characters. Gives the tree, at most 50 high."""
     if len(text) > MAX_LENGTH:
         raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
     return _Parser(text, allowed).parse()

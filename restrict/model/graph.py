@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
-    """The graph of a list of variables, which need not be a valid program.
-
-    Cost linear in the references.
-    """
+    """The graph of a list of variables, which need not be a valid program. Cost linear in the references."""
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph()
@@ -35,10 +32,8 @@ def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
 
 
 def cycle(graph: nx.DiGraph[str]) -> list[str]:
-    """A cyclic definition, if there is one.
-
-    Gives Names, each of which reads the one after it and the last the first; empty where there is no cycle. Linear.
-    """
+    """A cyclic definition, if there is one. Gives Names, each of which reads the one after it and the last the first;
+    empty where there is no cycle. Linear."""
     import networkx as nx
 
     try:
@@ -48,10 +43,8 @@ def cycle(graph: nx.DiGraph[str]) -> list[str]:
 
 
 def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
-    """The depth of every variable: the most heads on a path that ends at it, itself included.
-
-    Gives Name to depth; 0 for ``token`` and ``position``. Linear.
-    """
+    """The depth of every variable: the most heads on a path that ends at it, itself included. Gives Name to depth; 0
+    for ``token`` and ``position``. Linear."""
     import networkx as nx
 
     depth: dict[str, int] = {}

@@ -39,10 +39,7 @@ _CHUNK = 2**16
 
 
 def place_of(model: Model, name: str) -> str:
-    """The place of a variable in the file, for messages.
-
-    Gives for example ``variables[3] 'out'``.
-    """
+    """The place of a variable in the file, for messages. Gives for example ``variables[3] 'out'``."""
     at = [v.name for v in model.variables].index(name)
     return f"variables[{at}] {name!r}"
 
@@ -93,11 +90,8 @@ def escaped(symbol: str) -> str:
 
 
 def check_symbol(symbol: object, place: str) -> None:
-    """A symbol is a short string without white space and is not ``*``.
-
-    ``symbol``: what to check: a text of 1 to 64 characters, no control characters among them; ``place``: where it
-    stands, for the message.
-    """
+    """A symbol is a short string without white space and is not ``*``. ``symbol``: what to check: a text of 1 to 64
+    characters, no control characters among them; ``place``: where it stands, for the message."""
     if (
         not isinstance(symbol, str)
         or not 1 <= len(symbol) <= 64
@@ -236,10 +230,8 @@ def _near_lengths(when: Formula, n: int, least: int) -> str:
 
 
 def validate_instance(instance: Instance) -> None:
-    """Check everything that depends on ``n``, and fill ``instance.domains``.
-
-    Cost linear in the program, plus the enumeration of maps whose interval is not enough.
-    """
+    """Check everything that depends on ``n``, and fill ``instance.domains``. Cost linear in the program, plus the
+    enumeration of maps whose interval is not enough."""
     model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:
         raise UsageError(

@@ -49,13 +49,11 @@ def few_small(instance: Instance) -> bool:
 
 
 def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]:
-    """The least size of a restriction that words do not refute, and a certificate of one of few positions.
-
-    Gives the size, exact as a lower bound: every smaller restriction agrees with two words of different labels that
-    were run. The certificate is of the smallest restriction confirmed; ``None``: of those tried none was. Last, all
-    restrictions of the size that words do not refute; none where the size was not tried. Cost: at most ``BATCHES``
-    batches of words for each size, and some trees.
-    """
+    """The least size of a restriction that words do not refute, and a certificate of one of few positions. Gives the
+    size, exact as a lower bound: every smaller restriction agrees with two words of different labels that were run. The
+    certificate is of the smallest restriction confirmed; ``None``: of those tried none was. Last, all restrictions of
+    the size that words do not refute; none where the size was not tried. Cost: at most ``BATCHES`` batches of words for
+    each size, and some trees."""
     search = _Refuting(task)
     least, first = 0, list[dict[int, int]]()
     for size in range(len(search.free) + 1):
@@ -73,10 +71,8 @@ def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]
 
 
 def forced_by_sat(task: Task, cubes: list[dict[int, int]]) -> bool:
-    """Whether one of some restrictions forces the output, decided by SAT.
-
-    Exact. Raises ``OutOfTime`` where the conflicts are spent, and ``ResourceLimit`` for too large a formula.
-    """
+    """Whether one of some restrictions forces the output, decided by SAT. Exact. Raises ``OutOfTime`` where the
+    conflicts are spent, and ``ResourceLimit`` for too large a formula."""
     position = task.one_position("an optimum")
     oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=CLAUSES)
     budget, runs = Budget(CONFLICTS), Looking(task.instance, position)

@@ -312,10 +312,8 @@ def _by_words(task: Task) -> Exact | None:
 
 
 def _by_table(task: Task, c: int) -> Exact:
-    """The fewest fixed positions under which the label depends on at most ``c`` free ones, over all restrictions.
-
-    Of the optimal restrictions the first ``TABLE_TRIES`` are tried for one that the abstract run confirms.
-    """
+    """The fewest fixed positions under which the label depends on at most ``c`` free ones, over all restrictions. Of
+    the optimal restrictions the first ``TABLE_TRIES`` are tried for one that the abstract run confirms."""
     instance, position = task.instance, task.one_position("the exact optimum")
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     if not restrictions_fit(instance):

@@ -333,11 +333,9 @@ def _by_goals(question: _Question, best: Cube) -> Cube:
 
 
 def _marco(question: _Question) -> Iterator[Cube]:
-    """Distinct subset-minimal explanations for the abstract run, until all are found or time is up.
-
-    Only positions of explanations found get a variable, so the length does not matter: all others are always taken.
-    A refused part is made maximal by taking back what it left out; what is left out then must be hit.
-    """
+    """Distinct subset-minimal explanations for the abstract run, until all are found or time is up. Only positions of
+    explanations found get a variable, so the length does not matter: all others are always taken. A refused part is
+    made maximal by taking back what it left out; what is left out then must be hit."""
     variables: dict[int, int] = {}
     with solvers.Solver("minisat22") as solver, question.deadline.ends():
         start = _minimal(question)

@@ -32,9 +32,8 @@ KEPT_ENTRIES = 1 << 20
 @dataclass
 class Faces:
     """``largest`` free positions at least, ``most`` at most, both exact where they are equal; -1: there is no answer.
-
-    ``found``: answers with ``largest`` free positions, as (free axes, index of the entry in the table over the others).
-    """
+    ``found``: answers with ``largest`` free positions, as (free axes, index of the entry in the table over the
+    others)."""
 
     axes: int
     symbols: int
@@ -63,11 +62,9 @@ def largest_faces(
     deadline: Deadline = NEVER,
 ) -> Faces:  # fmt: skip
     """The faces with the most free positions on which the label is constant and, with ``members``, both kinds occur.
-
     ``labels``: shape (s,) * m, the label of every word, 0 .. 254; ``keep``: how many faces of the greatest size to
     return, at most. Cost: at most one pass over ``(s + 1) ** m`` entries, usually far less; memory a few times the
-    table.
-    """
+    table."""
     m, symbols = labels.ndim, labels.shape[0] if labels.ndim else 1
     if labels.size and int(labels.max()) >= MIXED:
         raise ValueError("more than 255 labels")

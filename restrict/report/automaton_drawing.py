@@ -41,11 +41,9 @@ Curve = tuple[Point, Point, Point, Point]
 
 
 def draw_dfa(dfa: Dfa) -> Drawing:
-    """The drawing of an automaton of at most a few dozen states, all of them reachable.
-
-    One arrow stands for all symbols between two states; its label counts them where they would be long. A state from
-    which no word is accepted is left out, with its arrows. The same drawing for the same automaton.
-    """
+    """The drawing of an automaton of at most a few dozen states, all of them reachable. One arrow stands for all
+    symbols between two states; its label counts them where they would be long. A state from which no word is accepted
+    is left out, with its arrows. The same drawing for the same automaton."""
     dead = dfa.dead or None  # a dead start is the only state
     place = places(dfa, dead)
     arrows, names, drawn = Group(), Group(), _Drawn([], [], {})

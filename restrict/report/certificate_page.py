@@ -51,11 +51,8 @@ class Loaded:
 
 
 def certificate_page(loaded: Loaded, checked: str | None = None) -> Page:
-    """The report of a certificate, or of a refutation.
-
-    ``checked``: the trusted checker's line, where it was run. Result: the page. Cost: that of drawing the nodes, where
-    they are few enough.
-    """
+    """The report of a certificate, or of a refutation. ``checked``: the trusted checker's line, where it was run.
+    Result: the page. Cost: that of drawing the nodes, where they are few enough."""
     outline, refutation = loaded.outline, loaded.refutation
     picture, reason, found = _picture(loaded)
     kind = "Certificate" if refutation is None else "Refutation"

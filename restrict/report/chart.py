@@ -104,10 +104,8 @@ def colour(name: str) -> str:
 
 def by_length(title: str, series: dict[str, list[tuple[int, float]]], what: str) -> Chart:
     """Values against the length, a curve through the medians for each name; where there is one length, bars.
-
     ``series``: (length, value) pairs by name, several for one length where rows differ in their seed. Lines from the
-    lower to the upper quartile stand at each median. ``what``: the values, in words.
-    """
+    lower to the upper quartile stand at each median. ``what``: the values, in words."""
     shown = dict(list(series.items())[:MOST_SERIES])
     lengths = sorted({n for pairs in shown.values() for n, _ in pairs})
 

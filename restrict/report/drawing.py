@@ -116,10 +116,7 @@ class Drawing:
     groups: list[Group] = field(default_factory=list)
 
     def group(self, role: str = "", step: int = 0) -> Group:
-        """A new group, drawn above those before it.
-
-        ``step``: the layer or stage that it belongs to.
-        """
+        """A new group, drawn above those before it. ``step``: the layer or stage that it belongs to."""
         self.groups.append(Group(role, step))
         return self.groups[-1]
 
@@ -226,10 +223,8 @@ class Drawn(Protocol):
 
 
 def save(drawing: Drawn, path: str | Path) -> None:
-    """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing.
-
-    ``path``: a file that ends in ``.svg`` or ``.pdf``; it is overwritten.
-    """
+    """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing. ``path``: a file that
+    ends in ``.svg`` or ``.pdf``; it is overwritten."""
     path = Path(path)
     check_ending(path)
     write_bytes(path, drawing.svg().encode() if path.suffix.lower() == ".svg" else drawing.pdf())

@@ -19,11 +19,8 @@ HEAD = ("c", "free", "free %", "fixed", "file")
 
 
 def front_page(folder: Path) -> Page:
-    """The report of a front.
-
-    ``folder``: its certificates, one file each; other files are left out. Gives the page: the table of the points.
-    Linear in the files.
-    """
+    """The report of a front. ``folder``: its certificates, one file each; other files are left out. Gives the page: the
+    table of the points. Linear in the files."""
     files = sorted(folder.glob("*.json"))
     if not 0 < len(files) <= MOST_POINTS:
         raise UsageError(

@@ -162,10 +162,8 @@ def _environment() -> Any:
 
 
 def script(value: Any) -> Any:
-    """JSON that may stand inside a script element.
-
-    Result: its text, in which no ``<`` can begin a tag; marked as safe for the template.
-    """
+    """JSON that may stand inside a script element. Result: its text, in which no ``<`` can begin a tag; marked as safe
+    for the template."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -178,10 +176,8 @@ def _sheet() -> str:
 
 
 def interactive(section: Section, picture: Picture) -> Section:
-    """Give a section the data of its drawing: what each spot says, and where its lines go.
-
-    ``section``: with the drawing of the picture.
-    """
+    """Give a section the data of its drawing: what each spot says, and where its lines go. ``section``: with the
+    drawing of the picture."""
     table: dict[Links, int] = {(): 0}
     held, most = 0, _lines_kept(picture)
     for track in picture.tracks:
@@ -218,10 +214,7 @@ def _lines_kept(picture: Picture) -> int:
 
 def packed(links: Links) -> list[int]:
     """Links to one row in few numbers: the row, then for each run its distance from the end of the one before it, and
-    where it has several cells, their number with a minus sign.
-
-    Result: the numbers; none where there are no links.
-    """
+    where it has several cells, their number with a minus sign. Result: the numbers; none where there are no links."""
     out: list[int] = []
     end = 0
     for row, first, count in links:
@@ -235,10 +228,8 @@ def packed(links: Links) -> list[int]:
 
 
 def word_copy(name: str, word: Sequence[str]) -> Copy:
-    """A word to copy.
-
-    Result: its runs, and how it begins; a word of too many runs is shown only in part and cannot be copied.
-    """
+    """A word to copy. Result: its runs, and how it begins; a word of too many runs is shown only in part and cannot be
+    copied."""
     between = joiner(set(word))
     out: list[list[Any]] = []
     for symbol in word:

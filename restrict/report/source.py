@@ -50,10 +50,8 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
 
 
 def table_page(content: bytes, path: Path) -> Page | None:
-    """The report of a file that is no proof: the rows of a sweep, or an influence table.
-
-    Result: the page, or ``None`` where the file is none of these; then no more than its first line was parsed.
-    """
+    """The report of a file that is no proof: the rows of a sweep, or an influence table. Result: the page, or ``None``
+    where the file is none of these; then no more than its first line was parsed."""
     if is_sweep(content):
         return sweep_page(content, path)
     return influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None

@@ -120,11 +120,8 @@ def cases_line(certificate: Certificate) -> str:
 
 
 def certificate_picture(outline: Outline, model: Model | None = None, found: Certificate | None = None) -> str:
-    """The restriction and the cone; with the model, what each examined node may be and depends on.
-
-    ``outline``: the certificate, whose runs are not expanded. ``found``: the certificate itself, where its nodes are to
-    be examined.
-    """
+    """The restriction and the cone; with the model, what each examined node may be and depends on. ``outline``: the
+    certificate, whose runs are not expanded. ``found``: the certificate itself, where its nodes are to be examined."""
     pinned = () if model is None else model.at(outline.n).pinned
     lines = [
         f"certificate for {outline.model_name}, n = {outline.n}, target {outline.target}",
@@ -219,10 +216,7 @@ def origin_words(key: str, value: Any) -> tuple[str, str]:
 
 
 def check_command(model_name: str, path: Path) -> str:
-    """The command that checks a file.
-
-    ``model_name``: the name in the file; only a built-in model or a generator is found by it. Result: the line;
-    ``MODEL`` stands where the reader has to name the model's file.
-    """
+    """The command that checks a file. ``model_name``: the name in the file; only a built-in model or a generator is
+    found by it. Result: the line; ``MODEL`` stands where the reader has to name the model's file."""
     known = model_name.partition(":")[0] in GENERATORS
     return shlex.join(["restrict", "check", model_name if known else "MODEL", path.name])

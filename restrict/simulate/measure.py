@@ -27,11 +27,8 @@ CELLS = 2**22
 
 @dataclass(frozen=True)
 class Measured:
-    """A comparison of a softmax model with its program.
-
-    ``errors`` has the largest deviation of each head's read from the one-hot vector, in the order of the heads;
-    ``wrong`` counts the words on which some label differs.
-    """
+    """A comparison of a softmax model with its program. ``errors`` has the largest deviation of each head's read from
+    the one-hot vector, in the order of the heads; ``wrong`` counts the words on which some label differs."""
 
     errors: tuple[float, ...]
     words: int
@@ -45,20 +42,16 @@ class Measured:
 
 
 def affordable(samples: int, n: int, heads: int) -> int:
-    """How many samples are run: each costs ``n^2`` scores for each head.
-
-    Result: at most ``samples``, and 0 where a single word would be too much.
-    """
+    """How many samples are run: each costs ``n^2`` scores for each head. Result: at most ``samples``, and 0 where a
+    single word would be too much."""
     cost = n * n * max(heads, 1)
     return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
 
 
 def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
-    """Words to try: all of them where there are few, else random ones, some of them nearly constant.
-
-    ``samples``: how many, where they are drawn; fewer, down to none, where the length makes them costly. Result: symbol
-    indices (words, symbols), and whether these are all words.
-    """
+    """Words to try: all of them where there are few, else random ones, some of them nearly constant. ``samples``: how
+    many, where they are drawn; fewer, down to none, where the length makes them costly. Result: symbol indices (words,
+    symbols), and whether these are all words."""
     symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
     if length == 0 or symbols**length <= EXHAUSTIVE:
         grid = np.indices((symbols,) * length).reshape(length, -1).T if length else np.zeros((1, 0), dtype=np.int64)
@@ -76,12 +69,10 @@ def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64
 def measure(
     compiled: Compiled, words: I64, exhaustive: bool, *, dtype: type = np.float64, soft: SoftModel | None = None
 ) -> Measured:
-    """Run both models on some words.
-
-    ``words``: symbol indices (words, symbols), without markers. ``exhaustive``: whether these are all words, for the
-    record. ``dtype``: ``np.float64`` or ``np.float32``. ``soft``: another softmax model with the same blocks, such as
-    one that is less sharp. Result: the largest deviations, and how many words get a wrong label somewhere.
-    """
+    """Run both models on some words. ``words``: symbol indices (words, symbols), without markers. ``exhaustive``:
+    whether these are all words, for the record. ``dtype``: ``np.float64`` or ``np.float32``. ``soft``: another softmax
+    model with the same blocks, such as one that is less sharp. Result: the largest deviations, and how many words get a
+    wrong label somewhere."""
     model = compiled.soft if soft is None else soft
     instance = compiled.program.at(compiled.n)
     errors, wrong = np.zeros(len(compiled.heads)), 0
@@ -120,10 +111,7 @@ def _wrong(compiled: Compiled, model: SoftModel, hard: Batch, x: Real) -> int:
 
 
 def sharpened(model: SoftModel, factor: float) -> SoftModel:
-    """The same model with every inverse temperature multiplied.
-
-    ``factor``: positive.
-    """
+    """The same model with every inverse temperature multiplied. ``factor``: positive."""
     layers = []
     for layer in model.layers:
         heads = [replace(h, scale=Term(f"({h.scale.text})*{factor!r}")) for h in layer.heads]
@@ -133,10 +121,8 @@ def sharpened(model: SoftModel, factor: float) -> SoftModel:
 
 def smallest_factor(compiled: Compiled, words: I64, exhaustive: bool, steps: int = 20) -> float:
     """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
-
     ``compiled``: the model; at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. Result:
-    the factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below.
-    """
+    the factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below."""
     low, high = 0.0, 1.0
     for _ in range(steps):
         middle = (low + high) / 2

@@ -37,11 +37,8 @@ def cluster_map(
     jobs: int,
     warm: Callable[[], object] | None = None,
 ) -> Generator[tuple[int, Found | Lost], None, None]:
-    """Do the items on a cluster, results as they come.
-
-    ``address``: of the scheduler, or ``local`` for a cluster of processes on this machine. Yields the number of an
-    item, and its result, or :class:`Lost`. Every item comes once.
-    """
+    """Do the items on a cluster, results as they come. ``address``: of the scheduler, or ``local`` for a cluster of
+    processes on this machine. Yields the number of an item, and its result, or :class:`Lost`. Every item comes once."""
     if items:
         with Cluster(address, max(1, jobs), warm) as cluster:
             yield from cluster.map(work, items)
@@ -51,10 +48,8 @@ class Cluster:
     """A connection to a cluster, for one list of items after another."""
 
     def __init__(self, address: str, jobs: int, warm: Callable[[], object] | None = None) -> None:
-        """Nothing is connected before the context is entered.
-
-        ``address``: of the scheduler, or ``local`` for a cluster of processes on this machine.
-        """
+        """Nothing is connected before the context is entered. ``address``: of the scheduler, or ``local`` for a cluster
+        of processes on this machine."""
         self.address, self.jobs, self.warm = address, jobs, warm
         self._open = ExitStack()
 

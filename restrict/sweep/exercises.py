@@ -25,10 +25,7 @@ def warm(jobs: int) -> Iterator[str]:
 
 
 def exercise(name: str) -> None:
-    """Do one exercise, all kernels compiled.
-
-    ``name``: one of ``EXERCISES``.
-    """
+    """Do one exercise, all kernels compiled. ``name``: one of ``EXERCISES``."""
     with always_compiled():
         EXERCISES[name]()
 

@@ -48,11 +48,8 @@ def local_map(
     jobs: int,
     warm: Callable[[], object] | None = None,
 ) -> Generator[tuple[int, Found | Lost], None, None]:
-    """Do the items on several processes, results as they come.
-
-    ``jobs``: processes; 0: this process alone. Yields the number of an item, and its result, or :class:`Lost`. Every
-    item comes once.
-    """
+    """Do the items on several processes, results as they come. ``jobs``: processes; 0: this process alone. Yields the
+    number of an item, and its result, or :class:`Lost`. Every item comes once."""
     if jobs == 0:
         for number, item in enumerate(items):
             yield number, work(item)
@@ -65,10 +62,7 @@ class Pool:
     """Processes on this machine, for one list of items after another."""
 
     def __init__(self, jobs: int, warm: Callable[[], object] | None = None) -> None:
-        """Nothing starts before the context is entered.
-
-        ``jobs``: processes, at least 1.
-        """
+        """Nothing starts before the context is entered. ``jobs``: processes, at least 1."""
         self.width, self.warm = jobs, warm
         self.abandoned = False
         self._open = ExitStack()
@@ -100,11 +94,8 @@ class Pool:
     def map(
         self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> Generator[tuple[int, Any], None, None]:
-        """Do the items, results as they come.
-
-        ``work``: a function of a module, of ``common`` and an item. Result: as :func:`local_map`. Items not yet begun
-        when it is closed are dropped.
-        """
+        """Do the items, results as they come. ``work``: a function of a module, of ``common`` and an item. Result: as
+        :func:`local_map`. Items not yet begun when it is closed are dropped."""
         return _Round(self, work, items, common).run()
 
     def _start(self) -> ProcessPoolExecutor:

@@ -24,10 +24,8 @@ SYNC_SECONDS = 2.0
 
 
 def read_rows(path: Path) -> tuple[dict[str, Row], int]:
-    """The rows of a file by their identity, and how many bytes of it are whole lines.
-
-    ``path``: a file of rows, or one that is not there yet.
-    """
+    """The rows of a file by their identity, and how many bytes of it are whole lines. ``path``: a file of rows, or one
+    that is not there yet."""
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
@@ -75,11 +73,8 @@ class Store:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """Open a file of rows to go on with it.
-
-    ``path``: the file; certificates go to the folder beside it with ``.certificates`` added to its name. Yields the
-    store, with the rows that are there.
-    """
+    """Open a file of rows to go on with it. ``path``: the file; certificates go to the folder beside it with
+    ``.certificates`` added to its name. Yields the store, with the rows that are there."""
     folder = path.with_name(path.name + ".certificates")
     try:
         folder.mkdir(exist_ok=True)

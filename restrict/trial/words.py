@@ -18,20 +18,16 @@ CHANGES = (1.0, 0.15)
 
 
 def words_of(symbols: int, length: int, rng: np.random.Generator, count: int = SOME) -> I64:
-    """All words of a length where they are few, else random ones.
-
-    ``rng``: where random words come from. Gives symbol indices, int64, shape (words, length).
-    """
+    """All words of a length where they are few, else random ones. ``rng``: where random words come from. Gives symbol
+    indices, int64, shape (words, length)."""
     if symbols == 1 or symbols ** min(length, 40) <= FEW:
         return np.array(list(np.ndindex((symbols,) * length)), dtype=np.int64).reshape(symbols**length, length)
     return random_words(symbols, length, rng, count)
 
 
 def random_words(symbols: int, length: int, rng: np.random.Generator, count: int) -> I64:
-    """Random words; every other one has long runs of one symbol.
-
-    ``rng``: where they come from. Gives symbol indices, int64, shape (count, length).
-    """
+    """Random words; every other one has long runs of one symbol. ``rng``: where they come from. Gives symbol indices,
+    int64, shape (count, length)."""
     letters = rng.integers(0, symbols, (count, length))
     share = np.array([CHANGES[at % len(CHANGES)] for at in range(count)])
     drawn = rng.random((count, length)) < share[:, None]
@@ -43,11 +39,8 @@ def random_words(symbols: int, length: int, rng: np.random.Generator, count: int
 def completions(
     cells: Sequence[int], symbols: int, fixed: Mapping[int, int], rng: np.random.Generator, count: int, few: int = 0
 ) -> I64:
-    """Words that agree with a restriction.
-
-    ``rng``: where the other symbols come from; ``few``: where there are at most so many words in all, all of them are
-    given. Gives symbol indices, int64, shape (words, cells).
-    """
+    """Words that agree with a restriction. ``rng``: where the other symbols come from; ``few``: where there are at most
+    so many words in all, all of them are given. Gives symbol indices, int64, shape (words, cells)."""
     free = len(cells) - len(fixed)
     if symbols ** min(free, 60) <= few:
         words = np.zeros((symbols**free, len(cells)), dtype=np.int64)

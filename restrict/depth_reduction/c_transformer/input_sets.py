@@ -24,9 +24,7 @@ BUFFER = 1 << 20
 @dataclass(frozen=True, eq=False)
 class InputSets:
     """Set ``i`` is ``items[ptr[i] : ptr[i + 1]]``: its inputs, ascending, or words of 64 bits where these are no more.
-
-    Two families are equal iff their arrays are.
-    """
+    Two families are equal iff their arrays are."""
 
     ptr: I64
     items: I64
@@ -40,11 +38,9 @@ class InputSets:
 
     @staticmethod
     def collected(n: int, fill: Callable[[int, I64, I64, I64], int]) -> InputSets:
-        """What a kernel puts away.
-
-        ``fill(start, bits, out, ends)`` puts away the sets from number ``start`` on at the beginning of ``out``, writes
-        to ``ends[i]`` where each ends, and returns the first for which there is no room; ``bits`` is an empty row.
-        """
+        """What a kernel puts away. ``fill(start, bits, out, ends)`` puts away the sets from number ``start`` on at the
+        beginning of ``out``, writes to ``ends[i]`` where each ends, and returns the first for which there is no room;
+        ``bits`` is an empty row."""
         words = words_of(n)
         bits, ends, start, total = np.zeros(words, np.int64), np.zeros(n, np.int64), 0, 0
         out, parts = np.empty(min(n * words, max(words, BUFFER)), np.int64), list[tuple[int, I64]]()

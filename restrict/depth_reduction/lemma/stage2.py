@@ -152,11 +152,9 @@ def thinned(
 
 
 def _round(t: CTransformer, chosen: Selection, limit: int, left: int, stuck: set[int]) -> list[Cube]:
-    """Cubes that force the activations with more than ``limit`` dependents, the most depended on first.
-
-    Dependents are counted again after each: the pairs whose maximiser is forced are captured. What other pairs select
-    in place of it is left to the next ranking, so no activation is taken that has too few dependents.
-    """
+    """Cubes that force the activations with more than ``limit`` dependents, the most depended on first. Dependents are
+    counted again after each: the pairs whose maximiser is forced are captured. What other pairs select in place of it
+    is left to the next ranking, so no activation is taken that has too few dependents."""
     cubes, found, symbols, done = forcing_cubes(t), list[Cube](), dict[int, int](), set[int]()
     while (j := _most_depended(dependents(t, chosen), limit, stuck | done)) is not None:
         key, w, cube = _commonest(t, cubes, chosen, j)

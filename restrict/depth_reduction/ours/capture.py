@@ -62,9 +62,7 @@ class LayerObjective:
 
     def phi(self, size: int) -> I64 | None:
         """The objective of "short" by the number of inputs that a position depends on; ``None``: that of the exchange.
-
-        Gives int64, shape (size,), rising.
-        """
+        Gives int64, shape (size,), rising."""
         if self.kind == "long":
             return None
         return np.rint(SHORT_UNIT * (1.0 - np.exp(-np.arange(size) / self.tau))).astype(np.int64)
@@ -84,10 +82,8 @@ def capture(
     power: float = 8.0,
 ) -> Captured:  # fmt: skip
     """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short. The
-    task's deadline ends the search; that of ``t`` raises ``OutOfTime``.
-
-    ``seed``: same seed, same answer (where the deadline never comes).
-    """
+    task's deadline ends the search; that of ``t`` raises ``OutOfTime``. ``seed``: same seed, same answer (where the
+    deadline never comes)."""
     if budget <= 0 or not t.heads:
         return Captured(t.restriction, {})
     cubes = forcing_cubes(t)
@@ -105,10 +101,8 @@ def capture(
 
 
 def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
-    """The first pairs of a random sample of the rows of every head of layer 1.
-
-    Gives Lists of at most :data:`SHORTEST` pairs, of so few rows that they are quickly made.
-    """
+    """The first pairs of a random sample of the rows of every head of layer 1. Gives Lists of at most :data:`SHORTEST`
+    pairs, of so few rows that they are quickly made."""
     out = []
     for head in t.heads:
         query, key = (possible_values(t.instance, name(head), t.base) for name in (t.instance.query, t.instance.key))

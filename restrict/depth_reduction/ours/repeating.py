@@ -96,10 +96,8 @@ class Repeated:
 
 def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Repeated:
     """A restriction that repeats: most free positions with every label depending on at most ``c`` inputs, or least c.
-
     Only for programs that :func:`restrict.abstract.all_positions.supported` accepts. Cost: some thousand runs at a
-    short length and a few at n, O(n) each.
-    """
+    short length and a few at n, O(n) each."""
     instance, rng = task.instance, np.random.default_rng(task.seed)
     unpinned = len(task.instance.unpinned)
     spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))

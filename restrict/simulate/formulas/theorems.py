@@ -28,11 +28,9 @@ _CASES = {"temperature": "(a)", "positions": "(b)"}
 
 
 def theorem(formula: Formula, how: How, decoder: bool) -> str:
-    """The theorem that says that a formula can be compiled in some way.
-
-    ``how``: ``"temperature"`` or ``"positions"``. ``decoder``: whether the model may look left only, and use ``n`` in
-    its temperature only. Result: its name, such as ``"Corollary 17 (a)"``.
-    """
+    """The theorem that says that a formula can be compiled in some way. ``how``: ``"temperature"`` or ``"positions"``.
+    ``decoder``: whether the model may look left only, and use ``n`` in its temperature only. Result: its name, such as
+    ``"Corollary 17 (a)"``."""
     if how not in HOWS:
         raise UsageError(f"how={quote(how)} is neither 'temperature' nor 'positions'")
     found = fragment(formula)

@@ -18,12 +18,10 @@ from restrict.soft.models.model import SoftModel
 def measure(
     program: Program, soft: SoftModel, raw: Sequence[int], n: int, samples: int = 200, seed: int = 0
 ) -> Measured:
-    """The largest deviation of any truth value or integer before it is rounded, at all positions of the word.
-
-    ``raw``: the dimensions that hold truth values and integers before rounding (``Budget.raw``). ``samples``: how many
-    words are drawn where there are more than 4096. Result: the deviation, and how many words get a wrong label
-    somewhere: exact on all words, else an estimate from below.
-    """
+    """The largest deviation of any truth value or integer before it is rounded, at all positions of the word. ``raw``:
+    the dimensions that hold truth values and integers before rounding (``Budget.raw``). ``samples``: how many words are
+    drawn where there are more than 4096. Result: the deviation, and how many words get a wrong label somewhere: exact
+    on all words, else an estimate from below."""
     symbols, length = len(program.alphabet), n - 1
     if length < 1:
         raise UsageError(f"n = {n} leaves no room for a word behind the start marker")
@@ -46,12 +44,9 @@ def measure(
 def deviation(
     soft: SoftModel, raw: Sequence[int], words: I64, before: float = 0.0, dtype: type = np.float64
 ) -> tuple[float, Real]:
-    """How far what is rounded is from integers, and the logits.
-
-    ``words``: int64, shape (words, n - 1): symbol indices, without the marker. ``dtype``: ``np.float64`` or
-    ``np.float32``. Result: the larger of the two deviations (measured), and the logits at the positions of the word,
-    shape (words, n - 1).
-    """
+    """How far what is rounded is from integers, and the logits. ``words``: int64, shape (words, n - 1): symbol indices,
+    without the marker. ``dtype``: ``np.float64`` or ``np.float32``. Result: the larger of the two deviations
+    (measured), and the logits at the positions of the word, shape (words, n - 1)."""
     x = activations(soft, soft.encode(words), dtype=dtype)[:, 1:]
     out: Real = soft.output.unembed.T.astype(dtype)
     read = x[..., list(raw)].astype(np.float64)

@@ -17,12 +17,9 @@ COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True)
 class Node:
-    """An expression.
-
-    ``op`` is ``const`` (value), ``symbol`` (text, side), ``vector`` (text, side), ``pos`` (side), ``not``, ``and``,
-    ``or``, a comparison, ``+``, ``-``, ``*`` (by a constant), ``min`` or ``max``. ``boolean`` is its type, ``column``
-    where it stands.
-    """
+    """An expression. ``op`` is ``const`` (value), ``symbol`` (text, side), ``vector`` (text, side), ``pos`` (side),
+    ``not``, ``and``, ``or``, a comparison, ``+``, ``-``, ``*`` (by a constant), ``min`` or ``max``. ``boolean`` is its
+    type, ``column`` where it stands."""
 
     op: str
     args: tuple[Node, ...] = ()

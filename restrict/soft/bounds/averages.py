@@ -46,10 +46,8 @@ def coupled(low: Floats, high: Floats, values: Enclosure, average: Enclosure, se
 
 
 def averaged(weights: tuple[Floats, Floats], keys: Keys, seen: Bools) -> Enclosure:
-    """The weighted averages of the merged values: weights (r, K, n), values (n, dv); result (r, K, dv).
-
-    The rule of the module's docstring, cut to the hull of all values; where nothing is seen, zero.
-    """
+    """The weighted averages of the merged values: weights (r, K, n), values (n, dv); result (r, K, dv). The rule of the
+    module's docstring, cut to the hull of all values; where nothing is seen, zero."""
     least, most = weights
     v = keys.v
     n = v.centre.shape[0]
@@ -74,9 +72,7 @@ def averaged(weights: tuple[Floats, Floats], keys: Keys, seen: Bools) -> Enclosu
 
 def weighted(most: Floats, v: Enclosure) -> tuple[Floats, Floats]:
     """Bounds on averages of the radii (box and ball) with weights of at most ``most`` (.., n) that sum to at most 1.
-
-    ``sum a s <= t + sum most max(s - t, 0)`` for any ``t``: here the mean radius, and 0.
-    """
+    ``sum a s <= t + sum most max(s - t, 0)`` for any ``t``: here the mean radius, and 0."""
     t, t_ball = v.box.mean(axis=0), float(v.ball.mean())
     box = np.minimum(t + most @ np.maximum(v.box - t, 0), most @ v.box)
     ball = np.minimum(t_ball + most @ np.maximum(v.ball - t_ball, 0), most @ v.ball)

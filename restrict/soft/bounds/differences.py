@@ -37,11 +37,8 @@ def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> E
 
 
 def norm_difference(norm: LayerNorm, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
-    """LayerNorm of differences (r, d).
-
-    ``values``: one set (r, d) that holds both runs' values, or the sets of the two runs. Result: the smaller of a
-    propagated set and, with two sets, the difference of their images.
-    """
+    """LayerNorm of differences (r, d). ``values``: one set (r, d) that holds both runs' values, or the sets of the two
+    runs. Result: the smaller of a propagated set and, with two sets, the difference of their images."""
     found = _norm_difference(norm, merge(values), change)
     if len(values) == 1:
         return found

@@ -22,10 +22,8 @@ from restrict.soft.models.model import Floats
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One exchange as a head sees it: differences of queries, keys and values, (n, dk) and (n, dv).
-
-    ``other`` are those for ``j != i``, ``own`` those for ``j = i``; ``step`` those of position ``i``, whichever it is.
-    """
+    """One exchange as a head sees it: differences of queries, keys and values, (n, dk) and (n, dv). ``other`` are those
+    for ``j != i``, ``own`` those for ``j = i``; ``step`` those of position ``i``, whichever it is."""
 
     query: Enclosure
     own_query: Enclosure
@@ -86,10 +84,8 @@ class Known:
 @dataclass(frozen=True, eq=False)
 class Block:
     """A block of queries of one head: bounds on their weights, and which positions may be exchanged.
-
     ``scores.merged_weights`` hold while the row's own token stays, ``scores.any_weights`` also between two of its
-    tokens.
-    """
+    tokens."""
 
     head: ReadyHead
     known: Known

@@ -151,11 +151,9 @@ def weight_bound(scores: float, seen: Floats) -> Floats:
 
 
 def recursion(parts: Parts, tokens: Rows) -> Recursion:
-    """The layer-wise bounds for an exchange at any position, at every position.
-
-    ``tokens``: allowed tokens, (n, K). Result: for every layer and position a bound on the norm of the change. Cost:
-    ``n`` per layer, and per masked head ``n`` prefix sums.
-    """
+    """The layer-wise bounds for an exchange at any position, at every position. ``tokens``: allowed tokens, (n, K).
+    Result: for every layer and position a bound on the norm of the change. Cost: ``n`` per layer, and per masked head
+    ``n`` prefix sums."""
     layers, last = layer_norms(parts, tokens)
     n = parts.n
     size = len(parts.model.alphabet)
@@ -239,11 +237,9 @@ class ClosedForm:
 
 
 def closed_form(parts: Parts, tokens: Rows) -> ClosedForm | None:
-    """Hahn's closed form, repaired, with constants from the largest norms over all layers.
-
-    ``tokens``: allowed tokens, (n, K). Result: the bound on the norm of the change at the output, or ``None`` where the
-    masks are neither all ``none`` nor all ``past`` with the output at the last position (then see :func:`recursion`).
-    """
+    """Hahn's closed form, repaired, with constants from the largest norms over all layers. ``tokens``: allowed tokens,
+    (n, K). Result: the bound on the norm of the change at the output, or ``None`` where the masks are neither all
+    ``none`` nor all ``past`` with the output at the last position (then see :func:`recursion`)."""
     masks = {head.mask for layer in parts.layers for head in layer.heads}
     causal = masks == {"past"}
     if masks - {"none"} and not causal:

@@ -42,11 +42,9 @@ class Part(NamedTuple):
 
 
 def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
-    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
-
-    ``found``: of :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them.
-    Result: the certified bound over all exchanges and words, and what was attained.
-    """
+    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm. ``found``: of
+    :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them. Result: the
+    certified bound over all exchanges and words, and what was attained."""
     if any(head.eta >= FAR for changes in found for head in changes.heads):  # what words attain would not be known
         raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
     norms = [changes.norms() for changes in found]

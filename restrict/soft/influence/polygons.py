@@ -84,12 +84,10 @@ class Edges(NamedTuple):
 
 
 def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Floats], share: Floats, k: float) -> Edges:
-    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`).
-
-    ``limits``: the least and the greatest ``y`` of each polygon, rounded outward: what is beyond is cut off.
-    ``share``: the sums of absolute terms over ``size`` (the larger of both), shape (polygons,). ``k``: no term has
-    ``|x| / size[0]`` above ``k`` times ``y / size[1]``.
-    """
+    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`). ``limits``:
+    the least and the greatest ``y`` of each polygon, rounded outward: what is beyond is cut off. ``share``: the sums of
+    absolute terms over ``size`` (the larger of both), shape (polygons,). ``k``: no term has ``|x| / size[0]`` above
+    ``k`` times ``y / size[1]``."""
     small = (UNITS[:, 1] < 0) & (k * np.abs(UNITS[:, 0]) <= -UNITS[:, 1] / 2)
     off = np.where(small, np.minimum(2 * np.abs(supports), share[:, None]), share[:, None])
     h = supports + OUT * off
@@ -109,9 +107,7 @@ def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Flo
 
 def greatest_change(at: Edges, terms: Exchange, within: tuple[float, float] | None = None) -> Floats:
     """For each polygon and exchange the greatest ``|f|``, not less than it; minus infinity where nothing is left.
-
-    ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``.
-    """
+    ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``."""
     n, d, other_n, other_d = (column[:, None] for column in terms)
     xa, ya, xb, yb, kept = at
     if within is not None:

@@ -52,12 +52,10 @@ DOWN = 1 - 1e-12
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """One row of the table, in bits per prediction.
-
-    ``optimum``, ``chance`` are exact (rounded to doubles); ``floor`` is a certified lower bound; ``measured`` is exact
-    up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 % interval ``measured +- margin``.
-    ``eta`` is the certified bound on the change of a logit difference.
-    """
+    """One row of the table, in bits per prediction. ``optimum``, ``chance`` are exact (rounded to doubles); ``floor``
+    is a certified lower bound; ``measured`` is exact up to the evaluator's rounding where ``exhaustive``, else an
+    estimate with the 99 % interval ``measured +- margin``. ``eta`` is the certified bound on the change of a logit
+    difference."""
 
     n: int
     task: str
@@ -79,11 +77,8 @@ def cross_entropy(
     samples: int = 2000,
     seed: int = 0,
 ) -> CrossEntropy:
-    """The numbers at one length.
-
-    ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``: prefixes to draw where there are
-    more than 16384. Result: optimum, chance, certified floor and measured value.
-    """
+    """The numbers at one length. ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``:
+    prefixes to draw where there are more than 16384. Result: optimum, chance, certified floor and measured value."""
     task = _task(model, language)
     m = n - len(model.pinned(model.check_length(n)))
     parts = prepare(model, n)

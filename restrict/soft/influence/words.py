@@ -52,10 +52,8 @@ class Words:
 
     def supports(self, table: Floats, exchanges: list[tuple[int, int, int]]) -> tuple[Floats, Floats]:
         """The greatest sums over whole words, and over what is beside each exchange; minus infinity without words.
-
         ``table``: shape ``(k, n, symbols)``: ``k`` times what each symbol adds at each place. Gives shapes ``(k,)`` and
-        ``(exchanges, k)``. Cost: ``k n`` times the transitions and their pairs.
-        """
+        ``(exchanges, k)``. Cost: ``k n`` times the transitions and their pairs."""
         if self.every:
             best = np.stack([table[:, j, list(self.allowed(j))].max(1) for j in range(self.n)])
             whole: Floats = best.sum(0)

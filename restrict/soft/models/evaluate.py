@@ -28,13 +28,11 @@ _GELU = 0.7978845608028654
 def activations(
     model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
 ) -> Real:
-    """The residual stream after the last layer (and the final LayerNorm).
-
-    ``words``: (batch, n) indices into ``model.symbols``, markers included (see :meth:`SoftModel.encode`). ``at``:
-    positions to read, ascending; all of them by default. ``dtype``: ``np.float64`` or ``np.float32``, used for all
-    arithmetic. Result: shape (batch, positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and
-    input, the last layer only for the positions read.
-    """
+    """The residual stream after the last layer (and the final LayerNorm). ``words``: (batch, n) indices into
+    ``model.symbols``, markers included (see :meth:`SoftModel.encode`). ``at``: positions to read, ascending; all of
+    them by default. ``dtype``: ``np.float64`` or ``np.float32``, used for all arithmetic. Result: shape (batch,
+    positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and input, the last layer only for the
+    positions read."""
     words = checked(model, words)
     n = words.shape[1]
     x: Real = embedded(model, words).astype(dtype)
@@ -55,11 +53,8 @@ def activations(
 def logits(
     model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
 ) -> Real:
-    """The read-out before softmax or sign.
-
-    ``at``: positions to read; by default those of the model's output (``first``, ``last`` or all). Result: shape
-    (batch, positions read, rows of ``unembed``).
-    """
+    """The read-out before softmax or sign. ``at``: positions to read; by default those of the model's output
+    (``first``, ``last`` or all). Result: shape (batch, positions read, rows of ``unembed``)."""
     n = words.shape[1]
     if at is None:
         at = np.arange(n) if model.output.place == "every" else np.array([model.output_position(n)])
@@ -179,9 +174,7 @@ def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
 
 def averaged(scores: Real, v: Real) -> Real:
     """Values weighted by softmax; ``scores`` (batch, r, n) is overwritten. Zero where every score is minus infinity.
-
-    The division comes after the sum, so a uniform head that counts is exact except for one rounding.
-    """
+    The division comes after the sum, so a uniform head that counts is exact except for one rounding."""
     top = scores.max(axis=-1, keepdims=True)
     scores -= np.where(np.isfinite(top), top, 0)
     np.exp(scores, out=scores)

@@ -73,10 +73,8 @@ def is_soft(content: bytes) -> bool:
 
 
 class Tensors:
-    """The tensors of a safetensors file as float64 arrays; each is taken once and every one must be used.
-
-    Names that ``skip`` matches as a whole are left out, whatever their type (the masks that some libraries store).
-    """
+    """The tensors of a safetensors file as float64 arrays; each is taken once and every one must be used. Names that
+    ``skip`` matches as a whole are left out, whatever their type (the masks that some libraries store)."""
 
     def __init__(self, content: bytes, skip: re.Pattern[str] | None = None) -> None:
         header_of(content)

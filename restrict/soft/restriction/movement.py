@@ -56,12 +56,9 @@ def certified_movement(
     quantity: Quantity = "probability",
     position: int | None = None,
 ) -> float:
-    """A certified bound on how far the free tokens together can move the output.
-
-    ``n``: length, markers counted. ``quantity``: ``probability``, the largest change of a label's probability;
-    ``margin``, of a difference of logits. ``position``: where the output is read; the model's own place by default.
-    Result: the bound, rounded up.
-    """
+    """A certified bound on how far the free tokens together can move the output. ``n``: length, markers counted.
+    ``quantity``: ``probability``, the largest change of a label's probability; ``margin``, of a difference of logits.
+    ``position``: where the output is read; the model's own place by default. Result: the bound, rounded up."""
     parts = prepare(model, n)
     return bounded_movement(parts, symbol_indices(model, fixed), quantity, read_position(model, n, position))
 

@@ -119,11 +119,9 @@ def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
 
 
 def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
-    """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4).
-
-    ``c, g, r`` is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the
-    LayerNorm and of the neurons are carried back from the label, so that they may cancel on the way.
-    """
+    """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4). ``c, g, r``
+    is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the LayerNorm
+    and of the neurons are carried back from the label, so that they may cancel on the way."""
     d, m = g.shape
     x, y, normal = normalised(t, c, g, r)
     x, y, z = moved(t.inner, t.inner_bias, x, y, normal)

@@ -75,10 +75,8 @@ class Certified:
 @dataclass
 class Verdict(Certified):
     """What was decided: ``status`` is ``right``, ``wrong`` or ``open``; every case up to ``upto`` symbols is right.
-
     ``shortest``: no shorter prefix is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
-    ``float32`` says what is right as run, if that was asked for and the model has one layer.
-    """
+    ``float32`` says what is right as run, if that was asked for and the model has one layer."""
 
     model: Trained = field(repr=False)
     graph: Graph = field(repr=False)

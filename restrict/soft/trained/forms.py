@@ -56,10 +56,8 @@ Part = tuple[Array, ...]
 
 class Stages(NamedTuple):
     """What a cell's numbers are between attention and the logits: a centre, and how far entries reach from it.
-
     ``first`` and ``last`` are the centred streams behind attention and behind the network, each with both ends of the
-    variance plus the constant.
-    """
+    variance plus the constant."""
 
     stream: Part
     first: Part

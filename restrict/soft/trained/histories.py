@@ -64,10 +64,8 @@ class Histories:
         self.scale = np.ones(1)
 
     def seen(self, words: I64) -> Array:
-        """Query, key and value of the second layer behind each of some words of one length.
-
-        ``words``: indices of symbols, shape ``(words, length)``. Gives shape ``(words, 3 d)``.
-        """
+        """Query, key and value of the second layer behind each of some words of one length. ``words``: indices of
+        symbols, shape ``(words, length)``. Gives shape ``(words, 3 d)``."""
         count, i = words.shape
         model, atoms, layer, epsilon = self.model, self.atoms, self.model.layers[0], float(self.model.epsilon)
         at = np.concatenate([np.zeros((count, 1), dtype=np.int64), words], axis=1)

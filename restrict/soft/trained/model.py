@@ -83,12 +83,10 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Trained:
-    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes.
-
-    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``,
-    and ``shifts`` is added to their logits (zero where the read-out has no bias).
-    ``epsilon`` is the decimal of the configuration, taken exactly.
-    """
+    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes. ``symbols`` are the
+    free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``, and ``shifts`` is
+    added to their logits (zero where the read-out has no bias). ``epsilon`` is the decimal of the configuration, taken
+    exactly."""
 
     name: str
     sha256: str
@@ -163,10 +161,8 @@ class Trained:
             )
 
     def rows(self, word: Sequence[str]) -> list[int]:
-        """The tokens that a word is read as.
-
-        Gives the rows of the embedding, the start token first where the model has one.
-        """
+        """The tokens that a word is read as. Gives the rows of the embedding, the start token first where the model has
+        one."""
         for symbol in word:
             if symbol not in self.symbols:
                 raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
@@ -196,11 +192,8 @@ def load(path: str | Path) -> Trained:
 
 
 def shifted(model: Trained, offset: int) -> Trained:
-    """The model with its words at other positions, as where training shifts them at random.
-
-    ``offset``: the row of the position embeddings that the start token has. Gives the record; that of offset 0 is the
-    model itself.
-    """
+    """The model with its words at other positions, as where training shifts them at random. ``offset``: the row of the
+    position embeddings that the start token has. Gives the record; that of offset 0 is the model itself."""
     if offset and (model.positions is None or offset >= len(model.positions)):
         count = 0 if model.positions is None else len(model.positions)
         raise UsageError(f"{model.name} has {count} position embeddings, so none at the offset {offset}")
@@ -270,10 +263,8 @@ class _Reader:
 
 
 def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
-    """The record of a safetensors file and a configuration.
-
-    ``config``: GPT-2's keys, with ``vocab`` (the name of each token); decimals as texts.
-    """
+    """The record of a safetensors file and a configuration. ``config``: GPT-2's keys, with ``vocab`` (the name of each
+    token); decimals as texts."""
     tensors = _tensors(content, source)
     read = _Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
@@ -377,21 +368,16 @@ def _unembed(read: _Reader, embed: Array, tied: bool) -> Array:
 
 
 def normed(x: Array, norm: Norm, epsilon: float) -> Array:
-    """LayerNorm over the last axis.
-
-    ``x``: shape ``(..., d)``. Gives shape ``(..., d)``.
-    """
+    """LayerNorm over the last axis. ``x``: shape ``(..., d)``. Gives shape ``(..., d)``."""
     centred = x - x.mean(-1, keepdims=True)
     found: Array = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * norm.weight + norm.bias
     return found
 
 
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
-    """The logits after every prefix, in float64.
-
-    ``tokens``: rows of the embedding, the start token included (:meth:`Trained.rows`), at least one. Gives shape
-    ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each layer.
-    """
+    """The logits after every prefix, in float64. ``tokens``: rows of the embedding, the start token included
+    (:meth:`Trained.rows`), at least one. Gives shape ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each
+    layer."""
     t = len(tokens)
     if not t or (model.positions is not None and model.offset + t > len(model.positions)):
         raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]
