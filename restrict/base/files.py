@@ -24,14 +24,7 @@ File = tuple[int, int] | str
 
 
 def is_there(text: str) -> bool:
-    """Whether there is a file or a pipe of this name; a name that no file can have is not there.
-
-    Args:
-        text: a path, or ``-`` for standard input, which is always there.
-
-    Returns:
-        The answer; ``False`` for a folder.
-    """
+    """Whether there is a file or a pipe of this name (not a folder); ``-``, standard input, is always there."""
     try:
         return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
     except (OSError, ValueError):

@@ -48,16 +48,10 @@ class Unfinished(OutOfTime):
 
 
 def refute_exact(task: Task, language: Language) -> Found | Immune:
-    """A certificate and the most free positions possible, or the proof that there is no such restriction.
-
-    The certificate has fewer free positions than that where the abstract run confirms no optimal restriction.
-
-    Cost: by :func:`by_table` where the words are few, else by :func:`by_sat`.
-
-    ``task``: the model at a length, with one target position, a deadline and a seed. Result: a certificate, that
-    number, and whether it is exact (a certified upper bound where time ran out); or an :class:`Immune`, which is
-    proved.
-    """
+    """A certificate and the most free positions possible (exact, or a certified upper bound where time ran out), by
+    :func:`by_table` where the words are few, else by :func:`by_sat`; or an :class:`Immune`, the proof that there is no
+    such restriction. The certificate has fewer free positions where the abstract run confirms no optimal restriction.
+    ``task``: the model at a length, with one target position, a deadline and a seed."""
     return by_table(task, language) if words_fit(task.instance) else by_sat(task, language)
 
 

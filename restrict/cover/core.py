@@ -15,11 +15,9 @@ from restrict.kernels.cover_state import Cubes, Literals
 @dataclass(frozen=True, eq=False)
 class Core:
     """The pairs not captured beforehand, without contradicted cubes and satisfied literals, and without repeats.
-
     Literal ``l = input * symbols + symbol``. ``pairs`` are the problem's pair numbers; a pair may be left with no cube
-    at all: then nothing captures it. ``single``: every cube is one literal. The other arrays: module
-    :mod:`restrict.kernels.cover_state`; ``scope`` lists the distinct inputs of each pair.
-    """
+    at all: then nothing captures it. ``single``: every cube is one literal. ``scope``: the distinct inputs of each
+    pair. The other arrays: :mod:`restrict.kernels.cover_state`."""
 
     inputs: int
     symbols: int

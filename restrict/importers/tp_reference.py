@@ -28,14 +28,9 @@ def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Valu
 
 
 def predict(program: TransformerProgram, weights: OutputWeights, tokens: Sequence[str], rule: str) -> list[str]:
-    """The answer of ``run(tokens)``.
-
-    Exact, in fractions; slow, and serves for comparison. Source: Friedman, Wettig & Chen 2023.
-
-    ``tokens``: the input, markers included, at least one token. ``rule``: ``"printed"`` or ``"trained"``, as for
-    :func:`closest`. Result: one class for each position: the first of greatest weight, and at a marker at either end
-    the marker.
-    """
+    """The answer of ``run(tokens)`` in exact fractions, slow, for comparison (Friedman, Wettig & Chen 2023): one class
+    for each position, the first of greatest weight; at a marker at either end the marker. ``tokens``: with markers, at
+    least one. ``rule``: ``"printed"`` or ``"trained"``, as for :func:`closest`."""
     values: dict[str, list[Value]] = {"tokens": list(tokens), "positions": list(range(len(tokens)))}
     for step in program.steps:
         if isinstance(step, Attention):

@@ -116,20 +116,9 @@ def _beside(path: Path, given: str | Path | None, named: str) -> Path:
 
 
 def with_embeddings(program: TransformerProgram, csv: Path) -> TransformerProgram:
-    """The program with its table of embeddings: each embedded variable is a function of the word.
-
-    Args:
-        program: a program that reads words through embeddings.
-        csv: the table.
-
-    Returns:
-        The same program, with the columns of the table in its steps.
-
-    Raises:
-        ModelError: the table is malformed.
-        UsageError: it cannot be read.
-        ResourceLimit: it is over the size limit of the package.
-    """
+    """The program with the columns of its table of embeddings in its steps: each embedded variable is a function of the
+    word. ``ModelError``: the table is malformed; ``UsageError``: it cannot be read; ``ResourceLimit``: it is too
+    large."""
     assert program.embeddings is not None
     tables = read_embeddings(csv, program.embeddings.columns)
     steps = tuple(

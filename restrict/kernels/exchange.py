@@ -49,17 +49,14 @@ class LiteralRows(NamedTuple):
 
 
 class ExchangeState(NamedTuple):
-    """The state.
-
-    ``lits`` (literals,) OPEN, HIT or DEAD; ``rows`` (rows, 8): CUT and LENGTH of each, the open literals
+    """The state. ``lits`` (literals,) OPEN, HIT or DEAD; ``rows`` (rows, 8): CUT and LENGTH of each, the open literals
     between its first and its second HIT when it was last walked, SILENT (1 where the guard failed), a mark, GROUP and
     GUARD, side by side because rows are met in no order; ``cut`` (rows,) CUT again, which nearly every occurrence of a
-    literal is compared with: so it stays in the cache. ``total`` and ``seen``, a mark, (groups,).
-    ``cuts`` (literals,): what the objective gains where rows end at the literal, beyond what they gain by its loss, and
-    ``kills`` (inputs,) what it gains by the loss of the input's literals; ``loss`` (inputs,) what freeing costs.
-    ``held``: the literals that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM
-    number, the objective's VALUE, and how many CHANGES were made.
-    """
+    literal is compared with: so it stays in the cache. ``total`` and ``seen``, a mark, (groups,). ``cuts`` (literals,):
+    what the objective gains where rows end at the literal, beyond what they gain by its loss, and ``kills`` (inputs,)
+    what it gains by the loss of the input's literals; ``loss`` (inputs,) what freeing costs. ``held``: the literals
+    that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM number, the objective's
+    VALUE, and how many CHANGES were made."""
 
     lits: I8
     rows: I32

@@ -86,18 +86,11 @@ def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
 
 
 def greedy(codes: Sequence[int], restarts: int = 200) -> list[tuple[int, int]] | None:
-    """Pairs of matched positions, or ``None`` where these simple rules fail (which proves nothing).
-
-    Closers take the nearest bracket or free cell on the left, then openers the nearest free cell on the right, then
-    free cells pair up. An opener that was in the way becomes eager (it takes the next free cell at once), and
-    everything starts again.
-
-    Cost: O(n) for each start.
-
-    ``codes``: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. ``restarts``:
-    how often it may start, the first time included. Result: pairs (opener's position, closer's position) that cover all
-    positions, or ``None``.
-    """
+    """Pairs (opener's position, closer's position) that cover all positions, or ``None`` where these simple rules fail
+    (which proves nothing): closers take the nearest bracket or free cell on the left, then openers the nearest free
+    cell on the right, then free cells pair up. An opener that was in the way becomes eager (it takes the next free cell
+    at once), and all starts again, O(n) each time, at most ``restarts`` times with the first. ``codes``: 0 for free,
+    ``t`` and ``-t`` for the opener and closer of type ``t``."""
     eager: set[int] = set()
     for _ in range(restarts):
         found = _attempt(codes, eager)
@@ -139,15 +132,9 @@ def mirrored(codes: Sequence[int]) -> Codes:
 
 
 def chart(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """Pairs of matched positions; ``None`` proves that there are none.
-
-    ``reach[i]`` has bit ``j`` iff cells ``i .. j-1`` can balance.
-
-    Cost: O(n^2) operations on sets of ``n`` bits.
-
-    ``codes``: the pattern as codes, at most ``CHART_LIMIT`` of them. Result: pairs (opener's position, closer's
-    position) that cover all positions, or ``None``.
-    """
+    """Pairs (opener's position, closer's position) that cover all positions; ``None`` proves that there are none.
+    ``codes``: the pattern, as for :func:`greedy`, at most ``CHART_LIMIT`` of them. ``reach[i]`` has bit ``j`` iff cells
+    ``i .. j-1`` can balance. Cost: O(n^2) operations on sets of ``n`` bits."""
     n = len(codes)
     if n > CHART_LIMIT:
         raise ResourceLimit(f"matching brackets of several types over {n} cells is over the limit of {CHART_LIMIT}")

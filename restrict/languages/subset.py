@@ -117,18 +117,11 @@ class SubsetGraph:
 
 
 def explore(dfa: Dfa, member: bool, backward: bool, limit: int, prune: bool = False) -> SubsetGraph | None:
-    """The graph for forcing membership (or non-membership), or ``None`` where it has more than ``limit`` sets.
-
-    ``prune`` (forward only) drops a set two of whose states no common word takes into the target: whatever is fixed
-    afterwards, it cannot succeed.
-
-    Cost: O(k) operations on sets of ``S`` bits for each set, for ``k`` symbols and ``S`` states.
-
-    ``member``: whether to force membership (true) or non-membership (false). ``backward``: whether words are read from
-    right to left (see the module). ``limit``: the most sets, at least 1, without the dead node. ``prune``: whether to
-    drop sets that cannot succeed; the other sets and all costs stay the same. Result: the graph, or ``None``; with
-    ``prune`` also ``None`` where ``backward`` is set or pruning costs too much.
-    """
+    """The graph for forcing membership (``member``; else non-membership), or ``None`` where it has more than ``limit``
+    sets without the dead node. ``backward``: words are read from right to left (see the module). ``prune`` drops sets
+    two of whose states no common word takes into the target: whatever is fixed afterwards, they cannot succeed; the
+    other sets and all costs stay. With it also ``None`` where ``backward`` is set or pruning costs too much. Cost: O(k)
+    operations on sets of ``S`` bits for each set, for ``k`` symbols and ``S`` states."""
     target = dfa.target(member)
     mates = _pairs(dfa, target) if prune and not backward else None
     if prune and mates is None:

@@ -90,9 +90,6 @@ def the_share(name: str, given: Any) -> Fraction:
 
 
 def least_free(positions: int, share: float | str | Fraction) -> int:
-    """How many free positions a free fraction asks for.
-
-    ``positions``: the number of positions without a marker, at least 0. ``share``: the free fraction, 0 .. 1, as for
-    :func:`as_written`. Gives ``ceil(share * positions)`` (exact).
-    """
+    """How many free positions a free fraction of ``positions`` (without markers) asks for: ``ceil(share * positions)``,
+    exact."""
     return math.ceil(as_written(share) * positions)

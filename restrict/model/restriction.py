@@ -233,11 +233,8 @@ class Restriction:
         return self.n == other.n and other.fixed.items() <= self.fixed.items()
 
     def __or__(self, other: Restriction) -> Restriction:
-        """Composition: fix what either fixes.
-
-        Raises:
-            UsageError: they disagree, or have other lengths or markers.
-        """
+        """Composition: fix what either fixes. Raises ``UsageError`` if they disagree, or have other lengths or
+        markers."""
         if (self.n, self.pinned) != (other.n, other.pinned):
             raise UsageError(
                 f"restrictions of lengths {self.n} and {other.n}, or with other markers, cannot be composed"

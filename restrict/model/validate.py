@@ -77,15 +77,8 @@ STAR = "\\*"
 
 
 def escaped(symbol: str) -> str:
-    r"""A symbol of imported data as a symbol of a model: ``*`` becomes ``\*``, and ``\*`` becomes ``\\*``.
-
-    Args:
-        symbol: any symbol.
-
-    Returns:
-        The symbol, with one more backslash where it is an asterisk after any number of them; others are unchanged, so
-        different symbols stay different.
-    """
+    r"""A symbol of imported data as a symbol of a model: ``*`` becomes ``\*``, and ``\*`` becomes ``\\*``. What is no
+    asterisk behind any number of backslashes is unchanged, so different symbols stay different."""
     return "\\" + symbol if symbol.endswith("*") and not symbol[:-1].strip("\\") else symbol
 
 

@@ -58,11 +58,8 @@ class Chart:
         return self.written("pdf")
 
     def save(self, path: Path) -> None:
-        """Write the chart as SVG, PDF or PNG, by the name's ending.
-
-        Raises:
-            UsageError: another ending, or the file cannot be written.
-        """
+        """Write the chart as SVG, PDF or PNG, by the name's ending. ``UsageError``: another ending, or it cannot be
+        written."""
         kind = check_chart(path)
         write_bytes(path, self.svg().encode() if kind == ".svg" else self.written(kind[1:]))
 

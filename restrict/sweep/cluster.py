@@ -71,11 +71,8 @@ class Cluster:
     def map(
         self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> Generator[tuple[int, Any], None, None]:
-        """Do the items, results as they come.
-
-        ``work``: a function of a module that the workers can import, of ``common`` and an item. Result: as
-        :func:`cluster_map`. Items not yet done when it is closed are dropped.
-        """
+        """Results of ``work``, a function of ``common`` and an item from a module that workers can import, as they
+        come; as :func:`cluster_map`. Items not yet done when it is closed are dropped."""
         return _Round(self.client, self.width, work, items, common).run()
 
 

@@ -60,18 +60,9 @@ class _Crew:
         return self.crew.width
 
     def each(self, work: Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
-        """Results in the order of the parts.
-
-        Args:
-            work: what is done with a block.
-            shared: what all blocks need.
-            parts: what each has for itself.
-
-        Raises:
-            ResourceLimit: a block lost its workers again and again.
-            InternalError: a fault on a worker.
-            RestrictError: what the work itself raises.
-        """
+        """The results of ``work`` for the parts, in their order; ``shared`` goes to every worker once. Raises what the
+        work raises, ``ResourceLimit`` where a block lost its workers again and again, ``InternalError`` for a fault on
+        a worker."""
         found: dict[int, Any] = {}
         results = self.crew.map(attempted, parts, (work, shared))
         try:
@@ -99,13 +90,7 @@ def attempted(work: Work, shared: Any, part: Any) -> tuple[Any, RestrictError | 
 
 
 def _taken(outcome: Any) -> Any:
-    """The result of a block.
-
-    Raises:
-        ResourceLimit: its workers were killed.
-        InternalError: a fault on a worker.
-        RestrictError: what the block raised.
-    """
+    """The result of a block, or what it raised; ``ResourceLimit`` if its workers were killed."""
     if isinstance(outcome, Lost):
         raise (ResourceLimit if outcome.killed else InternalError)(f"a block of the work: {outcome}")
     result, error = outcome

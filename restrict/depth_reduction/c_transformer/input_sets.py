@@ -148,21 +148,10 @@ def refuse(n: int, words: int) -> None:
 
 
 def unpacked(bits: I64) -> I64:
-    """Sets of inputs as 0 and 1.
-
-    Args:
-        bits: sets of inputs, 64 inputs a word, shape (..., words).
-
-    Returns:
-        int64, shape (..., 64 words); columns beyond the number of inputs are 0.
-    """
+    """Sets of inputs as 0 and 1: (..., words) to int64 (..., 64 words); columns beyond the number of inputs are 0."""
     return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), axis=-1, bitorder="little").astype(np.int64)
 
 
 def words_of(n: int) -> int:
-    """How many 64-bit words a set of inputs takes.
-
-    Returns:
-        n / 64, rounded up.
-    """
+    """How many 64-bit words a set of inputs takes: n / 64, rounded up."""
     return (n + 63) // 64

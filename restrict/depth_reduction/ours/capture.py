@@ -45,13 +45,9 @@ SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
 
 @dataclass(frozen=True)
 class LayerObjective:
-    """What a capture makes small.
-
-    Attributes:
-        kind: "long": the long lists; "short": the number of positions that have lists at all (for layers below the last
-            one, since constant keys are cheap anchors for the next layer).
-        tau: the scale of "short", in inputs.
-    """
+    """What a capture makes small: for the kind "long" the long lists, for "short" the number of positions that have
+    lists at all (below the last layer, since constant keys are cheap anchors for the next one), with the scale ``tau``,
+    in inputs."""
 
     kind: Literal["long", "short"] = "long"
     tau: float = 3.0

@@ -79,14 +79,8 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """A pattern, the restriction that it is at the task's length, and what labels depend on there.
-
-    Attributes:
-        pattern: the pattern.
-        restriction: the same at the task's length.
-        dependencies: how many inputs each position's label depends on (certified bounds), shape (n,).
-        interrupted: whether Ctrl-C ended the search for patterns.
-    """
+    """A pattern, the restriction that it is at the task's length, certified bounds on how many inputs each position's
+    label depends on there, shape (n,), and whether Ctrl-C ended the search for patterns."""
 
     pattern: Pattern
     restriction: Restriction

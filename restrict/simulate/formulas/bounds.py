@@ -202,13 +202,10 @@ class Threshold(Bound):
 
 
 def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[float] | None:
-    """The weights of a table look-up at the distances 1, 2, ..., relative to the winner, on either side.
-
-    ``gap``: scores are at most ``-gap d^2`` at distance ``d``. ``unit``: unit roundoff. ``shift``: how far the number
-    that is looked up may be from the integer that is meant; this takes ``2 gap d shift``. Result: certified bounds, one
-    for each distance up to 12; ``None`` where rounding may upset the order, and for gaps below 1/2. See
-    :class:`Lookup`.
-    """
+    """Certified bounds on the weights of a table look-up at the distances 1 to 12, relative to the winner, on either
+    side, for scores of at most ``-gap d^2`` (:class:`Lookup`); ``None`` where rounding may upset the order, and for
+    gaps below 1/2. ``unit``: unit roundoff. ``shift``: how far the number looked up may be from the integer meant; it
+    takes ``2 gap d shift``."""
     v = _embedded(unit)
     common, bend = 16 * float(n) ** 2 * v, 32 * n * v + 2 * shift
     if common > 0.5 or bend > 0.75 or gap < 0.5:

@@ -24,11 +24,8 @@ def block_average(keys: Keys, block: Scores) -> Enclosure:
 
 
 def coupled(low: Floats, high: Floats, values: Enclosure, average: Enclosure, seen: Bools) -> Enclosure:
-    """``average`` cut to what holds when a position's weight and value come from one case of its token.
-
-    ``low``, ``high`` (r, K, n, K'), ``values`` (n, K', dv), ``average`` (r, K, dv). See
-    :mod:`restrict.kernels.soft`.
-    """
+    """``average`` (r, K, dv) cut to what holds when a position's weight and value come from one case of its token.
+    ``low``, ``high`` (r, K, n, K'), ``values`` (n, K', dv). See :mod:`restrict.kernels.soft`."""
     r, cases, n, key_cases = low.shape
     top = np.asarray(high.max(axis=(2, 3), keepdims=True))
     small, big = exponentials(low, high, top)

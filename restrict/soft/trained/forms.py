@@ -70,13 +70,8 @@ class Stages(NamedTuple):
 
 
 class Tail:
-    """From the residual stream behind attention to the labels' signs, for one model and some labels.
-
-    Args:
-        model: a checkpoint.
-        labels: rows of the unembedding.
-        layer: the block; by default the last one.
-    """
+    """From the residual stream behind attention to the signs of some labels (rows of the unembedding), for one model
+    and one block, by default the last one."""
 
     def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
         layer = layer or model.layers[-1]
@@ -96,26 +91,13 @@ class Tail:
         )
 
     def signs(self, y: Form, wanted: Array) -> tuple[Array, Array]:
-        """Lower bounds ``k + g . eps`` on each label's logit times its sign and the last deviation (Lemma 4).
-
-        Args:
-            y: the residual stream behind attention.
-            wanted: 1 or -1 for each label.
-
-        Returns:
-            ``k`` of shape ``(labels,)`` and ``g`` of shape ``(labels, m)``.
-        """
+        """Lower bounds ``k + g . eps`` on each label's logit times its sign (``wanted``: 1 or -1) and the last
+        deviation (Lemma 4), from the residual stream behind attention: ``k`` of shape ``(labels,)``, ``g`` of shape
+        ``(labels, m)``."""
         return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
 
     def stages(self, y: Form) -> Stages:
-        """The ranges of all numbers on the way to the logits.
-
-        Args:
-            y: the residual stream behind attention.
-
-        Returns:
-            Centres and reaches.
-        """
+        """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""
         t, c, g = self.tables, y.c, np.ascontiguousarray(y.g)
         normal = Form(*normalised(t, c, g, y.r))
         hidden = Form(*moved(t.inner, t.inner_bias, *normal))
@@ -135,20 +117,9 @@ class Tail:
         return c, reach, np.array(low), np.array(high)
 
     def halving(self, cell: Cell, wanted: Array, label: int, tried: Iterable[int]) -> int:
-        """The coordinate whose halves lose least to the second order for a label.
-
-        The loss is what lies between the label's value in the middle of a half and its bound there less the first
-        order, which own directions settle.
-
-        Args:
-            cell: what is halved.
-            wanted: 1 or -1 for each label.
-            label: the place of the label.
-            tried: coordinates.
-
-        Returns:
-            One of ``tried``.
-        """
+        """The coordinate of ``tried`` whose halves of the cell lose least to the second order for a label (its place;
+        ``wanted``: 1 or -1 for each). The loss is what lies between the label's value in the middle of a half and its
+        bound there less the first order, which own directions settle."""
 
         def loss(half: Cell) -> float:
             return float(self.signs(half.middle(), wanted)[0][label] - self.signs(half.form(), wanted)[0][label])

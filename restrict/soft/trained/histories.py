@@ -38,18 +38,9 @@ class State(NamedTuple):
 
 
 def merged_histories(model: Trained, graph: Graph, n: int, most: int, late: Callable[[], bool]) -> Graph | None:
-    """The graph with a memory that tells apart what the second layer sees.
-
-    Args:
-        model: a checkpoint of two layers.
-        graph: the words and what is wanted behind them.
-        n: the greatest length.
-        most: states for one position.
-        late: asked at every position whether the time is over.
-
-    Returns:
-        A refinement, of at most ``n * most`` states and those of the graph; none if the time is over before it is made.
-    """
+    """The graph, up to words of ``n`` symbols, with a memory that tells apart what the second of two layers sees: a
+    refinement of at most ``n * most`` states and those of the graph. ``None`` if the time is over (``late``, asked at
+    every position) before it is made."""
     return Histories(model, graph, n).merged(min(most, (MOST_STATES - len(graph.delta)) // max(n, 1)), late)
 
 

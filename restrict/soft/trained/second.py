@@ -103,15 +103,9 @@ def merged(y: Form, most: int) -> Form:
 
 
 class Second:
-    """A model of two layers on one graph, up to one length; nodes are made in the order of the cases.
-
-    Args:
-        model: a checkpoint of two layers with a start token.
-        graph: the words and what is wanted behind them.
-        n: the greatest length.
-        fine: cells of a node are halved until its keys are within this, if they are not too many.
-        deepest: halvings of a node's box on one branch.
-    """
+    """A model of two layers with a start token on one graph, up to ``n`` symbols; nodes are made in the order of the
+    cases. Cells of a node are halved until its keys are within ``fine``, if they are not too many; ``deepest``:
+    halvings of a node's box on one branch."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
@@ -206,14 +200,8 @@ class Second:
     # ---------------------------------------------------------------- cases
 
     def case(self, key: Key) -> Layered | Open:
-        """Decide a case, and make it a node.
-
-        Args:
-            key: position, symbol, state; after all cases of smaller positions.
-
-        Returns:
-            The hints for the checker, or why it is open.
-        """
+        """The hints for the checker in a case, or why it is open; makes it a node. ``key``: position, symbol, state,
+        after all cases of smaller positions."""
         for finer in range(TRIES):
             found = self.attempt(key, finer)
             if isinstance(found, Layered):
@@ -348,17 +336,9 @@ class At:
 
 
 def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], frames: list[list[Basis]]) -> dict[str, Any]:
-    """What a certificate says of cases of two layers.
-
-    Args:
-        cases: decided cases.
-        numbers: the place of each basis of the first layer in the certificate.
-        frames: all bases of the second layer.
-
-    Returns:
-        ``second``, those of the bases that are used, and ``cases``: ``[i, a, q, upper, width, tree, basis, second,
-        leaves]``.
-    """
+    """What a certificate says of decided cases of two layers: ``second``, those of the second layer's bases ``frames``
+    that are used, and ``cases``: ``[i, a, q, upper, width, tree, basis, second, leaves]``. ``numbers``: the place of
+    each basis of the first layer in the certificate."""
     layered = [case for case in cases if isinstance(case, Layered)]
     used = sorted({case.second for case in layered})
     place = {number: at for at, number in enumerate(used)}
