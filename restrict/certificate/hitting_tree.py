@@ -238,11 +238,7 @@ def named(words: Sequence[int]) -> Iterator[int]:
 
 
 def needed(
-    boxes: list[Box],
-    alphabet: int,
-    most: int,
-    limit: int = 10_000_000,
-    charge: Callable[[int], None] = _free,
+    boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000, charge: Callable[[int], None] = _free
 ) -> tuple[list[int], int]:
     """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone. ``limit``,
     ``charge``: those of each tree. Cost: a few runs of the tree."""

@@ -175,13 +175,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any], Any]:
     """An option that names a file to write; it is checked before the work starts."""
-    return click.option(
-        *names,
-        type=FILE,
-        required=required,
-        callback=_own_file,
-        help=text,
-    )
+    return click.option(*names, type=FILE, required=required, callback=_own_file, help=text)
 
 
 def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:

@@ -28,11 +28,7 @@ MODELS = (
     "tribes",
     "tribes-trap",
 )
-SOFT_MODELS = (
-    "first",
-    "parity",
-    "random",
-)
+SOFT_MODELS = ("first", "parity", "random")
 LANGUAGES = (
     "(aa)*",
     "1*",

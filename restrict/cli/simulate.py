@@ -203,7 +203,7 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
                 "measured_error": measured,
             }
             for head, measured in zip(compiled.heads, found.errors, strict=True)
-        ],
+        ]
     }
 
 

@@ -67,9 +67,7 @@ def by_enumeration(
     return tuple(cells)
 
 
-def of_restrictions(
-    holds: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
+def of_restrictions(holds: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
     """All restrictions of words: which force, and how many symbols each fixes. ``holds``: the truth of every word, an
     axis for each position. Result: two arrays with one more entry on each axis, for a free position."""
     cost = np.zeros((), dtype=np.int8)

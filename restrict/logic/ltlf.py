@@ -49,9 +49,7 @@ RIGHT = {
     "release": "!((!({0})) U (!({1})))",
     "strong release": "!(((!({0})) U (!({1}))) | (G(!({0}))))",
 }
-FORALL = frozenset(
-    ("historically", "weak since", "trigger", "always", "weak until", "release"),
-)
+FORALL = frozenset(("historically", "weak since", "trigger", "always", "weak until", "release"))
 """Operators that hold where there is no position to look at; strict ones begin one position further on."""
 
 

@@ -94,12 +94,7 @@ def _hard(scores: Numbers, law: Law, shown: npt.NDArray[np.bool_]) -> Numbers:
 
 
 def attend(
-    scores: Numbers,
-    values: Numbers,
-    law: Law,
-    *,
-    seen: npt.NDArray[np.bool_] | None = None,
-    scale: float = 1.0,
+    scores: Numbers, values: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0
 ) -> Numbers:
     """What is read: the weighted sums of the values.
 
@@ -157,11 +152,7 @@ def _refuse_inexact(model: SoftModel) -> None:
     normed = any(layer.norm1 is not None or layer.norm2 is not None for layer in model.layers)
     curved = any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers)
     additive = any(head.score != "dot" for layer in model.layers for head in layer.heads)
-    for wrong, what in (
-        (normed or model.final_norm, "LayerNorm"),
-        (curved, "GELU"),
-        (additive, "additive scores"),
-    ):
+    for wrong, what in ((normed or model.final_norm, "LayerNorm"), (curved, "GELU"), (additive, "additive scores")):
         if wrong:
             raise ModelError(f"{model.name}: {what} has no exact value, so a hard law is not defined on it here")
 

@@ -43,10 +43,7 @@ def cores() -> int:
 
 
 def local_map(
-    work: Callable[[Given], Found],
-    items: Sequence[Given],
-    jobs: int,
-    warm: Callable[[], object] | None = None,
+    work: Callable[[Given], Found], items: Sequence[Given], jobs: int, warm: Callable[[], object] | None = None
 ) -> Generator[tuple[int, Found | Lost], None, None]:
     """Do the items on several processes, results as they come. ``jobs``: processes; 0: this process alone. Yields the
     number of an item, and its result, or :class:`Lost`. Every item comes once."""

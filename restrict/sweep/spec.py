@@ -242,11 +242,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "n": lambda n: 0 if n == EVERY else n,
 }
 """What becomes of the values of an axis."""
-NOT_FOR = {
-    "certify": ("exact",),
-    "refute": ("free", "method"),
-    "verify": ("target", "c", "free", "method", "exact"),
-}
+NOT_FOR = {"certify": ("exact",), "refute": ("free", "method"), "verify": ("target", "c", "free", "method", "exact")}
 """Axes that a task does not have."""
 HINTS = {
     "task": f" ({', '.join(TASKS)})",

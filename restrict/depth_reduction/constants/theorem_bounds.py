@@ -189,12 +189,7 @@ def _descend(cost: Callable[[list[float]], float], start: list[float], box: list
 
 
 def theorem_bounds(
-    layers: int,
-    heads: int,
-    fraction: float | str | Fraction,
-    *,
-    alphabet: int = 2,
-    choices: Choices = "best",
+    layers: int, heads: int, fraction: float | str | Fraction, *, alphabet: int = 2, choices: Choices = "best"
 ) -> TheoremBounds:
     """Explicit constants of Theorem 1: ``c`` and ``n0``, and the parameters of Lemma 4 for every layer.
 

@@ -31,17 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.base.errors import NotEstablished, ResourceLimit
-from restrict.simulate.srasp.budget import (
-    Attended,
-    Budget,
-    Carried,
-    Compared,
-    Counted,
-    Line,
-    Snapped,
-    Spread,
-    Step,
-)
+from restrict.simulate.srasp.budget import Attended, Budget, Carried, Compared, Counted, Line, Snapped, Spread, Step
 from restrict.simulate.srasp.form import Form, below, number
 from restrict.simulate.srasp.score import holds, leaves, split
 from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
@@ -243,13 +233,7 @@ class _Compiler:
 
     # -------------------------------------------------------- heads
 
-    def head(
-        self,
-        time: int,
-        pairs: list[tuple[Form, Form]],
-        values: list[Form],
-        mask: Mask,
-    ) -> list[Form]:
+    def head(self, time: int, pairs: list[tuple[Form, Form]], values: list[Form], mask: Mask) -> list[Form]:
         """A head whose score is the sum of products ``query * key``; returns what it reads of each value."""
         slots = [self.copied(value, time) for value in values]  # a head reads dimensions, not biases
         raw = self.stream.block(len(values), time + 1)

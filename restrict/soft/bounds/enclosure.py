@@ -110,9 +110,7 @@ def add(a: Enclosure, b: Enclosure) -> Enclosure:
     """All sums."""
     centre = a.centre + b.centre
     return Enclosure(
-        centre,
-        above(a.box + b.box + 2 * U * np.abs(centre), 3),
-        above(a.ball + b.ball + 2 * U * norms(centre), 3),
+        centre, above(a.box + b.box + 2 * U * np.abs(centre), 3), above(a.ball + b.ball + 2 * U * norms(centre), 3)
     )
 
 

@@ -20,10 +20,7 @@ from restrict.soft.models.model import Activation, Floats, Mask, SoftLayer, Soft
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?:(?P<prefix>.*)\.)?layers\.(?P<layer>\d{1,4})\.self_attn\.in_proj_weight")
-ROLES = {
-    "embedding": ("embed", "emb", "wte"),
-    "unembedding": ("head", "out", "classifier", "fc", "unembed", "linear"),
-}
+ROLES = {"embedding": ("embed", "emb", "wte"), "unembedding": ("head", "out", "classifier", "fc", "unembed", "linear")}
 
 
 def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:

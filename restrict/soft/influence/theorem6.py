@@ -69,13 +69,7 @@ class CrossEntropy:
 
 
 def cross_entropy(
-    model: SoftModel,
-    n: int,
-    language: str,
-    *,
-    p: Fraction = Fraction(1, 10),
-    samples: int = 2000,
-    seed: int = 0,
+    model: SoftModel, n: int, language: str, *, p: Fraction = Fraction(1, 10), samples: int = 2000, seed: int = 0
 ) -> CrossEntropy:
     """The numbers at one length. ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``:
     prefixes to draw where there are more than 16384. Result: optimum, chance, certified floor and measured value."""

@@ -76,10 +76,7 @@ def parity() -> SoftModel:
         ),
     )  # fmt: skip
     second = SoftLayer(
-        heads=(
-            _head({2: 1.0}, {4: -1.0}, 7, 8, 1.0, "1/sqrt(5)"),
-            _head({2: 1.0}, {4: 1.0}, 7, 8, -1.0, "1/sqrt(5)"),
-        ),
+        heads=(_head({2: 1.0}, {4: -1.0}, 7, 8, 1.0, "1/sqrt(5)"), _head({2: 1.0}, {4: 1.0}, 7, 8, -1.0, "1/sqrt(5)")),
         attention_bias=zeros(WIDTH),
     )
     return SoftModel(

@@ -49,12 +49,7 @@ def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
 
 
 def certified_movement(
-    model: SoftModel,
-    n: int,
-    fixed: dict[int, str],
-    *,
-    quantity: Quantity = "probability",
-    position: int | None = None,
+    model: SoftModel, n: int, fixed: dict[int, str], *, quantity: Quantity = "probability", position: int | None = None
 ) -> float:
     """A certified bound on how far the free tokens together can move the output. ``n``: length, markers counted.
     ``quantity``: ``probability``, the largest change of a label's probability; ``margin``, of a difference of logits.
