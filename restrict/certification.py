@@ -51,10 +51,9 @@ MOST_FIXED = 2**30
 @dataclass(frozen=True)
 class Standing:
     """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
-    (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that
-    they do not refute; ``None`` while unknown), and whether nothing is left to do (``over``).
-
-    ``c`` and ``free`` are the wish, for strategies that release positions."""
+    (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that they
+    do not refute; ``None`` while unknown), and whether nothing is left to do (``over``). ``c`` and ``free`` are the
+    wish, for strategies that release positions."""
 
     task: Task
     best: Certificate | None = None
@@ -83,10 +82,8 @@ class Standing:
 
 
 class Strategy(NamedTuple):
-    """One strategy: when it is worth its work, and how it improves what is known.
-
-    It may raise ``OutOfTime`` and ``KeyboardInterrupt``; what is known then stays.
-    """
+    """One strategy: when it is worth its work, and how it improves what is known. It may raise ``OutOfTime`` and
+    ``KeyboardInterrupt``; what is known then stays."""
 
     name: str
     applies: Callable[[Standing], bool]

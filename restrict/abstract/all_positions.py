@@ -126,10 +126,8 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
 
 
 class AllPositions:
-    """V and D of every node under a restriction, all nodes examined.
-
-    Cost: O(n) scores a head and query value, and the total size of the sets (as runs).
-    """
+    """V and D of every node under a restriction, all nodes examined. Cost: O(n) scores a head and query value, and the
+    total size of the sets (as runs)."""
 
     def __init__(self, instance: Instance, restriction: Restriction) -> None:
         self.instance, self.restriction = instance, restriction

@@ -27,12 +27,9 @@ Progress = Callable[[str], None]
 
 
 class Automaton(Found):
-    """What a model computes at every length.
-
-    ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
-    is the bimachine of all labels. ``account``: states on both sides after each stage. ``trial``: the runs of the model
-    with which it was compared.
-    """
+    """What a model computes at every length. ``moore``: the minimal automaton of the label at the last position. With
+    output at every position ``built.machine`` is the bimachine of all labels. ``account``: states on both sides after
+    each stage. ``trial``: the runs of the model with which it was compared."""
 
     @property
     def account(self) -> tuple[Record, ...]:

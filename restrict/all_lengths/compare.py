@@ -1,10 +1,8 @@
-"""A model against a language, or another model, at every length.
-
-With a regular language the pairs of states that words reach are a finite set, closed under letters: either acceptance
-agrees on all of them (then it agrees at every length), or a shortest word leads to a pair where it does not. With
-other languages the pairs are of a state and a configuration of the language's own machine (a stack, counters, or the
-word itself); a model of this kind has a regular language, so a disagreement exists, and the search goes up by length.
-"""
+"""A model against a language, or another model, at every length. With a regular language the pairs of states that words
+reach are a finite set, closed under letters: either acceptance agrees on all of them (then it agrees at every length),
+or a shortest word leads to a pair where it does not. With other languages the pairs are of a state and a configuration
+of the language's own machine (a stack, counters, or the word itself); a model of this kind has a regular language, so a
+disagreement exists, and the search goes up by length."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The way back: a hard-attention model for any star-free language, verified at every length before it is returned.
-
-Each level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the rightmost reset before, and three
-maps: the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the
-tile is t" says "no reset since the last reset to t".
-"""
+"""The way back: a hard-attention model for any star-free language, verified at every length before it is returned. Each
+level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the rightmost reset before, and three maps:
+the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the tile is
+t" says "no reset since the last reset to t"."""
 
 from __future__ import annotations
 

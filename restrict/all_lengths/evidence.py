@@ -46,12 +46,9 @@ class Evidenced:
 
 @dataclass(frozen=True, eq=False)
 class Proved(Evidenced):
-    """The claim holds at every length ``n >= first`` at which the model is defined.
-
-    ``other``: where two models were compared, the same claim about the second one, and the same automaton.
-    ``defined_once``: then, the lengths (markers of the first model counted) at which exactly one of them is defined, of
-    which nothing is claimed.
-    """
+    """The claim holds at every length ``n >= first`` at which the model is defined. ``other``: where two models were
+    compared, the same claim about the second one, and the same automaton. ``defined_once``: then, the lengths (markers
+    of the first model counted) at which exactly one of them is defined, of which nothing is claimed."""
 
     what: str
     first: int
@@ -66,10 +63,8 @@ class Proved(Evidenced):
 
 @dataclass(frozen=True, eq=False)
 class Counterexample(Evidenced):
-    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language.
-
-    ``defined_once``: where two models were compared, the lengths at which exactly one of them is defined.
-    """
+    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language. ``defined_once``:
+    where two models were compared, the lengths at which exactly one of them is defined."""
 
     what: str
     difference: Difference

@@ -1,9 +1,7 @@
-"""The exact cost of forcing a label, at every length.
-
-A restriction forces a label iff all states that its completions reach have that label. So the fewest fixed symbols at
-one length are a shortest walk in the graph of all sets of states that fixed and free positions reach; at all lengths
-they are a quasi-linear function (:mod:`restrict.languages.quasilinear`): on each residue class bounded, or growing.
-"""
+"""The exact cost of forcing a label, at every length. A restriction forces a label iff all states that its completions
+reach have that label. So the fewest fixed symbols at one length are a shortest walk in the graph of all sets of states
+that fixed and free positions reach; at all lengths they are a quasi-linear function
+(:mod:`restrict.languages.quasilinear`): on each residue class bounded, or growing."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Two models compared by their labels, at the last position or at every one: for models without ``accept``.
-
-The labels of a model are given by an automaton with a label for each state, or (output at every position) by a
-bimachine. Both are compared on the pairs of states that words reach, and a shortest difference is found by
-breadth-first search. With output at every position the search goes from both ends: the shortest word with a given pair
-of left states before a position and a given pair of right states behind it is the shortest prefix, the letter and the
-shortest suffix.
-"""
+"""Two models compared by their labels, at the last position or at every one: for models without ``accept``. The labels
+of a model are given by an automaton with a label for each state, or (output at every position) by a bimachine. Both are
+compared on the pairs of states that words reach, and a shortest difference is found by breadth-first search. With
+output at every position the search goes from both ends: the shortest word with a given pair of left states before a
+position and a given pair of right states behind it is the shortest prefix, the letter and the shortest suffix."""
 
 from __future__ import annotations
 

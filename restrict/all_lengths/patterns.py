@@ -1,10 +1,8 @@
-"""Patterns that force a label at every length: fixed symbols at both ends, and between them free positions.
-
-After ``start`` and any number of cells of the middle the states reached lie in one set, the union over all these
-numbers. So the pattern works at every length from ``len(start) + len(end)`` on iff ``end`` leads that union to states
-with the label. With a middle of free positions only, the cost is the same at every length. Where no such pattern forces
-a label (by Theorem 1 one of two labels has one), a middle with fixed symbols at a period is tried.
-"""
+"""Patterns that force a label at every length: fixed symbols at both ends, and between them free positions. After
+``start`` and any number of cells of the middle the states reached lie in one set, the union over all these numbers. So
+the pattern works at every length from ``len(start) + len(end)`` on iff ``end`` leads that union to states with the
+label. With a middle of free positions only, the cost is the same at every length. Where no such pattern forces a label
+(by Theorem 1 one of two labels has one), a middle with fixed symbols at a period is tried."""
 
 from __future__ import annotations
 

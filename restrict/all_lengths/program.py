@@ -1,9 +1,7 @@
-"""Order-only programs in the form that the construction works on.
-
-A program is a list of :class:`Step` (a function of variables at the same position) and :class:`Look` (a head whose
-score is a table of ranks). Two variables are given besides the token: ``@p`` and ``@s``, the classes of the number of
-positions to the left and to the right (exact below ``threshold``, then by residue modulo ``period``).
-"""
+"""Order-only programs in the form that the construction works on. A program is a list of :class:`Step` (a function of
+variables at the same position) and :class:`Look` (a head whose score is a table of ranks). Two variables are given
+besides the token: ``@p`` and ``@s``, the classes of the number of positions to the left and to the right (exact below
+``threshold``, then by residue modulo ``period``)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""From the layers of a construction to a ``restrict-automaton/1`` proof (docs/format.md, docs/all-lengths.md).
-
-A class of summaries becomes a **box**: for each query value the entries that its members have there. Since a summary
-is extended and read separately for each query value, a box extended by a pair lies in the box of the class that
-follows, and all entries of a box that are read give one value: the equations of Theorem B.
-"""
+"""From the layers of a construction to a ``restrict-automaton/1`` proof (docs/format.md, docs/all-lengths.md). A class
+of summaries becomes a **box**: for each query value the entries that its members have there. Since a summary is
+extended and read separately for each query value, a box extended by a pair lies in the box of the class that follows,
+and all entries of a box that are read give one value: the equations of Theorem B."""
 
 from __future__ import annotations
 

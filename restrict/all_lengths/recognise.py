@@ -1,9 +1,7 @@
-"""Is a model order-only? Its program, or a refusal that names the sub-expression.
-
-Maps may read ``i`` and ``n`` through expressions that depend on position classes only
-(:mod:`restrict.all_lengths.forms`); a score is a function of ``q``, ``k`` and such classes of ``i`` and of ``j``, or
-orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a constant (:mod:`restrict.all_lengths.window`).
-"""
+"""Is a model order-only? Its program, or a refusal that names the sub-expression. Maps may read ``i`` and ``n`` through
+expressions that depend on position classes only (:mod:`restrict.all_lengths.forms`); a score is a function of ``q``,
+``k`` and such classes of ``i`` and of ``j``, or orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a
+constant (:mod:`restrict.all_lengths.window`)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""From an order-only program to the bimachine of its output, layer by layer.
-
-Heads of one depth make a stage. Between stages only the variables that are still read are kept, and both automata are
-minimised for them. Where the output is at the last position, the heads that matter only there come last: they look
-left at the whole word, so the right automaton is not extended for them, and their summaries are merged for the one
-place where they are read.
-"""
+"""From an order-only program to the bimachine of its output, layer by layer. Heads of one depth make a stage. Between
+stages only the variables that are still read are kept, and both automata are minimised for them. Where the output is at
+the last position, the heads that matter only there come last: they look left at the whole word, so the right automaton
+is not extended for them, and their summaries are merged for the one place where they are read."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Answers about every length, tried on the concrete model before they are given (:mod:`restrict.trial`).
-
-An automaton is compared with runs on all short words, on a word for each of its edges, and on random words, at lengths
-around the thresholds and periods of position classes and up to 64. What is derived from the automaton (patterns,
-costs, words on which a language differs) is tried once more by itself.
-"""
+"""Answers about every length, tried on the concrete model before they are given (:mod:`restrict.trial`). An automaton
+is compared with runs on all short words, on a word for each of its edges, and on random words, at lengths around the
+thresholds and periods of position classes and up to 64. What is derived from the automaton (patterns, costs, words on
+which a language differs) is tried once more by itself."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A word of a given length on which a model is wrong, from the equations between sets of lengths.
-
-A set of lengths has ``n`` for a reason: one of the terms of its equation has it, with smaller numbers. Following the
-reasons down, letter by letter, gives a word; no step ever has to be taken back.
-"""
+"""A word of a given length on which a model is wrong, from the equations between sets of lengths. A set of lengths has
+``n`` for a reason: one of the terms of its equation has it, with smaller numbers. Following the reasons down, letter by
+letter, gives a word; no step ever has to be taken back."""
 
 from __future__ import annotations
 

@@ -81,10 +81,8 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
 @dataclass(frozen=True, eq=False)
 class WrongLengths(Evidenced):
     """The lengths ``n``, markers counted, at which a model is wrong on some word: all in ``least``, and none outside
-    ``most``. For most languages the two sets are equal (``exact``).
-
-    ``example``: a shortest word on which the model is wrong.
-    """
+    ``most``. For most languages the two sets are equal (``exact``). ``example``: a shortest word on which the model is
+    wrong."""
 
     least: Lengths
     most: Lengths

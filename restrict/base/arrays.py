@@ -1,8 +1,6 @@
-"""Integer arrays: the types, the limits of 64 bits, and compressed rows.
-
-A *compressed* family of rows is ``(ptr, items)``: row ``r`` is ``items[ptr[r] : ptr[r + 1]]``, with ``ptr[0] = 0``.
-This is the layout that every kernel takes.
-"""
+"""Integer arrays: the types, the limits of 64 bits, and compressed rows. A *compressed* family of rows is ``(ptr,
+items)``: row ``r`` is ``items[ptr[r] : ptr[r + 1]]``, with ``ptr[0] = 0``. This is the layout that every kernel
+takes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Tokens, a bounded cursor over them, and operators by precedence: shared by the parsers outside the trusted checker.
-
-A parser gives one regular expression with named groups, the kinds of its tokens; blanks before a token are skipped.
-The cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack. Operators
-are a table of levels, the loosest first; what a level's operators make of their operands is the parser's own.
-"""
+"""Tokens, a bounded cursor over them, and operators by precedence: shared by the parsers outside the trusted checker. A
+parser gives one regular expression with named groups, the kinds of its tokens; blanks before a token are skipped. The
+cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack. Operators are a
+table of levels, the loosest first; what a level's operators make of their operands is the parser's own."""
 
 from __future__ import annotations
 

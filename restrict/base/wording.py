@@ -1,7 +1,5 @@
 """Words that depend on a number ("1 node", "2 nodes") and tables. Every line that counts something is worded here.
-
-Imports nothing of the package, so that any module can use it.
-"""
+Imports nothing of the package, so that any module can use it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Trees of cases: free positions asked one after another, each leaf with the nodes to examine there.
-
-Theorem A' of docs/kernel.md: what holds at every leaf of a tree that has a child for every symbol holds of the
-whole restriction. A certificate has the tree in its field ``cases`` (docs/format.md).
-"""
+"""Trees of cases: free positions asked one after another, each leaf with the nodes to examine there. Theorem A' of
+docs/kernel.md: what holds at every leaf of a tree that has a child for every symbol holds of the whole restriction. A
+certificate has the tree in its field ``cases`` (docs/format.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The file format ``restrict-certificate/1`` (docs/format.md) as it is written: runs of positions, none expanded.
-
-A certificate of a few lines may name a hundred million positions. Code that only draws or lists a file reads this form.
-"""
+"""The file format ``restrict-certificate/1`` (docs/format.md) as it is written: runs of positions, none expanded. A
+certificate of a few lines may name a hundred million positions. Code that only draws or lists a file reads this
+form."""
 
 from __future__ import annotations
 

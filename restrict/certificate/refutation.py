@@ -31,10 +31,8 @@ COUNTABLE = ("parity",)
 @dataclass(frozen=True)
 class Errors:
     """A certified lower bound on the inputs under the restriction that get a wrong label, of ``inputs`` in all.
-
     ``exact``: the bound is the exact number, because there is one label only and the model says what it accepts.
-    Otherwise it holds for every reading of the labels as acceptance.
-    """
+    Otherwise it holds for every reading of the labels as acceptance."""
 
     wrong: int
     inputs: int
@@ -65,15 +63,13 @@ def power(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Refutation(Record):
-    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``.
-
-    ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted.
-    ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
-    ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions
-    that a restriction which refutes the model can leave free, where that is known (exact; an upper bound where
+    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``. ``document`` is
+    the language as the file has it; ``errors`` is ``None`` where the members could not be counted. ``rechecked`` says
+    how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or ``certificate``
+    (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions that a
+    restriction which refutes the model can leave free, where that is known (exact; an upper bound where
     ``provenance["exact"]`` says that the time was over). ``start`` is the position of a word's first symbol: 1 where
-    the model has a start marker.
-    """
+    the model has a start marker."""
 
     certificate: Certificate
     language: str

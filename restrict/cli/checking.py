@@ -1,7 +1,5 @@
-"""Who checks what a command has found: the kernel, unless --fast or --verified is given.
-
-Imported with the command line, so it stays light.
-"""
+"""Who checks what a command has found: the kernel, unless --fast or --verified is given. Imported with the command
+line, so it stays light."""
 
 from __future__ import annotations
 

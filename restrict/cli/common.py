@@ -1,7 +1,5 @@
-"""What the commands share: arguments, the check before the work, progress, error lines.
-
-Imported with the command line, so it stays light.
-"""
+"""What the commands share: arguments, the check before the work, progress, error lines. Imported with the command line,
+so it stays light."""
 
 from __future__ import annotations
 

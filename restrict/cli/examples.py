@@ -1,7 +1,5 @@
-"""What each command does in a few words, and the examples at the end of its help.
-
-A test runs all examples, in this order, so that they stay true; another test checks that no line of the list is cut.
-"""
+"""What each command does in a few words, and the examples at the end of its help. A test runs all examples, in this
+order, so that they stay true; another test checks that no line of the list is cut."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Messages of the package in the words of the command line: an argument of Python becomes an option.
-
-The package names its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``.
-"""
+"""Messages of the package in the words of the command line: an argument of Python becomes an option. The package names
+its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""A covering problem as CNF.
-
-A variable for each literal (input, symbol) that occurs, at most one per input; a variable for each larger cube, which
-implies its literals; a clause per pair. As an input has at most one literal, "at most B inputs set" is a cardinality
-constraint on the literals, encoded by PySAT.
-"""
+"""A covering problem as CNF. A variable for each literal (input, symbol) that occurs, at most one per input; a variable
+for each larger cube, which implies its literals; a clause per pair. As an input has at most one literal, "at most B
+inputs set" is a cardinality constraint on the literals, encoded by PySAT."""
 
 from __future__ import annotations
 

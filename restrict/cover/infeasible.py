@@ -1,9 +1,6 @@
-"""Proofs that a budget is too small for any cover.
-
-"Impossible" comes with an :class:`InfeasibilityProof`: a pair that nothing captures, the multipliers of a packing
-(:mod:`restrict.cover.lower_bound`), or the lemmas of a DRUP proof that :func:`refutes` has checked by unit propagation
-alone. The encoding of the CNF is trusted, the solver is not.
-"""
+"""Proofs that a budget is too small for any cover. "Impossible" comes with an :class:`InfeasibilityProof`: a pair that
+nothing captures, the multipliers of a packing (:mod:`restrict.cover.lower_bound`), or the lemmas of a DRUP proof that
+:func:`refutes` has checked by unit propagation alone. The encoding of the CNF is trusted, the solver is not."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The asymmetric local lemma, checked on an instance of the covering problem.
-
-If weights ``0 < x(A) < 1`` satisfy ``P(A) <= x(A) prod (1 - x(B))`` over the events B that share an input with A, then
-with positive probability no event happens, and Moser-Tardos redraws A at most ``x(A) / (1 - x(A))`` times on average.
-P(A) and the neighbours are those of the instance, not uniform bounds; the verdict rests on one last evaluation of the
-inequality in outward-rounded logarithms. The events are those of :mod:`restrict.cover.moser_tardos`.
-"""
+"""The asymmetric local lemma, checked on an instance of the covering problem. If weights ``0 < x(A) < 1`` satisfy
+``P(A) <= x(A) prod (1 - x(B))`` over the events B that share an input with A, then with positive probability no event
+happens, and Moser-Tardos redraws A at most ``x(A) / (1 - x(A))`` times on average. P(A) and the neighbours are those of
+the instance, not uniform bounds; the verdict rests on one last evaluation of the inequality in outward-rounded
+logarithms. The events are those of :mod:`restrict.cover.moser_tardos`."""
 
 from __future__ import annotations
 

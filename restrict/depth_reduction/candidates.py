@@ -1,8 +1,6 @@
-"""Measuring candidates for a run at a shorter length, here or in other processes.
-
-The lemma and the exchange have choices that no formula makes well: how the inputs are split over the layers, what each
-layer's search makes small. They try candidates on the same model at a length at which a run is cheap.
-"""
+"""Measuring candidates for a run at a shorter length, here or in other processes. The lemma and the exchange have
+choices that no formula makes well: how the inputs are split over the layers, what each layer's search makes small. They
+try candidates on the same model at a length at which a run is cheap."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The proof of a lower bound: facts under every box, and a tree that shows how many positions a conflict takes.
-
-Trees come first: boxes that no tree names, and facts that no label rests on, are left out.
-"""
+"""The proof of a lower bound: facts under every box, and a tree that shows how many positions a conflict takes. Trees
+come first: boxes that no tree names, and facts that no label rests on, are left out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Elaborated proofs checked with the engine's compiled scans: `restrict check --fast`.
-
-Everything but the row lemma is what the kernel does. A row is one scan of the engine, which is some forty times faster
-than the kernel's own loop, and has to be believed in its place. The checker knows nothing of this file.
-"""
+"""Elaborated proofs checked with the engine's compiled scans: `restrict check --fast`. Everything but the row lemma is
+what the kernel does. A row is one scan of the engine, which is some forty times faster than the kernel's own loop, and
+has to be believed in its place. The checker knows nothing of this file."""
 
 from __future__ import annotations
 

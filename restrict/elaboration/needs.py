@@ -1,9 +1,7 @@
-"""Which nodes are worth examining, and which statements a conclusion needs.
-
-A cone may be far larger than what a claim rests on. Before anything is examined, what the target cannot read is left
-out (:func:`reachable`). Afterwards, statements are gone through backwards: one is kept if a later one that is kept
-reads it, and would not hold without it (:func:`needed`).
-"""
+"""Which nodes are worth examining, and which statements a conclusion needs. A cone may be far larger than what a claim
+rests on. Before anything is examined, what the target cannot read is left out (:func:`reachable`). Afterwards,
+statements are gone through backwards: one is kept if a later one that is kept reads it, and would not hold without it
+(:func:`needed`)."""
 
 from __future__ import annotations
 

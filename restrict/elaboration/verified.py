@@ -1,8 +1,6 @@
-"""Hands an elaborated proof to `restrict-verified`, the checker that is proved in Rocq (docs/proof.md).
-
-That program says that the proof is right, and what it concludes. That this is what the user's file claims is compared
-here, by the functions that compare it for the Python kernel; no line of the proof is checked twice.
-"""
+"""Hands an elaborated proof to `restrict-verified`, the checker that is proved in Rocq (docs/proof.md). That program
+says that the proof is right, and what it concludes. That this is what the user's file claims is compared here, by the
+functions that compare it for the Python kernel; no line of the proof is checked twice."""
 
 from __future__ import annotations
 

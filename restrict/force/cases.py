@@ -1,9 +1,7 @@
-"""Confirmation by a tree of cases: free positions that a certificate asks one after the other (docs/kernel.md).
-
-The abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not
-show it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so
-some tree always shows it. The next question is the position that leaves least open.
-"""
+"""Confirmation by a tree of cases: free positions that a certificate asks one after the other (docs/kernel.md). The
+abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not show
+it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so some
+tree always shows it. The next question is the position that leaves least open."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Restrictions from inputs: the symbols that the output reads on a word force it, and deletion makes them minimal.
-
 Where everything is fixed the abstract run is exact, so every word gives an answer, at any depth and width: the tokens
-that the output reads on it (an explanation of the label, in the sense of :mod:`restrict.optimum.explain`). For
-programs of hundreds of maps, as imported ones are, this is far quicker than a search from the output, since a run on
-kernels costs microseconds a node.
-"""
+that the output reads on it (an explanation of the label, in the sense of :mod:`restrict.optimum.explain`). For programs
+of hundreds of maps, as imported ones are, this is far quicker than a search from the output, since a run on kernels
+costs microseconds a node."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Goals that recur at many positions, met together: the covering problem of Stage 3 inside the goal-directed search.
-
-To capture a row, a rare value often has to be excluded at many positions at once. Met one after the other, each goal
-takes what is cheapest for itself. Here every goal first lists a few ways to be met, as cubes of tokens, and the
-covering solver (:mod:`restrict.cover.problem`) chooses one for each so that they share many tokens.
-"""
+"""Goals that recur at many positions, met together: the covering problem of Stage 3 inside the goal-directed search. To
+capture a row, a rare value often has to be excluded at many positions at once. Met one after the other, each goal takes
+what is cheapest for itself. Here every goal first lists a few ways to be met, as cubes of tokens, and the covering
+solver (:mod:`restrict.cover.problem`) chooses one for each so that they share many tokens."""
 
 from __future__ import annotations
 

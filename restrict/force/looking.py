@@ -1,8 +1,6 @@
-"""Many abstract runs of one instance: the possible outputs under one restriction after another.
-
-On kernels (:mod:`restrict.force.compiled`) where the arrays of the instance are not too large, in Python
-(:mod:`restrict.force.on_demand`) elsewhere; the answers are the same.
-"""
+"""Many abstract runs of one instance: the possible outputs under one restriction after another. On kernels
+(:mod:`restrict.force.compiled`) where the arrays of the instance are not too large, in Python
+(:mod:`restrict.force.on_demand`) elsewhere; the answers are the same."""
 
 from __future__ import annotations
 

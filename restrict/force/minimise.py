@@ -1,8 +1,6 @@
-"""Deletion: free every fixed position without which the abstract run still establishes the claim.
-
-Only nodes that read something that changed are examined again, in program order, so one trial costs a few walks (the
-result is minimal under deletion with respect to the cone, which grows no further here).
-"""
+"""Deletion: free every fixed position without which the abstract run still establishes the claim. Only nodes that read
+something that changed are examined again, in program order, so one trial costs a few walks (the result is minimal under
+deletion with respect to the cone, which grows no further here)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """Anytime search for a restriction that forces the label at one position: dives, deletion, and large-neighbourhood
-improvement.
-
-Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer; with a time
-limit the search goes on until it is spent. Nothing here is trusted.
-"""
+improvement. Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer;
+with a time limit the search goes on until it is spent. Nothing here is trusted."""
 
 from __future__ import annotations
 

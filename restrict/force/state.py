@@ -1,9 +1,7 @@
-"""What the search knows: fixed tokens and value sets of examined nodes, over the store of rows.
-
-Under a restriction the candidates of a row are the feasible pairs of its list (:mod:`restrict.rows.store`) down to the
-first position all of whose feasible pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4),
-since the list descends. So examining a head again costs a short walk, not a row scan.
-"""
+"""What the search knows: fixed tokens and value sets of examined nodes, over the store of rows. Under a restriction the
+candidates of a row are the feasible pairs of its list (:mod:`restrict.rows.store`) down to the first position all of
+whose feasible pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4), since the list descends. So
+examining a head again costs a short walk, not a row scan."""
 
 from __future__ import annotations
 

@@ -23,11 +23,8 @@ OUTSIDE = "outside Theorem 1: restrict is about attention that reads one positio
 
 @dataclass(frozen=True)
 class Imported:
-    """An imported model, and what a reader has to know about how it was imported.
-
-    ``model`` has the content of a model file (and so a digest); ``notes`` say which rules were used and what was
-    compared with the source.
-    """
+    """An imported model, and what a reader has to know about how it was imported. ``model`` has the content of a model
+    file (and so a digest); ``notes`` say which rules were used and what was compared with the source."""
 
     model: Model
     notes: tuple[str, ...] = ()

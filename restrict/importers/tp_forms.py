@@ -1,10 +1,7 @@
-"""The forms of a generated Transformer Program, and matching syntax trees against them.
-
-A *pattern* is such a form, in which names that start with ``X`` stand for any name, those with ``XX`` for
-anything, and strings that start with ``$`` for any string. Helper functions are compared whole: they are known by what
-they do, not by their names. The counting forms (``select``, ``aggregate_sum``) are known too, so that they can be
-declined by name.
-"""
+"""The forms of a generated Transformer Program, and matching syntax trees against them. A *pattern* is such a form, in
+which names that start with ``X`` stand for any name, those with ``XX`` for anything, and strings that start with ``$``
+for any string. Helper functions are compared whole: they are known by what they do, not by their names. The counting
+forms (``select``, ``aggregate_sum``) are known too, so that they can be declined by name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Reading a generated Transformer Program (Friedman, Wettig & Chen 2023) as a syntax tree, never running it.
-
-The decompiler of that paper writes one Python file per model: helper functions, a ``run`` with one block per head and
-MLP, and examples. Every statement is compared with the few forms that it writes (:mod:`restrict.importers.tp_forms`);
-anything else is refused with its line.
-"""
+"""Reading a generated Transformer Program (Friedman, Wettig & Chen 2023) as a syntax tree, never running it. The
+decompiler of that paper writes one Python file per model: helper functions, a ``run`` with one block per head and MLP,
+and examples. Every statement is compared with the few forms that it writes (:mod:`restrict.importers.tp_forms`);
+anything else is refused with its line."""
 
 from __future__ import annotations
 

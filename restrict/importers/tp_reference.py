@@ -1,9 +1,7 @@
 """What a Transformer Program answers, straight from its parsed form: slow, exact and independent of the model code.
-
 ``select_closest`` and ``aggregate`` are written here as the printed functions read, and the read-out adds fractions.
 With ``rule="trained"`` a matching self ranks behind every other match, as in the network that the program was
-decompiled from.
-"""
+decompiled from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The functions inside ``run`` of a Transformer Program: predicates of heads, and the tables of MLPs.
-
-Both are chains of ``if`` over sets of constants; anything else is refused with its line.
-"""
+"""The functions inside ``run`` of a Transformer Program: predicates of heads, and the tables of MLPs. Both are chains
+of ``if`` over sets of constants; anything else is refused with its line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The CSV files of a Transformer Program: output weights as exact rationals, and the table of embeddings.
-
-``feature,value,class,class,...``, one row per feature and value. A number such as ``-7.80402e-05`` is the rational
-that it denotes; nothing passes through floating point.
-"""
+``feature,value,class,class,...``, one row per feature and value. A number such as ``-7.80402e-05`` is the rational that
+it denotes; nothing passes through floating point."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The file of an exact transformer: ``restrict-weights/1``, one safetensors file (docs/importers.md).
-
-The metadata entry ``restrict`` holds a JSON object with the alphabet, the heads' masks and ties, denominators and the
-output; the tensors have the names below. Every number is an exact rational: an integer, an integer over the tensor's
-denominator, or a finite float, which *is* an integer times a power of two.
-"""
+"""The file of an exact transformer: ``restrict-weights/1``, one safetensors file (docs/importers.md). The metadata
+entry ``restrict`` holds a JSON object with the alphabet, the heads' masks and ties, denominators and the output; the
+tensors have the names below. Every number is an exact rational: an integer, an integer over the tensor's denominator,
+or a finite float, which *is* an integer times a power of two."""
 
 from __future__ import annotations
 

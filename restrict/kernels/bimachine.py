@@ -1,6 +1,5 @@
 """Kernels of the bimachine construction (docs/all-lengths.md): the deterministic side made of classes of summaries, and
-where two new sides meet.
-"""
+where two new sides meet."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Where compiled kernels are kept: a folder of the user's, one for each version of the kernels.
-
-Never beside the source: an uninstall would leave the files there, and with them a folder that imports as an empty
-package. The folder's name has a digest of all kernels, since numba notices only a change in a kernel's own file, not in
-that of one that it calls. Where the folder cannot be written, kernels are compiled for the process alone.
-"""
+"""Where compiled kernels are kept: a folder of the user's, one for each version of the kernels. Never beside the
+source: an uninstall would leave the files there, and with them a folder that imports as an empty package. The folder's
+name has a digest of all kernels, since numba notices only a change in a kernel's own file, not in that of one that it
+calls. Where the folder cannot be written, kernels are compiled for the process alone."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Kernels of a collapse: candidate lists under fewer key values, and V of a head, a map and a truth table.
-
-A *row* is one head at one position with one query value; its list holds its pairs (attended position, key value), best
-first, down to the floor (docs/kernel.md, rule 4). Possible values of a variable at position ``j`` are
-``flat[ptr[j] : ptr[j + 1]]``, ascending.
-"""
+"""Kernels of a collapse: candidate lists under fewer key values, and V of a head, a map and a truth table. A *row* is
+one head at one position with one query value; its list holds its pairs (attended position, key value), best first, down
+to the floor (docs/kernel.md, rule 4). Possible values of a variable at position ``j`` are ``flat[ptr[j] : ptr[j +
+1]]``, ascending."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The streaming kernel of collapsed heads: V and D of a head whose score is a hash, without lists that are kept.
-
-What :mod:`restrict.kernels.collapse` computes from stored candidate lists is computed here row by row: a row is scanned
+"""The streaming kernel of collapsed heads: V and D of a head whose score is a hash, without lists that are kept. What
+:mod:`restrict.kernels.collapse` computes from stored candidate lists is computed here row by row: a row is scanned
 (:mod:`restrict.kernels.scan_hash`), its candidates are added to V and D of its position, and forgotten. A position is
-done when V and D have all that any row could add, so where everything depends on everything few rows are scanned.
-"""
+done when V and D have all that any row could add, so where everything depends on everything few rows are scanned."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Kernels of the decimation of the covering problem: belief propagation, and setting the surest literals.
-
-Notation: :mod:`restrict.kernels.cover_state`; cubes of one literal only.
-"""
+"""Kernels of the decimation of the covering problem: belief propagation, and setting the surest literals. Notation:
+:mod:`restrict.kernels.cover_state`; cubes of one literal only."""
 
 from __future__ import annotations
 

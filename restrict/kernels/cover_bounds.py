@@ -1,7 +1,5 @@
 """Kernels of the bounds on the covering problem, and of the local lemma: the packing dual, probabilities, neighbours.
-
-Notation: :mod:`restrict.kernels.cover_state`.
-"""
+Notation: :mod:`restrict.kernels.cover_state`."""
 
 from __future__ import annotations
 

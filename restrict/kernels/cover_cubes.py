@@ -1,7 +1,5 @@
-"""Kernels of the covering problem with cubes of any size: greedy covering, exchange, deletion, resampling.
-
-Notation and state: :mod:`restrict.kernels.cover_state`.
-"""
+"""Kernels of the covering problem with cubes of any size: greedy covering, exchange, deletion, resampling. Notation and
+state: :mod:`restrict.kernels.cover_state`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.ours.capture`).
-
-Rows are lists of pairs (position, key value), written ``l = position * domain + value``, best first
+"""Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.ours.capture`). Rows
+are lists of pairs (position, key value), written ``l = position * domain + value``, best first
 (:class:`restrict.kernels.exchange.LiteralRows`, with ``symbols`` = the key's domain). Forcing a pair cuts the rows
-below it; a query's value silences the rows of the position's other values.
-"""
+below it; a query's value silences the rows of the position's other values."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Kernels of cheap cubes: for each activation and value a small partial assignment that forces it.
-
-The cube of value ``v`` at position ``i`` is ``literal[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of
-free inputs, in no particular order; ``length`` is 0 where the value is constant anyway and -1 where no cube was found.
-Cubes are upper bounds: found greedily, never longer than ``literal.shape[2]``.
-"""
+"""Kernels of cheap cubes: for each activation and value a small partial assignment that forces it. The cube of value
+``v`` at position ``i`` is ``literal[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of free inputs, in no
+particular order; ``length`` is 0 where the value is constant anyway and -1 where no cube was found. Cubes are upper
+bounds: found greedily, never longer than ``literal.shape[2]``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Kernels of sets of inputs, one for each position (:mod:`restrict.depth_reduction.c_transformer.input_sets`).
-
-A set is made in a row of bits, 64 inputs a word, and put away as its inputs, ascending, or as the words themselves
-where these take no more room.
-"""
+"""Kernels of sets of inputs, one for each position (:mod:`restrict.depth_reduction.c_transformer.input_sets`). A set is
+made in a row of bits, 64 inputs a word, and put away as its inputs, ascending, or as the words themselves where these
+take no more room."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Which calls of a kernel run as plain Python: the first, small ones. Compiling takes seconds, they take milliseconds.
-
 As one rents before one buys: a kernel runs plainly until that has taken about half as long as its compilation would,
 then it is compiled. So what is lost is bounded by what compilation costs anyway. A kernel that the disk has compiled is
 loaded at once; one whose arrays are large is compiled at once; so is one that is called in a thread of its own, where
 others may write the same arrays. A plain run that lasts too long is abandoned at the next call of a kernel within it:
-the arrays are put back as they were, and the compiled form does the call anew. Both forms give the same result.
-"""
+the arrays are put back as they were, and the compiled form does the call anew. Both forms give the same result."""
 
 from __future__ import annotations
 

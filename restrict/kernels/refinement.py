@@ -1,8 +1,6 @@
-"""Partition refinement (Moore): of the triples cell by cell, and of the states of any automaton.
-
-Signatures are hashed, so equal ones stay together; the partition that comes out is compared, node by node, with the
-first node of each class. A wrong merge is therefore never an answer: the caller tries again with another seed.
-"""
+"""Partition refinement (Moore): of the triples cell by cell, and of the states of any automaton. Signatures are hashed,
+so equal ones stay together; the partition that comes out is compared, node by node, with the first node of each class.
+A wrong merge is therefore never an answer: the caller tries again with another seed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open.
-
-After :func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The
-values that a walk has found so far are kept at ``offset[TOKEN]``, where no V is.
-"""
+"""What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open. After
+:func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The values that a
+walk has found so far are kept at ``offset[TOKEN]``, where no V is."""
 
 from __future__ import annotations
 

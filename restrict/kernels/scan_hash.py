@@ -1,10 +1,8 @@
 """The row scan of a purely hashed score, ``hash(..., j, k)``: without the register machine, and only survivors stored.
-
 Random models of a million positions spend their time here. Positions without exceptions are scored in chunks, key value
 by key value, so that LLVM vectorises the hash (64-bit products are vector instructions where the processor has
 AVX-512DQ). Nearly every chunk has its best score below the floor, and then nothing more is done with it. Tests compare
-the answers with those of the general scan, :mod:`restrict.kernels.scan`.
-"""
+the answers with those of the general scan, :mod:`restrict.kernels.scan`."""
 
 from __future__ import annotations
 

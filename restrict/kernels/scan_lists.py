@@ -1,11 +1,8 @@
-"""The lists of many rows of hashed scores: best pair first, down to the floor (rule 4 of the proof).
-
-The best pairs of a row stand in no order among its positions, so all of its scores are computed, but few are looked at:
-those of at least a *bar* that is guessed from how many are wanted, since hashed scores are spread evenly over 0 ..
-2^63 - 1. What reaches the bar is cut at the floor, the best over the positions of a position's worst pair. Where no
-position has all of its pairs above the bar, the bar is lowered and the row is scanned again, so the answer does not
-depend on the guess.
-"""
+"""The lists of many rows of hashed scores: best pair first, down to the floor (rule 4 of the proof). The best pairs of
+a row stand in no order among its positions, so all of its scores are computed, but few are looked at: those of at least
+a *bar* that is guessed from how many are wanted, since hashed scores are spread evenly over 0 .. 2^63 - 1. What reaches
+the bar is cut at the floor, the best over the positions of a position's worst pair. Where no position has all of its
+pairs above the bar, the bar is lowered and the row is scanned again, so the answer does not depend on the guess."""
 
 from __future__ import annotations
 

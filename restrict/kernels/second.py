@@ -1,9 +1,7 @@
-"""Kernels of the second layer's verdicts: weights, values and longest paths over nodes with cells (theorem 8).
-
-A cell has a key and a value as affine forms: centre ``(cells, w)``, generators ``(cells, w, m)``, remainder
-``(cells, w)``. The cells of node ``x`` are ``first[x]`` to ``first[x + 1]``, and those of its case are one. Docs:
-docs/soft-verdicts.md, "The second layer".
-"""
+"""Kernels of the second layer's verdicts: weights, values and longest paths over nodes with cells (theorem 8). A cell
+has a key and a value as affine forms: centre ``(cells, w)``, generators ``(cells, w, m)``, remainder ``(cells, w)``.
+The cells of node ``x`` are ``first[x]`` to ``first[x + 1]``, and those of its case are one. Docs:
+docs/soft-verdicts.md, "The second layer"."""
 
 from __future__ import annotations
 

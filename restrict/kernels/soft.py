@@ -1,11 +1,9 @@
 """Kernels of the soft propagation: bounds on scores, on weights, and on averages whose weights and values are coupled.
-
-They serve soft/bounds/scores.py and averages.py. **Coupled averages**, for one coordinate: position ``w`` is in one
-of its cases ``k``, with an unnormalised weight in ``small .. big`` and a value of at most ``top``. If
-``sum_w max_k max_e e (top - u) <= 0`` then every average is at most ``u``. The left side is convex and falls with
-``u``, so Newton's method from below finds its zero; only the last evaluation, a little above, counts for soundness, and
-it allows for its own rounding.
-"""
+They serve soft/bounds/scores.py and averages.py. **Coupled averages**, for one coordinate: position ``w`` is in one of
+its cases ``k``, with an unnormalised weight in ``small .. big`` and a value of at most ``top``. If ``sum_w max_k max_e
+e (top - u) <= 0`` then every average is at most ``u``. The left side is convex and falls with ``u``, so Newton's method
+from below finds its zero; only the last evaluation, a little above, counts for soundness, and it allows for its own
+rounding."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Kernels of verdicts: the greatest average of a head over all words of an automaton, by longest paths (Dinkelbach).
-
-A word of length ``i`` that ends in symbol ``a`` and state ``q`` has the average ``sum e v / sum e`` over its positions;
+"""Kernels of verdicts: the greatest average of a head over all words of an automaton, by longest paths (Dinkelbach). A
+word of length ``i`` that ends in symbol ``a`` and state ``q`` has the average ``sum e v / sum e`` over its positions;
 ``e[j, s]`` and ``v[j, s]`` are given, the start token is column 0 of row 0. The edges are sorted by target:
-``source[ptr[t] : ptr[t + 1]]`` and ``symbol`` are what enters ``t``. Docs: docs/soft-verdicts.md, Theorem 1.
-"""
+``source[ptr[t] : ptr[t + 1]]`` and ``symbol`` are what enters ``t``. Docs: docs/soft-verdicts.md, Theorem 1."""
 
 from __future__ import annotations
 

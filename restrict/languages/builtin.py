@@ -1,8 +1,6 @@
-"""The built-in languages: regular ones as automata, and those with a closed form.
-
-Each question is about the words of one exact length. The proofs of the closed forms are at the classes, and the tests
-compare all of them with enumeration.
-"""
+"""The built-in languages: regular ones as automata, and those with a closed form. Each question is about the words of
+one exact length. The proofs of the closed forms are at the classes, and the tests compare all of them with
+enumeration."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Complete deterministic finite automata, minimal and numbered canonically.
-
-Every regular language has one minimal automaton; states are numbered in breadth-first order from the start state 0
-and symbols in the order of the alphabet, so two languages over the same alphabet are equal iff their :class:`Dfa`
-are. Minimisation is Moore's partition refinement: a round costs O(S k log S), and there are at most S rounds.
-"""
+"""Complete deterministic finite automata, minimal and numbered canonically. Every regular language has one minimal
+automaton; states are numbered in breadth-first order from the start state 0 and symbols in the order of the alphabet,
+so two languages over the same alphabet are equal iff their :class:`Dfa` are. Minimisation is Moore's partition
+refinement: a round costs O(S k log S), and there are at most S rounds."""
 
 from __future__ import annotations
 

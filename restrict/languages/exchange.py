@@ -1,8 +1,7 @@
 """Automata for other tools: Graphviz, model checkers of finite-state systems (SMV), tools for omega-automata (HOA).
-
 Other tools run for ever, so a finite word is followed by endless silence. In SMV the input `letter` is `end` from then
-on; in HOA (Babiak and others 2015) the proposition `alive` is false from then on. The word is accepted iff the run is.
-"""
+on; in HOA (Babiak and others 2015) the proposition `alive` is false from then on. The word is accepted iff the run
+is."""
 
 from __future__ import annotations
 

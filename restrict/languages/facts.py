@@ -37,11 +37,8 @@ class Unknown:
 @dataclass(frozen=True)
 class Facts:
     """A language at length ``n``. ``into`` and ``out`` are the forcing costs of membership and non-membership, under
-    ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction.
-
-    ``star_free``, ``ac0`` and ``classes`` are ``None`` where the question does not arise: the language is not known to
-    be regular.
-    """
+    ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction. ``star_free``, ``ac0``
+    and ``classes`` are ``None`` where the question does not arise: the language is not known to be regular."""
 
     language: Language
     n: int

@@ -1,11 +1,9 @@
-"""Context-free languages by a chart (Cocke, Younger, Kasami) over bit sets of end positions.
-
-A grammar is brought into the form ``A -> B C`` or ``A -> a`` (plus "the empty word is a member"), after which every
-derivation of a word of ``n`` symbols has ``2n - 1`` steps. The chart of a *pattern* lets a free cell derive every
-symbol, so it decides at once whether a restriction has a member among its completions: that answer is a proof either
-way. Completion into a *non-member* has no such chart (it is the complement's question): it is enumeration where
-completions are few and search beyond, and then ``ResourceLimit`` says that nothing is known.
-"""
+"""Context-free languages by a chart (Cocke, Younger, Kasami) over bit sets of end positions. A grammar is brought into
+the form ``A -> B C`` or ``A -> a`` (plus "the empty word is a member"), after which every derivation of a word of ``n``
+symbols has ``2n - 1`` steps. The chart of a *pattern* lets a free cell derive every symbol, so it decides at once
+whether a restriction has a member among its completions: that answer is a proof either way. Completion into a
+*non-member* has no such chart (it is the complement's question): it is enumeration where completions are few and search
+beyond, and then ``ResourceLimit`` says that nothing is known."""
 
 from __future__ import annotations
 

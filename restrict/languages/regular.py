@@ -1,8 +1,6 @@
-"""Regular languages: every question of the protocol answered on the minimal automaton.
-
-Membership runs the automaton. Completions and counts are dynamic programming over (position, state), exact at any
-length. Regular expressions are read by :mod:`restrict.languages.regex`.
-"""
+"""Regular languages: every question of the protocol answered on the minimal automaton. Membership runs the automaton.
+Completions and counts are dynamic programming over (position, state), exact at any length. Regular expressions are read
+by :mod:`restrict.languages.regex`."""
 
 from __future__ import annotations
 

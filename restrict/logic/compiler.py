@@ -61,10 +61,8 @@ _FORBIDDEN = {"first": "previous", "last": "next"}
 @dataclass(frozen=True, eq=False)
 class Signal:
     """A Boolean function of variables at one position: ``table[v1, v2, ...]`` with one axis per entry of ``leaves``.
-
     ``leaves`` are indices of program variables, increasing, and the function depends on each of them; index 0 is the
-    token, all others are Boolean.
-    """
+    token, all others are Boolean."""
 
     leaves: tuple[int, ...]
     table: npt.NDArray[np.bool_]

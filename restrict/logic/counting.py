@@ -59,9 +59,7 @@ class Inequality:
 @dataclass(frozen=True)
 class Predicate:
     """A unary numerical predicate ``text``, an integer expression in ``x`` and ``n`` that is true where it is not 0.
-
-    ``x`` is the count of the only operand in ``direction``, or the position itself where ``direction`` is empty.
-    """
+    ``x`` is the count of the only operand in ``direction``, or the position itself where ``direction`` is empty."""
 
     text: str
     direction: str = ""

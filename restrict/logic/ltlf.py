@@ -1,9 +1,7 @@
-"""Formulas as text for ltlf2dfa (Fuggitti 2019), which turns them into automata by MONA.
-
-A formula that looks left only becomes one of its past language (PPLTL), true of a word where it is true at the last
-position; one that looks right only becomes LTLf, true of a word where it is true at position 0. There a position may
-have any set of atoms, so the text ends with a conjunct: exactly one symbol at each position.
-"""
+"""Formulas as text for ltlf2dfa (Fuggitti 2019), which turns them into automata by MONA. A formula that looks left only
+becomes one of its past language (PPLTL), true of a word where it is true at the last position; one that looks right
+only becomes LTLf, true of a word where it is true at position 0. There a position may have any set of atoms, so the
+text ends with a conjunct: exactly one symbol at each position."""
 
 from __future__ import annotations
 

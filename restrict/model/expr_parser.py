@@ -1,7 +1,5 @@
 """Text to expression, by the grammar of docs/format.md (recursive descent; the trusted checker has its own parser).
-
-Python never sees the text. Length and height are bounded, so that no file can exhaust the stack.
-"""
+Python never sees the text. Length and height are bounded, so that no file can exhaust the stack."""
 
 from __future__ import annotations
 

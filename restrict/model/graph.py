@@ -1,9 +1,7 @@
-"""The graph of a program: which variable reads which, as a networkx graph.
-
-An edge ``a -> b`` says that ``b`` reads ``a``; its attribute ``roles`` is a tuple of ``argument``, ``value``, ``query``
-and ``key``. So ancestors are what a variable is computed from, and a topological order is an order of evaluation. A
-node has the attribute ``kind``: ``given`` (``token``, ``position``), ``map`` or ``head``.
-"""
+"""The graph of a program: which variable reads which, as a networkx graph. An edge ``a -> b`` says that ``b`` reads
+``a``; its attribute ``roles`` is a tuple of ``argument``, ``value``, ``query`` and ``key``. So ancestors are what a
+variable is computed from, and a topological order is an order of evaluation. A node has the attribute ``kind``:
+``given`` (``token``, ``position``), ``map`` or ``head``."""
 
 from __future__ import annotations
 

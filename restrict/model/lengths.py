@@ -1,7 +1,5 @@
-"""At which lengths a model is defined: ``when`` holds, and no rule overflows, divides by 0 or leaves a domain.
-
-The condition ``when`` is looked at first, since that is cheap; an instance is made only where it holds.
-"""
+"""At which lengths a model is defined: ``when`` holds, and no rule overflows, divides by 0 or leaves a domain. The
+condition ``when`` is looked at first, since that is cheap; an instance is made only where it holds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""A task: which output of which model at which length is asked about, and how and how long the search goes on.
-
-Every public search makes one, with one check of the arguments, and passes it on to its parts.
-"""
+"""A task: which output of which model at which length is asked about, and how and how long the search goes on. Every
+public search makes one, with one check of the arguments, and passes it on to its parts."""
 
 from __future__ import annotations
 

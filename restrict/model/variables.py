@@ -44,10 +44,8 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """``name_i = value_j`` for the visible ``j`` of greatest ``score``; ``default`` where nothing is visible.
-
-    ``score`` is an expression over ``n i j q k``, a :class:`Table`, a :class:`Dot`, or a callable ``f(n, i, q, j, k)``.
-    """
+    """``name_i = value_j`` for the visible ``j`` of greatest ``score``; ``default`` where nothing is visible. ``score``
+    is an expression over ``n i j q k``, a :class:`Table`, a :class:`Dot`, or a callable ``f(n, i, q, j, k)``."""
 
     name: str
     value: str

@@ -1,12 +1,10 @@
-"""Few fixed positions at short lengths, from words: the restrictions of a size under which two labels were not met.
-
-At a short length the restrictions of one or two positions are few, even where words are too many to run them all. A
-word with another label than one before it refutes, at once, every restriction that both agree with. So words are drawn
-until each restriction of the size has met two labels, or some have met only one on many words. The first is a proof,
-by words that were run, that so few positions never force the output; the second is what a tree of cases may confirm
+"""Few fixed positions at short lengths, from words: the restrictions of a size under which two labels were not met. At
+a short length the restrictions of one or two positions are few, even where words are too many to run them all. A word
+with another label than one before it refutes, at once, every restriction that both agree with. So words are drawn until
+each restriction of the size has met two labels, or some have met only one on many words. The first is a proof, by words
+that were run, that so few positions never force the output; the second is what a tree of cases may confirm
 (:mod:`restrict.force.cases`). Sizes are tried in order, so a restriction confirmed at the first size that is left open
-is an optimum.
-"""
+is an optimum."""
 
 from __future__ import annotations
 

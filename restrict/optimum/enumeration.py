@@ -1,10 +1,8 @@
-"""All ``(|alphabet| + 1)^m`` restrictions of ``m`` positions at once, where these are few: exact optima.
-
-A table over ``{0 .. s-1, *}^m`` is filled one axis at a time, the entry at ``*`` from those at the symbols: is the
-label constant, and on how many free positions does it depend (theory of the project, section 7)? On full inputs the
-model says it. The index of a restriction is its digits in base ``s + 1``, the first position's first, and the last
-digit stands for ``*``.
-"""
+"""All ``(|alphabet| + 1)^m`` restrictions of ``m`` positions at once, where these are few: exact optima. A table over
+``{0 .. s-1, *}^m`` is filled one axis at a time, the entry at ``*`` from those at the symbols: is the label constant,
+and on how many free positions does it depend (theory of the project, section 7)? On full inputs the model says it. The
+index of a restriction is its digits in base ``s + 1``, the first position's first, and the last digit stands for
+``*``."""
 
 from __future__ import annotations
 

@@ -61,8 +61,7 @@ WIDE_WORDS = 2**17
 @dataclass(frozen=True)
 class Witness:
     """Every cube forces a label other than ``label``, and no restriction that fixes fewer than ``bound`` positions
-    conflicts with all of them. So forcing ``label`` takes ``bound`` positions. (An empty cube: it cannot be forced.)
-    """
+    conflicts with all of them. So forcing ``label`` takes ``bound`` positions. (An empty cube: it cannot be forced.)"""
 
     label: str
     bound: int
@@ -71,12 +70,10 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """``lower <=`` fewest fixed positions ``<= upper``, the size of ``restriction``.
-
-    ``witnesses`` (one for each label that the output may have) prove ``lower``; ``certificate`` is there when the
-    abstract run, hence the trusted checker, confirms ``restriction``; where it is ``None``, only SAT does. For
-    ``c > 0``, and for wide models with few words, the proof is the truth table, and ``witnesses`` is empty.
-    """
+    """``lower <=`` fewest fixed positions ``<= upper``, the size of ``restriction``. ``witnesses`` (one for each label
+    that the output may have) prove ``lower``; ``certificate`` is there when the abstract run, hence the trusted
+    checker, confirms ``restriction``; where it is ``None``, only SAT does. For ``c > 0``, and for wide models with few
+    words, the proof is the truth table, and ``witnesses`` is empty."""
 
     n: int
     target: Target

@@ -66,12 +66,10 @@ SAT_LENGTH = 100
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """``restriction`` (the positions chosen and those given) forces ``label``; ``weight`` counts the chosen ones.
-
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
     with ``all``, no explanation except those before it in the list). ``interrupted``: Ctrl-C ended the search; this is
-    the best until then.
-    """
+    the best until then."""
 
     label: str
     positions: tuple[int, ...]

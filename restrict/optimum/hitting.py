@@ -1,8 +1,6 @@
 """Forcing one label as a hitting set problem: the cubes known so far, and the restrictions that conflict with them all.
-
 A restriction is proposed by an incremental SAT solver with a totalizer, within a bound on its size; what it misses is a
-cube that it does not conflict with (:mod:`restrict.optimum.exact` has the theorem).
-"""
+cube that it does not conflict with (:mod:`restrict.optimum.exact` has the theorem)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Which labels are possible at one position under a partial input, decided by SAT on the cone's CNF.
-
-Maps that are too wide to be written out (:class:`restrict.optimum.cnf.WideMap`) are left open at first: an answer that
-the model does not confirm adds the clauses that it breaks, and SAT is asked again (counterexample-guided abstraction
-refinement; Clarke et al., CAV 2000). "No input" is right at any moment, since an open map only admits more.
-"""
+"""Which labels are possible at one position under a partial input, decided by SAT on the cone's CNF. Maps that are too
+wide to be written out (:class:`restrict.optimum.cnf.WideMap`) are left open at first: an answer that the model does not
+confirm adds the clauses that it breaks, and SAT is asked again (counterexample-guided abstraction refinement; Clarke et
+al., CAV 2000). "No input" is right at any moment, since an open map only admits more."""
 
 from __future__ import annotations
 

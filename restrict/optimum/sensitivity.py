@@ -50,10 +50,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Disjoint sensitive blocks of one input, whose label is ``label``; ``lower`` is their number.
-
-    ``exhausted``: there is no further block disjoint from these.
-    """
+    """Disjoint sensitive blocks of one input, whose label is ``label``; ``lower`` is their number. ``exhausted``: there
+    is no further block disjoint from these."""
 
     label: str
     blocks: tuple[Block, ...]
@@ -90,9 +88,7 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
 
 class Flips:
     """One word (symbol indices by position), its ``label`` at a position, and which changes of it give another one.
-
-    Cost of a question: the nodes that the output reads.
-    """
+    Cost of a question: the nodes that the output reads."""
 
     def __init__(self, runs: Looking, word: Cube, label: str | None = None) -> None:
         self.runs, self.word = runs, word

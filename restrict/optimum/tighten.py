@@ -41,9 +41,8 @@ PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 @dataclass(frozen=True)
 class NeverMatters:
     """That ``position`` never matters: an unsatisfiable formula and its refutation (:mod:`restrict.sat.drat_check`).
-
-    ``solver`` is ``None`` where no solver gave a proof that could be checked: then the SAT answer is the only evidence.
-    """
+    ``solver`` is ``None`` where no solver gave a proof that could be checked: then the SAT answer is the only
+    evidence."""
 
     position: int
     clauses: Sequence[Sequence[int]] = field(repr=False)
@@ -60,10 +59,8 @@ class NeverMatters:
 @dataclass(frozen=True, eq=False)
 class Tightened:
     """The label of ``certificate`` is a function of the inputs at ``dependencies``: its own without ``removed``.
-
     ``needed`` are dependencies that certainly matter, with two inputs that agree off the position and have different
-    labels; those in neither were not decided in time.
-    """
+    labels; those in neither were not decided in time."""
 
     certificate: Certificate
     removed: tuple[int, ...]

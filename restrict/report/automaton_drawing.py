@@ -1,10 +1,7 @@
 """Automata as people draw them: states from left to right by their distance from the start, two rings where they
-accept, curved arrows with their symbols beside them.
-
-networkx lays out the states (``bfs_layout``). An arrow takes the flattest arc that keeps clear of other states, whose
-label keeps clear of states and other labels, and that crosses few arrows before it; of two arrows there and back, both
-keep to their right, or both to their left.
-"""
+accept, curved arrows with their symbols beside them. networkx lays out the states (``bfs_layout``). An arrow takes the
+flattest arc that keeps clear of other states, whose label keeps clear of states and other labels, and that crosses few
+arrows before it; of two arrows there and back, both keep to their right, or both to their left."""
 
 from __future__ import annotations
 

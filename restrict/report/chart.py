@@ -1,8 +1,6 @@
-"""Charts by matplotlib, in the colours of the drawings: the same bytes for the same chart.
-
-On a page the colours are those of the reader's light or dark setting: matplotlib writes the light ones, and each is
-replaced by the variable that the page's style sheet gives both.
-"""
+"""Charts by matplotlib, in the colours of the drawings: the same bytes for the same chart. On a page the colours are
+those of the reader's light or dark setting: matplotlib writes the light ones, and each is replaced by the variable that
+the page's style sheet gives both."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Vector drawings as data, written as SVG by hand and as PDF by matplotlib: the same bytes for the same drawing.
-
-A drawing is a list of groups of shapes. A shape has a *look*, a name of :data:`LOOKS`, so that a report can colour it
-for light and dark screens by style sheet, while a figure for a paper carries the light colours in itself.
-"""
+"""Vector drawings as data, written as SVG by hand and as PDF by matplotlib: the same bytes for the same drawing. A
+drawing is a list of groups of shapes. A shape has a *look*, a name of :data:`LOOKS`, so that a report can colour it for
+light and dark screens by style sheet, while a figure for a paper carries the light colours in itself."""
 
 from __future__ import annotations
 

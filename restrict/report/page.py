@@ -1,8 +1,6 @@
-"""A report as one HTML file that needs nothing else: sections of facts, tables, drawings and texts to copy.
-
-The template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
-template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end.
-"""
+"""A report as one HTML file that needs nothing else: sections of facts, tables, drawings and texts to copy. The
+template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
+template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What a certificate's drawing shows, as data: one row per variable, one spot per node, or per cell at large ``n``.
-
-The facts are those of the abstract run over the certificate's cone (docs/kernel.md, rules 1-6), once under the
-restriction and once with nothing fixed, so that attention can be shown before and after.
-"""
+"""What a certificate's drawing shows, as data: one row per variable, one spot per node, or per cell at large ``n``. The
+facts are those of the abstract run over the certificate's cone (docs/kernel.md, rules 1-6), once under the restriction
+and once with nothing fixed, so that attention can be shown before and after."""
 
 from __future__ import annotations
 

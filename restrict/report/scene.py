@@ -1,6 +1,5 @@
 """The drawing of a certificate in the manner of Hahn (2020), Figures 1 and 2: inputs below, layers above them, what a
-head can attend to after the restriction solid, and before it dashed.
-"""
+head can attend to after the restriction solid, and before it dashed."""
 
 from __future__ import annotations
 

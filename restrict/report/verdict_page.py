@@ -1,9 +1,7 @@
 """The report of a verdict on a trained model: ranges of all logits by state and position, margins, the hardest word.
-
 The trusted checker verifies the file first. The drawings show what it says: the ranges follow from the certificate's
 boxes and cells by affine forms in floats (the search's picture of what the checker computes in integers), and are those
-of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign.
-"""
+of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign."""
 
 from __future__ import annotations
 

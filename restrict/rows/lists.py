@@ -1,8 +1,6 @@
-"""Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank.
-
-The batch twin of :mod:`restrict.rows.row`: hashed scores run in one kernel for all rows, every other score
-goes through :class:`restrict.rows.row.Row`, and rows that cannot differ are computed once.
-"""
+"""Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank. The
+batch twin of :mod:`restrict.rows.row`: hashed scores run in one kernel for all rows, every other score goes through
+:class:`restrict.rows.row.Row`, and rows that cannot differ are computed once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The store of rows: the pairs of each row of an instance, best first, found when they are first asked for.
-
-A row (head, position, query value) does not depend on the restriction, so its list is found once and serves every
-search, run and encoding of the instance: what a node can attend to under a restriction is read off the list.
-"""
+"""The store of rows: the pairs of each row of an instance, best first, found when they are first asked for. A row
+(head, position, query value) does not depend on the restriction, so its list is found once and serves every search, run
+and encoding of the instance: what a node can attend to under a restriction is read off the list."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Possible values of one variable at all positions, sparsely: a domain, and exceptions where less is possible.
-
-So what a row of a million positions costs is its scores and nothing more.
-"""
+"""Possible values of one variable at all positions, sparsely: a domain, and exceptions where less is possible. So what
+a row of a million positions costs is its scores and nothing more."""
 
 from __future__ import annotations
 

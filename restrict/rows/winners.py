@@ -1,9 +1,7 @@
-"""The candidates of a row: their positions and their key values, by kinds of symbols where the alphabet is large.
-
-A row whose key is a token has a score for every position and symbol. Where the program cannot tell most symbols apart
+"""The candidates of a row: their positions and their key values, by kinds of symbols where the alphabet is large. A row
+whose key is a token has a score for every position and symbol. Where the program cannot tell most symbols apart
 (:mod:`restrict.model.alike`), the scores of one symbol of each kind are enough: alike symbols have equal scores, so the
-floor is the same, and a pair is a candidate where the pair with its kind is.
-"""
+floor is the same, and a pair is a candidate where the pair with its kind is."""
 
 from __future__ import annotations
 

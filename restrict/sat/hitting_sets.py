@@ -1,10 +1,8 @@
-"""Implicit hitting sets (Reiter 1987; Chandrasekaran et al., SODA 2011): one loop, and solvers that propose.
-
-Sets that must be hit are known only through an oracle, which finds one that a proposal misses. A proposal that misses
-none is an answer; where proposals come in order of cost, so do the answers. The parts are given as functions: how a
-proposal is made (:class:`Cheapest`, :class:`Priced`, or :class:`restrict.optimum.hitting.Problem` within a bound), and
-what is learnt from it.
-"""
+"""Implicit hitting sets (Reiter 1987; Chandrasekaran et al., SODA 2011): one loop, and solvers that propose. Sets that
+must be hit are known only through an oracle, which finds one that a proposal misses. A proposal that misses none is an
+answer; where proposals come in order of cost, so do the answers. The parts are given as functions: how a proposal is
+made (:class:`Cheapest`, :class:`Priced`, or :class:`restrict.optimum.hitting.Problem` within a bound), and what is
+learnt from it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples.
-
-Numbers measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below.
-"""
+"""What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples. Numbers
+measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below."""
 
 from __future__ import annotations
 

@@ -32,10 +32,7 @@ class Bounds:
     error: Floats
 
     def plus(self, other: Bounds, unit: float) -> Bounds:
-        """The rounded sum.
-
-        ``unit``: unit roundoff.
-        """
+        """The rounded sum. ``unit``: unit roundoff."""
         size, error = self.size + other.size, self.error + other.error
         return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
 

@@ -51,11 +51,8 @@ def is_uniform(head: SoftHead) -> bool:
 
 @dataclass(frozen=True)
 class Sharpness:
-    """What Theorem 26 gives at one length.
-
-    ``scale`` is the inverse temperature of the tieless heads, ``error`` the certified bound on the logits' error at
-    that temperature, ``gap`` the gap that was assumed or computed.
-    """
+    """What Theorem 26 gives at one length. ``scale`` is the inverse temperature of the tieless heads, ``error`` the
+    certified bound on the logits' error at that temperature, ``gap`` the gap that was assumed or computed."""
 
     n: int
     gap: Fraction

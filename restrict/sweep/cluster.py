@@ -1,12 +1,10 @@
-"""A Dask cluster: the same sweep on many machines (the extra ``sweep``; imported only when asked for).
-
-Dask stops trying a task (``KilledWorker``) when ``allowed-failures`` + 1 workers that had it were lost (3 + 1 by
-default). It counts tasks that only waited at such a worker, too, so the task that it drops need not be the one at
-fault. Such a task is run again here while nothing else runs; only if it is dropped again does it become a row with an
-error. So the local cluster allows one failure, not three: an item at fault costs six workers in all, and no other item
-is lost. The scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``)
-where nodes may be taken away at any time. ``--retry`` runs the rows of lost items again.
-"""
+"""A Dask cluster: the same sweep on many machines (the extra ``sweep``; imported only when asked for). Dask stops
+trying a task (``KilledWorker``) when ``allowed-failures`` + 1 workers that had it were lost (3 + 1 by default). It
+counts tasks that only waited at such a worker, too, so the task that it drops need not be the one at fault. Such a task
+is run again here while nothing else runs; only if it is dropped again does it become a row with an error. So the local
+cluster allows one failure, not three: an item at fault costs six workers in all, and no other item is lost. The
+scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``) where nodes
+may be taken away at any time. ``--retry`` runs the rows of lost items again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Exercises that compile every kernel: small runs of the public functions, for :func:`warm`.
-
-A kernel is compiled for the types that it is called with, and only its callers know these. So each exercise is a run,
-in which every kernel is compiled when it is called (or loaded, where the cache has it).
-"""
+"""Exercises that compile every kernel: small runs of the public functions, for :func:`warm`. A kernel is compiled for
+the types that it is called with, and only its callers know these. So each exercise is a run, in which every kernel is
+compiled when it is called (or loaded, where the cache has it)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""A pool of processes on this machine.
-
-Workers are new processes (not forked: threads and locks of the parent do not survive that), end with their parent, and
-leave Ctrl-C to it. One worker first compiles what all of them need. Where a worker is killed, the standard pool breaks
-and does not say which item was at fault. So all items that were under way are run again, one at a time, and an item
-that loses its worker twice when it is alone is not tried again.
-"""
+"""A pool of processes on this machine. Workers are new processes (not forked: threads and locks of the parent do not
+survive that), end with their parent, and leave Ctrl-C to it. One worker first compiles what all of them need. Where a
+worker is killed, the standard pool breaks and does not say which item was at fault. So all items that were under way
+are run again, one at a time, and an item that loses its worker twice when it is alone is not tried again."""
 
 from __future__ import annotations
 

@@ -36,10 +36,8 @@ class Engine:
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec.
-
-    ``rows`` are those of the spec, in its order; ``older`` counts the rows of the file that no item of it has.
-    """
+    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec. ``rows``
+    are those of the spec, in its order; ``older`` counts the rows of the file that no item of it has."""
 
     items: int
     new: int

@@ -1,9 +1,7 @@
-"""The rows of a sweep: an append-only file, one JSON object per line, which survives a kill at any moment.
-
-Invariants: a line is written by one system call, after the files that it names; what a kill leaves of a last line is
-cut off before the next one is written; one process at a time writes (a lock on the file). Where an item has two rows
-(after ``retry``) the later one counts.
-"""
+"""The rows of a sweep: an append-only file, one JSON object per line, which survives a kill at any moment. Invariants:
+a line is written by one system call, after the files that it names; what a kill leaves of a last line is cut off before
+the next one is written; one process at a time writes (a lock on the file). Where an item has two rows (after ``retry``)
+the later one counts."""
 
 from __future__ import annotations
 

@@ -71,11 +71,9 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed.
-
-    Where these are too many to be kept, ``lists`` is ``None``, and ``captured`` (n,) is 1 at each position all of whose
-    rows end at a key with one value.
-    """
+    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed. Where these are
+    too many to be kept, ``lists`` is ``None``, and ``captured`` (n,) is 1 at each position all of whose rows end at a
+    key with one value."""
 
     head: Head
     query: str | None

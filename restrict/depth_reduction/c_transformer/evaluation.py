@@ -1,8 +1,6 @@
-"""Evaluating a c-transformer: every variable at every position, on many inputs at once.
-
-Activations are read off their tables and decision lists; maps, and heads above layer 0, are evaluated as those of any
-model (:mod:`restrict.model.trace`). Tests compare the collapsed transformer with the original, value by value.
-"""
+"""Evaluating a c-transformer: every variable at every position, on many inputs at once. Activations are read off their
+tables and decision lists; maps, and heads above layer 0, are evaluated as those of any model
+(:mod:`restrict.model.trace`). Tests compare the collapsed transformer with the original, value by value."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Sets of inputs, one for each position: what an activation depends on.
-
-A set of few inputs is the list of them, and one of n / 64 or more is a row of bits, so no family of sets takes more
-than n^2 / 8 bytes, and the sets of captured heads, which are short whatever n is, take 8 bytes an input.
-"""
+"""Sets of inputs, one for each position: what an activation depends on. A set of few inputs is the list of them, and
+one of n / 64 or more is a row of bits, so no family of sets takes more than n^2 / 8 bytes, and the sets of captured
+heads, which are short whatever n is, take 8 bytes an input."""
 
 from __future__ import annotations
 

@@ -166,12 +166,9 @@ class TheoremBounds:
 
 
 def verify(bounds: TheoremBounds) -> tuple[Inequality, ...]:
-    """Evaluate every inequality of the proof for the given numbers.
-
-    It recomputes each left side from the parameters alone, rounded up, and trusts nothing of the search. Returns all
-    of them, whether they hold or not (up to the first step that is out of range); the bounds are proved if all hold.
-    Cost: milliseconds per layer.
-    """
+    """Evaluate every inequality of the proof for the given numbers. It recomputes each left side from the parameters
+    alone, rounded up, and trusts nothing of the search. Returns all of them, whether they hold or not (up to the first
+    step that is out of range); the bounds are proved if all hold. Cost: milliseconds per layer."""
     found: list[Inequality] = []
     c, share = of(1), Fraction(1)
     for index, step in enumerate(bounds.steps):

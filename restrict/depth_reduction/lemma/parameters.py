@@ -1,9 +1,7 @@
-"""The parameters of the Depth Reduction Lemma (Hahn 2020, section 5.1): their ranges, and what to take instead.
-
-``C`` and ``C'``: the fractions of the n positions that are free before and after. ``eta``: Stages 1 and 2 may each use
-up a share eta of the free inputs. ``k``: selections per pair. ``q``: the share that Stage 3 sets at random, with
-tolerance ``delta``. All are exact fractions, so that a bound never depends on rounding.
-"""
+"""The parameters of the Depth Reduction Lemma (Hahn 2020, section 5.1): their ranges, and what to take instead. ``C``
+and ``C'``: the fractions of the n positions that are free before and after. ``eta``: Stages 1 and 2 may each use up a
+share eta of the free inputs. ``k``: selections per pair. ``q``: the share that Stage 3 sets at random, with tolerance
+``delta``. All are exact fractions, so that a bound never depends on rounding."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs.
-
-Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
+"""Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs. Two
+searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
 input, the exchange of :mod:`restrict.depth_reduction.ours.exchange`; else rounds of greedy forcing by cheap cubes
 (:mod:`restrict.depth_reduction.c_transformer.forcing`), each followed by a refinement of all facts, because an input
-that is set for one cube makes other activations constant, too.
-"""
+that is set for one cube makes other activations constant, too."""
 
 from __future__ import annotations
 

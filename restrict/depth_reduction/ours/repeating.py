@@ -1,11 +1,9 @@
-"""Restrictions for every position at once, of programs that treat all positions alike.
-
-Where no score mentions the query's position (:mod:`restrict.abstract.all_positions`), what a position's output depends
-on is decided by the symbols around it and at the two ends; so the search is among restrictions that repeat: a word at
-the start, one at the end, and one repeated between, each over the alphabet and ``*``. Hill climbing at a short length
-finds the words; the run at the length that was asked for decides. A temporal operator such as *since* is cut once a
-period, so a fixed share of the positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants).
-"""
+"""Restrictions for every position at once, of programs that treat all positions alike. Where no score mentions the
+query's position (:mod:`restrict.abstract.all_positions`), what a position's output depends on is decided by the symbols
+around it and at the two ends; so the search is among restrictions that repeat: a word at the start, one at the end, and
+one repeated between, each over the alphabet and ``*``. Hill climbing at a short length finds the words; the run at the
+length that was asked for decides. A temporal operator such as *since* is cut once a period, so a fixed share of the
+positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants)."""
 
 from __future__ import annotations
 

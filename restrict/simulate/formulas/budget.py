@@ -18,10 +18,8 @@ from restrict.soft.models.model import SoftModel
 
 @dataclass(frozen=True)
 class HeadRecord:
-    """A head: its place, its pattern, the subformulas that it serves, its coordinate, and its bound.
-
-    An average has no bound of its own: it is exact up to rounding, which is in the bound of the head that reads it.
-    """
+    """A head: its place, its pattern, the subformulas that it serves, its coordinate, and its bound. An average has no
+    bound of its own: it is exact up to rounding, which is in the bound of the head that reads it."""
 
     layer: int
     head: int

@@ -36,11 +36,8 @@ PLACES: tuple[Place, ...] = ("last", "first", "every")
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A formula as a softmax transformer.
-
-    ``values[k]`` says where the truth of ``formula.nodes[k]`` stands in the residual stream after the last layer;
-    ``budget`` has every head with what it serves and its certified bounds.
-    """
+    """A formula as a softmax transformer. ``values[k]`` says where the truth of ``formula.nodes[k]`` stands in the
+    residual stream after the last layer; ``budget`` has every head with what it serves and its certified bounds."""
 
     formula: Formula
     model: SoftModel

@@ -150,12 +150,10 @@ class Snapped:
 
 @dataclass(frozen=True)
 class Attended:
-    """The nearest position with a condition.
-
-    ``at`` is what is read, ``boolean`` whether it is a truth value; ``snapped`` names the two snapped integers of an
-    equality, ``unique`` says that at most one position meets the condition; ``products`` is how many a score has;
-    ``value`` is the integer that is read, and ``smooth`` whether it is the position.
-    """
+    """The nearest position with a condition. ``at`` is what is read, ``boolean`` whether it is a truth value;
+    ``snapped`` names the two snapped integers of an equality, ``unique`` says that at most one position meets the
+    condition; ``products`` is how many a score has; ``value`` is the integer that is read, and ``smooth`` whether it is
+    the position."""
 
     at: int
     boolean: bool

@@ -1,9 +1,7 @@
-"""Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`.exchange`.
-
-A hidden unit's difference is its input's difference times a slope between the least and the greatest of the activation
-function, which is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')`` for LayerNorm,
-whose slope is at most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
-"""
+"""Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`.exchange`. A hidden unit's
+difference is its input's difference times a slope between the least and the greatest of the activation function, which
+is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')`` for LayerNorm, whose slope is at
+most ``1/s``; where the two runs' values are far apart, the difference of their images can be better."""
 
 from __future__ import annotations
 

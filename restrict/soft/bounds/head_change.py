@@ -1,9 +1,7 @@
-"""What a head adds to the differences of two inputs that differ at position ``i``: the repaired step of Lemma 5.
-
-The terms are those of :mod:`.exchange`: the exchanged position's own value, the sliding of its weight, and
-what the averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of
-queries that the run of values uses.
-"""
+"""What a head adds to the differences of two inputs that differ at position ``i``: the repaired step of Lemma 5. The
+terms are those of :mod:`.exchange`: the exchanged position's own value, the sliding of its weight, and what the
+averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of queries
+that the run of values uses."""
 
 from __future__ import annotations
 

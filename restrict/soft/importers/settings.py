@@ -81,10 +81,8 @@ class Options:
 
 
 class Choices:
-    """The decisions of one import, in the order in which they are made.
-
-    ``tokens``, ``rows`` and ``stop`` are those of :class:`Imported`, kept on the way.
-    """
+    """The decisions of one import, in the order in which they are made. ``tokens``, ``rows`` and ``stop`` are those of
+    :class:`Imported`, kept on the way."""
 
     def __init__(self, options: Options, config: Mapping[str, Any] | None, source: str, folder: Path | None) -> None:
         self.options, self.config, self.source, self.folder = options, dict(config or {}), source, folder

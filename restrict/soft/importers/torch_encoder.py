@@ -1,9 +1,7 @@
-"""The state dict of an ``nn.TransformerEncoder`` with an embedding and a read-out.
-
-A state dict says neither how many heads there are, nor the activation, nor where the norms stand, nor the mask: those
-come from the caller, a configuration (``nhead``, ``norm_first``, ``activation``, ``layer_norm_eps``) or the module, or
-are PyTorch's defaults, and then noted as assumed.
-"""
+"""The state dict of an ``nn.TransformerEncoder`` with an embedding and a read-out. A state dict says neither how many
+heads there are, nor the activation, nor where the norms stand, nor the mask: those come from the caller, a
+configuration (``nhead``, ``norm_first``, ``activation``, ``layer_norm_eps``) or the module, or are PyTorch's defaults,
+and then noted as assumed."""
 
 from __future__ import annotations
 

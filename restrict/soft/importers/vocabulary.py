@@ -1,9 +1,7 @@
-"""What the rows of an embedding stand for: free symbols, markers that are pinned, and tokens that no input has.
-
-A start token is no free symbol: it is pinned at position 0. PAD, SEP and EOS are none either: a restriction that fixes
-inputs to PAD would say nothing about words. So they are left out of the alphabet, and stay labels where the read-out
-has a row for them.
-"""
+"""What the rows of an embedding stand for: free symbols, markers that are pinned, and tokens that no input has. A start
+token is no free symbol: it is pinned at position 0. PAD, SEP and EOS are none either: a restriction that fixes inputs
+to PAD would say nothing about words. So they are left out of the alphabet, and stay labels where the read-out has a row
+for them."""
 
 from __future__ import annotations
 

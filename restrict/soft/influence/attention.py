@@ -1,12 +1,10 @@
-"""How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words.
-
-The bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols
-have nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's
-weights add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more
-than ``b``, so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound
-is within :data:`NEAR` of what two words attain are left as they are. The two words come from linearising
-(:class:`.Climb`), then from changing one symbol of both, or which one is exchanged, as long as that helps.
-"""
+"""How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words. The
+bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols have
+nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's weights
+add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more than ``b``,
+so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound is within
+:data:`NEAR` of what two words attain are left as they are. The two words come from linearising (:class:`.Climb`), then
+from changing one symbol of both, or which one is exchanged, as long as that helps."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""How far one symbol moves a logit, by all words where they are few: no more is lost than rounding.
-
-The logits of every word with one symbol at the output are enclosed once, in a table: its words are numbered as digits,
-one for each free place. An exchange at a place compares the entries along its axis, so the largest change is the
-largest difference along an axis. Where all free places have the same weights and values (a model without positions),
-the order of a word's symbols does not matter: then the table has one line for each way to fill the places beside one
-exchanged place.
-"""
+"""How far one symbol moves a logit, by all words where they are few: no more is lost than rounding. The logits of every
+word with one symbol at the output are enclosed once, in a table: its words are numbered as digits, one for each free
+place. An exchange at a place compares the entries along its axis, so the largest change is the largest difference along
+an axis. Where all free places have the same weights and values (a model without positions), the order of a word's
+symbols does not matter: then the table has one line for each way to fill the places beside one exchanged place."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Pairs of words that differ in one place and change a logit much: local search, all exchanges of many words at once.
-
 What attention returns is a ratio of two sums over the places, so an exchange costs one term of each. Nothing here is
-trusted: the pair that is found is evaluated by the model's own forward pass.
-"""
+trusted: the pair that is found is evaluated by the model's own forward pass."""
 
 from __future__ import annotations
 

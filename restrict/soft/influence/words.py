@@ -1,9 +1,7 @@
-"""The words over which an exchange is bounded, and longest paths over pairs of them that differ in one position.
-
-All words, or the words of which an automaton has a run (the prefixes of a language, where dead states are left out).
-Two words that differ at position ``t`` share their run before it; behind it the pair of their states runs on the same
-symbols.
-"""
+"""The words over which an exchange is bounded, and longest paths over pairs of them that differ in one position. All
+words, or the words of which an automaton has a run (the prefixes of a language, where dead states are left out). Two
+words that differ at position ``t`` share their run before it; behind it the pair of their states runs on the same
+symbols."""
 
 from __future__ import annotations
 

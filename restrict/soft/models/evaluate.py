@@ -1,8 +1,6 @@
-"""Running a softmax transformer with numpy: batched over inputs and positions, in float64 or float32.
-
-The last layer is computed only at the positions that are read; score matrices are built in blocks of queries, so memory
-stays near ``block * n`` numbers per input at any length.
-"""
+"""Running a softmax transformer with numpy: batched over inputs and positions, in float64 or float32. The last layer is
+computed only at the positions that are read; score matrices are built in blocks of queries, so memory stays near
+``block * n`` numbers per input at any length."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Reading and writing ``restrict-soft/1`` files (docs/soft-format.md). Loading a file never runs code from it.
-
-One safetensors file: the metadata entry ``restrict`` is a JSON object with everything that is not a tensor, the
-tensors have fixed names. Writing is deterministic: the same model gives the same bytes.
-"""
+"""Reading and writing ``restrict-soft/1`` files (docs/soft-format.md). Loading a file never runs code from it. One
+safetensors file: the metadata entry ``restrict`` is a JSON object with everything that is not a tensor, the tensors
+have fixed names. Writing is deterministic: the same model gives the same bytes."""
 
 from __future__ import annotations
 
@@ -50,10 +48,7 @@ ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu", "gelu_tanh")
 
 
 def load(path: str | Path) -> SoftModel:
-    """Read a ``restrict-soft/1`` file.
-
-    Result: the model, every tensor as float64 (exactly).
-    """
+    """Read a ``restrict-soft/1`` file. Result: the model, every tensor as float64 (exactly)."""
     return loads(read_bytes(Path(path)), str(path), Path(path))
 
 

@@ -1,7 +1,5 @@
-"""Shapes and finiteness of a softmax model's weights: every fault with the name of its tensor.
-
-The names are those of the tensors in a ``restrict-soft/1`` file (docs/soft-format.md).
-"""
+"""Shapes and finiteness of a softmax model's weights: every fault with the name of its tensor. The names are those of
+the tensors in a ``restrict-soft/1`` file (docs/soft-format.md)."""
 
 from __future__ import annotations
 

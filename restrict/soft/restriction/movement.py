@@ -1,8 +1,6 @@
-"""How far the output can move while some tokens are fixed: the certified bound behind soft restrictions.
-
-The output's set from :mod:`.values` holds every completion at once; its extent bounds how far apart any
-two of them are, in each label's probability or in the differences of logits.
-"""
+"""How far the output can move while some tokens are fixed: the certified bound behind soft restrictions. The output's
+set from :mod:`.values` holds every completion at once; its extent bounds how far apart any two of them are, in each
+label's probability or in the differences of logits."""
 
 from __future__ import annotations
 

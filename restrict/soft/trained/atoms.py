@@ -1,8 +1,6 @@
-"""What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search.
-
-Row 0 holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the
-singular vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate.
-"""
+"""What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search. Row 0
+holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the singular
+vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Words on which a label is likely to be wrong: Frank-Wolfe over words (docs/soft-verdicts.md, "The search").
-
-A label is linearised at a word's output, and so is the ratio of every head; the word that goes farthest down is one
-longest path, whatever the number of heads. Gradients are taken backwards, so a step costs two passes of the block.
-"""
+"""Words on which a label is likely to be wrong: Frank-Wolfe over words (docs/soft-verdicts.md, "The search"). A label
+is linearised at a word's output, and so is the ratio of every head; the word that goes farthest down is one longest
+path, whatever the number of heads. Gradients are taken backwards, so a step costs two passes of the block."""
 
 from __future__ import annotations
 

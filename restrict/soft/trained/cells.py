@@ -1,9 +1,7 @@
-"""A cell of attention's output carried to the signs of labels by affine forms (docs/soft-verdicts.md).
-
-The search's picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r``
-with ``|eps| <= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward. The
-matrices are small: numpy takes a tenth of a millisecond for a cell, and compiled loops took six seconds to compile.
-"""
+"""A cell of attention's output carried to the signs of labels by affine forms (docs/soft-verdicts.md). The search's
+picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r`` with ``|eps|
+<= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward. The matrices are
+small: numpy takes a tenth of a millisecond for a cell, and compiled loops took six seconds to compile."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Bounds that hold at every length, for models without position embeddings.
-
-Without positions a symbol's weight and value depend on the last symbol alone. The greatest average over all words of a
-case, of whatever length, is the least number for which no useful cycle is positive and the longest path is not
-(Theorem 10 of docs/soft-verdicts.md). It is found by bisection, in floats.
-"""
+"""Bounds that hold at every length, for models without position embeddings. Without positions a symbol's weight and
+value depend on the last symbol alone. The greatest average over all words of a case, of whatever length, is the least
+number for which no useful cycle is positive and the longest path is not (Theorem 10 of docs/soft-verdicts.md). It is
+found by bisection, in floats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The words that a verdict is about: a partial automaton whose states say which labels are wanted behind a prefix.
-
-The states are pairs: one of the automaton of the words that may come, one of the language that says what is right. A
-state lives if some word goes on from it; transitions to others are left out.
-"""
+"""The words that a verdict is about: a partial automaton whose states say which labels are wanted behind a prefix. The
+states are pairs: one of the automaton of the words that may come, one of the language that says what is right. A state
+lives if some word goes on from it; transitions to others are left out."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""A memory made for a model: what came before is forgotten where the second layer would not see the difference.
-
-The states are those of an automaton that counts positions. A state stands for words that lead to one state of the
-language and end in one symbol; some of its words are kept as samples. Of what one more symbol makes of the states of a
-position, those are merged whose samples give nearly the same queries, keys and values of the second layer, there and
-some symbols later, until few enough are left. Any such automaton is sound (Theorem 7); the choice is a hint.
-"""
+"""A memory made for a model: what came before is forgotten where the second layer would not see the difference. The
+states are those of an automaton that counts positions. A state stands for words that lead to one state of the language
+and end in one symbol; some of its words are kept as samples. Of what one more symbol makes of the states of a position,
+those are merged whose samples give nearly the same queries, keys and values of the second layer, there and some symbols
+later, until few enough are left. Any such automaton is sound (Theorem 7); the choice is a hint."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64.
-
-The block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
+"""A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64. The
+block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
 ``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Assumed, because a
 file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
 and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
 place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
-nothing is guessed.
-"""
+nothing is guessed."""
 
 from __future__ import annotations
 
@@ -170,10 +168,8 @@ class Trained:
 
 
 def load(path: str | Path) -> Trained:
-    """The checkpoint of a file ``NAME.safetensors`` with ``NAME.config.json`` (or ``config.json``) beside it.
-
-    Gives the record; float32 (or float64) weights are converted exactly. Linear in the size of the file.
-    """
+    """The checkpoint of a file ``NAME.safetensors`` with ``NAME.config.json`` (or ``config.json``) beside it. Gives the
+    record; float32 (or float64) weights are converted exactly. Linear in the size of the file."""
     path = Path(path)
     content = read_bytes(path, regular=True)
     text, imported = content.lstrip()[:1] == b"{", b'"restrict-soft/1' in content[: 1 << 16].replace(b"\\", b"")

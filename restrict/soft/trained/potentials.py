@@ -1,8 +1,6 @@
 """Potentials: the witness that bounds hold at every length, as longest paths in the integers of the trusted checker.
-
 The checker reads a list of numbers for each bound and tests it; the elaborator here is the same checker, asked for the
-lists instead. What it writes is read and tested again by the checker itself, so nothing here is trusted.
-"""
+lists instead. What it writes is read and tested again by the checker itself, so nothing here is trusted."""
 
 from __future__ import annotations
 

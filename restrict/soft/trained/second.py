@@ -1,9 +1,7 @@
-"""The search for a verdict on two layers: nodes with cells, then each case in the second layer (theory: page).
-
-A node is a case of the first layer. The residual stream behind the first block is carried to keys, values and queries
-with a generator for every error, cell by cell; the boxes of the second layer's output are longest paths over the nodes
-(Theorem 8). Float64 throughout: what it finds are hints for the trusted checker.
-"""
+"""The search for a verdict on two layers: nodes with cells, then each case in the second layer (theory: page). A node
+is a case of the first layer. The residual stream behind the first block is carried to keys, values and queries with a
+generator for every error, cell by cell; the boxes of the second layer's output are longest paths over the nodes
+(Theorem 8). Float64 throughout: what it finds are hints for the trusted checker."""
 
 from __future__ import annotations
 

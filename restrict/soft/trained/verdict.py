@@ -1,8 +1,6 @@
 """The search for a verdict: boxes for every case, affine forms to the logits, own directions, cells (theory: page).
-
-Float64 throughout: what it finds are hints, and the trusted checker decides. ``decide`` goes through the cases in
-order of their position and stops at ``--time`` or an interrupt with what it has.
-"""
+Float64 throughout: what it finds are hints, and the trusted checker decides. ``decide`` goes through the cases in order
+of their position and stops at ``--time`` or an interrupt with what it has."""
 
 from __future__ import annotations
 

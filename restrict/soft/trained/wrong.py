@@ -1,8 +1,6 @@
-"""Wrong words: all short ones, random ones, and words that a linearised label leads to (Frank-Wolfe over words).
-
-Every word is run by a forward pass of its own, which shares nothing with the tables of the search; a wrong prefix is
-confirmed by :func:`restrict.soft.trained.model.forward` before it is told.
-"""
+"""Wrong words: all short ones, random ones, and words that a linearised label leads to (Frank-Wolfe over words). Every
+word is run by a forward pass of its own, which shares nothing with the tables of the search; a wrong prefix is
+confirmed by :func:`restrict.soft.trained.model.forward` before it is told."""
 
 from __future__ import annotations
 
