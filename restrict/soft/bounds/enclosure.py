@@ -42,8 +42,8 @@ def norms(x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """All ``x`` with ``|x - centre| <= box`` and ``||x - centre|| <= ball``. ``centre`` and ``box`` have shape (...,
-    d), ``ball`` (...), all float64."""
+    """All ``x`` with ``|x - centre| <= box`` and ``||x - centre|| <= ball``; shapes (..., d), (..., d), (...),
+    float64."""
 
     centre: Floats
     box: Floats

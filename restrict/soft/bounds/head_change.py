@@ -81,9 +81,8 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of queries of one head: bounds on their weights, and which positions may be exchanged.
-    ``scores.merged_weights`` hold while the row's own token stays, ``scores.any_weights`` also between two of its
-    tokens."""
+    """A block of queries of one head: bounds on their weights, and which positions may be exchanged. ``merged_weights``
+    hold while the row's own token stays, ``any_weights`` also between two of its tokens."""
 
     head: ReadyHead
     known: Known

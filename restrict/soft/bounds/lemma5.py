@@ -151,9 +151,8 @@ def weight_bound(scores: float, seen: Floats) -> Floats:
 
 
 def recursion(parts: Parts, tokens: Rows) -> Recursion:
-    """The layer-wise bounds for an exchange at any position, at every position. ``tokens``: allowed tokens, (n, K).
-    Result: for every layer and position a bound on the norm of the change. Cost: ``n`` per layer, and per masked head
-    ``n`` prefix sums."""
+    """For every layer and position a bound on the norm of the change by an exchange at any position; ``tokens``:
+    allowed ones, (n, K). Cost: ``n`` per layer, and per masked head ``n`` prefix sums."""
     layers, last = layer_norms(parts, tokens)
     n = parts.n
     size = len(parts.model.alphabet)

@@ -102,9 +102,9 @@ def keys_of(head: ReadyHead, sets: Enclosure) -> Keys:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A block of queries: bounds on their scaled scores over the cases of the keys, minus infinity where masked.
-    ``low``, ``high`` (r, K, n); ``seen`` (r, n) is the mask; ``split`` has the bounds for every case of the keys, (r,
-    K, n, K'), where they were asked for."""
+    """A block of queries: bounds ``low``, ``high`` (r, K, n) on their scaled scores over the cases of the keys, minus
+    infinity where the mask ``seen`` (r, n) hides; ``split``: for every case of the keys, (r, K, n, K'), where asked
+    for."""
 
     rows: Rows
     seen: Bools

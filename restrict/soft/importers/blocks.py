@@ -92,8 +92,8 @@ def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) ->
 
 
 def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | None:
-    """The position table of a layout that has one, or nothing where somebody says that the model has none. Result: the
-    table (positions, d), or ``None``."""
+    """The position table (positions, d) of a layout that has one; ``None`` where somebody says that the model has
+    none."""
     if name in tensors.arrays:
         return tensors.take(name, (None, d))
     if "none" not in (choices.options.positions, choices.config.get("position_embeddings")):

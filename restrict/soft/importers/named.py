@@ -18,8 +18,8 @@ Arrays = Mapping[str, Any]
 
 
 class Named:
-    """Arrays by name, each taken once and all of them needed. ``finish`` refuses what was not taken, and biases of
-    which a file has some and lacks others."""
+    """Arrays by name; ``finish`` refuses those that were not taken, and biases of which a file has some and lacks
+    others."""
 
     def __init__(self, arrays: Arrays, source: str) -> None:
         self.source = source
@@ -28,7 +28,7 @@ class Named:
         self.biases: dict[str, bool] = {}
 
     def take(self, name: str, shape: tuple[int | None, ...]) -> Floats:
-        """An array of this shape. ``shape``: its shape; ``None`` where any size fits. Result: the array, in float64."""
+        """An array of this shape (``None``: any size), in float64."""
         if name not in self.arrays:
             raise ModelError(f"{self.source}: the tensor {name!r} is missing")
         found = self.arrays[name]
@@ -40,12 +40,11 @@ class Named:
         return found
 
     def maybe(self, name: str, size: int) -> Floats:
-        """A vector, zero where there is none. Result: the vector, in float64."""
+        """A vector in float64, zero where there is none."""
         return self.take(name, (size,)) if name in self.arrays else np.zeros(size)
 
     def bias(self, name: str, size: int) -> Floats:
-        """A bias of a layer; a file has all of them or none (``bias=False``). Result: the vector, in float64; zero
-        where there is none."""
+        """A bias of a layer, zero where there is none; a file has all of them or none (``bias=False``)."""
         self.biases[name] = name in self.arrays
         return self.maybe(name, size)
 
@@ -72,8 +71,7 @@ def as_array(name: str, a: Any, source: str) -> Floats:
 
 
 def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[str, Floats]:
-    """The tensors of a safetensors file. ``skip``: a compiled pattern; tensors whose whole names match it (buffers of
-    masks) are not read."""
+    """The tensors of a safetensors file, without those whose whole names match ``skip`` (buffers of masks)."""
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
         raise ModelError(

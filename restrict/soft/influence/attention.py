@@ -94,8 +94,8 @@ def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:
 
 
 def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
-    """A pair of words that no single step makes differ more, and its change: one symbol of both words is changed, or
-    another symbol of one of them is exchanged."""
+    """A pair of words that no step makes differ more, and its change. A step changes a symbol of both, or exchanges
+    another."""
     sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
     places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
     reached = climb.apart(pair)

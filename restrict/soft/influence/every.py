@@ -110,8 +110,8 @@ def few(changes: Changes) -> bool:
 
 
 def every_word(changes: Changes, rows: Floats) -> tuple[float, list[Pair]]:
-    """The greatest change of any row's value by an exchange, not less than it, and a pair of words for each row. Cost:
-    the words of :class:`Table`, forwards once each."""
+    """Not less than the greatest change of any row's value by an exchange, and a pair of words for each row. Cost: the
+    words of :class:`Table`, forwards once each."""
     table = Table(changes)
     words = table.words
     inside = np.flatnonzero(table.sample.inside(words))

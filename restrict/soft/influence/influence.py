@@ -34,11 +34,10 @@ EXHAUSTIVE = 2**16
 
 @dataclass(frozen=True)
 class Influence:
-    """Bounds on, and the measured value of, the influence of one symbol at length ``n``. ``closed`` (a; ``None`` where
-    the masks have no closed form), ``layerwise`` and ``sharp`` (b, by layers and by sets) and ``measured`` (c) are
-    pairs (activation, logit). ``exhaustive`` says that (c) is over all inputs and exchanges, so exact up to the
-    evaluator's rounding; otherwise it is a lower estimate from ``tried`` exchanges. ``log10_closed`` is the logarithm
-    of (a) for the activation, finite where (a) itself is beyond a double."""
+    """The influence of one symbol at length ``n``, as pairs (activation, logit): the bounds ``closed`` (``None`` where
+    the masks have no closed form), ``layerwise`` and ``sharp``, and what was ``measured``: over all inputs and
+    exchanges where ``exhaustive`` (exact up to the evaluator's rounding), else from ``tried`` of them, a lower
+    estimate. ``log10_closed`` of the activation is finite where ``closed`` is beyond a double."""
 
     n: int
     closed: tuple[float, float] | None
@@ -71,10 +70,8 @@ def influence(
     positions: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> Influence:
-    """All four numbers at one length. ``n``: length, markers counted. ``progress``: called with what is being done.
-    ``samples``: exchanges to try where there are more than 65536 of them. ``positions``: which positions may be
-    exchanged; all free ones other than the output's own by default. Result: the bounds, valid for all inputs, all of
-    these positions and all exchanges of two symbols."""
+    """All four numbers at length ``n`` (with markers), for all inputs and all exchanges of two symbols at ``positions``
+    (default: all free ones but the output's own). ``samples``: exchanges to try where there are more than 65536."""
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
     chosen = _chosen(model, n, positions)

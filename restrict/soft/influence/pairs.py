@@ -219,11 +219,10 @@ class Changes:
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
 
     def norms(self, near: I64 | None = None, spans: Sequence[Span] | None = None) -> Floats:
-        """For each exchange a bound on the Euclidean norm of the change of attention's result. The squared norm in the
-        :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared norms in their planes,
-        over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are added by Pythagoras.
-        Nothing is lost but the fan's angle where one pair of words is the worst in every plane. ``near``, ``spans``: as
-        in :meth:`along`."""
+        """For each exchange a bound on the norm of the change of attention's result: the squared norm in the
+        :data:`WIDE` axes of the largest changes is the sum of those in their planes (:data:`FAN` directions each) over
+        ``WIDE - 1``; the other axes come by Pythagoras. Only the fan's angle is lost where one pair of words is the
+        worst in every plane. ``near``, ``spans``: as in :meth:`along`."""
         rows, changed = self.axes.rows, self.axes.changes
         if spans:
             changed = np.stack([self.along(row, near, spans=spans)[0] for row in rows], axis=1)
@@ -334,10 +333,9 @@ def _tokens(model: SoftModel, columns: list[list[int]]) -> np.ndarray[tuple[int,
 
 
 def changes_of(model: SoftModel, n: int, places: list[int] | None = None, delta: Delta | None = None) -> list[Changes]:
-    """The exchanges at one length, for every symbol that the output's place can hold. ``n``: length, markers counted.
-    ``places``: which may be exchanged; all free ones but the output's own by default. ``delta``: only words (markers
-    left out) of which this partial automaton has a run; both words of a pair. Raises ``UsageError`` for a model that is
-    not covered: several layers, additive scores."""
+    """The exchanges at ``places`` (default: all free ones but the output's own) at length ``n`` (with markers), for
+    every symbol that the output's place can hold. ``delta``: only words (without markers) that run in this partial
+    automaton, both of a pair. ``UsageError`` for a model that is not covered: several layers, additive scores."""
     if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
         raise UsageError(f"{model.name}: bounds by pairs of words are for one layer with dot products as scores")
     if n > LONGEST:

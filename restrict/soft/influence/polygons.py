@@ -69,7 +69,7 @@ class Exchange(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The sides of polygons around the points ``(x, y)``, from ``a`` to ``b``, and which are left: shape (polygons,
+    """The sides from ``a`` to ``b`` of polygons around points ``(x, y)``, and which are left: shape (polygons,
     angles)."""
 
     xa: Floats
@@ -84,10 +84,9 @@ class Edges(NamedTuple):
 
 
 def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Floats], share: Floats, k: float) -> Edges:
-    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`). ``limits``:
-    the least and the greatest ``y`` of each polygon, rounded outward: what is beyond is cut off. ``share``: the sums of
-    absolute terms over ``size`` (the larger of both), shape (polygons,). ``k``: no term has ``|x| / size[0]`` above
-    ``k`` times ``y / size[1]``."""
+    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`), cut off at
+    ``limits``, the least and greatest ``y`` of each, rounded outward. ``share``: the sums of absolute terms over
+    ``size`` (the larger of both), (polygons,). No term has ``|x| / size[0]`` above ``k`` times ``y / size[1]``."""
     small = (UNITS[:, 1] < 0) & (k * np.abs(UNITS[:, 0]) <= -UNITS[:, 1] / 2)
     off = np.where(small, np.minimum(2 * np.abs(supports), share[:, None]), share[:, None])
     h = supports + OUT * off

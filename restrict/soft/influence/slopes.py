@@ -224,10 +224,9 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
 
 
 def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) -> Form:
-    """A function of a form: along the chord of equidistant points, with what it is off between them. ``slope``: the
-    derivative at the centre, taken where the range is small. ``curved``: above the absolute second derivative, so that
-    the function is off from its linear interpolation by at most an eighth of it times the squared distance of the
-    points."""
+    """A function of a form along the chord of equidistant points, with what it is off between them: at most an eighth
+    of ``curved`` (above its absolute second derivative) times their squared distance. ``slope``: the derivative at the
+    centre, taken where the range is small."""
     width = at[-1] - at[0]
     small = width <= SMALL
     slope = np.where(small, slope, (values[-1] - values[0]) / np.where(small, 1.0, width))

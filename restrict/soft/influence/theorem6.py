@@ -52,10 +52,9 @@ DOWN = 1 - 1e-12
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """One row of the table, in bits per prediction. ``optimum``, ``chance`` are exact (rounded to doubles); ``floor``
-    is a certified lower bound; ``measured`` is exact up to the evaluator's rounding where ``exhaustive``, else an
-    estimate with the 99 % interval ``measured +- margin``. ``eta`` is the certified bound on the change of a logit
-    difference."""
+    """One row of the table, in bits per prediction: ``optimum``, ``chance`` exact (as doubles); ``floor`` a certified
+    lower bound; ``measured`` exact up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 %
+    interval ``+- margin``; ``eta`` a certified bound on the change of a logit difference."""
 
     n: int
     task: str

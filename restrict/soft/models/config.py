@@ -80,9 +80,8 @@ def position_kind(config: Mapping[str, Any], source: str) -> tuple[str, bool | N
 
 
 def token_names(path: Path | None, config: dict[str, Any]) -> tuple[Any, str]:
-    """The names of tokens that stand beside weights: the configuration's ``vocab``, or the file ``vocab.json``.
-    ``path``: the weights, if they are a file. Result: a list, or an object with the number of each token, and where it
-    stands; ``(None, "")`` without any."""
+    """The names of tokens beside weights, a list or an object with their numbers, from the configuration's ``vocab`` or
+    the file ``vocab.json``, and where they stand; ``(None, "")`` without any."""
     if config.get("vocab") is not None:
         return config["vocab"], "vocab"
     there = path.with_name("vocab.json") if path is not None else None

@@ -26,11 +26,10 @@ _GELU = 0.7978845608028654
 def activations(
     model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
 ) -> Real:
-    """The residual stream after the last layer (and the final LayerNorm). ``words``: (batch, n) indices into
-    ``model.symbols``, markers included (see :meth:`SoftModel.encode`). ``at``: positions to read, ascending; all of
-    them by default. ``dtype``: ``np.float64`` or ``np.float32``, used for all arithmetic. Result: shape (batch,
-    positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and input, the last layer only for the
-    positions read."""
+    """The residual stream after the last layer (and the final LayerNorm) at the positions ``at`` (ascending; default:
+    all): (batch, positions, d). ``words``: (batch, n) indices into ``model.symbols``, with markers
+    (:meth:`SoftModel.encode`). ``dtype``: float64 or float32, of all arithmetic. Cost: ``n^2 (dk + dv) + n d^2`` per
+    layer and input, the last layer only for the positions read."""
     words = checked(model, words)
     n = words.shape[1]
     x: Real = embedded(model, words).astype(dtype)

@@ -46,10 +46,9 @@ OUTSIDE_THEOREM_1 = (
 
 @dataclass(frozen=True, eq=False)
 class SoftHead:
-    """One softmax head: ``softmax_j(scale * score(Q x_i + q0, K x_j + k0))``-weighted ``V x_j + v0``, times ``O``.
-    ``query``, ``key`` (dk, d), ``value`` (dv, d), ``output`` (d, dv); the biases have one entry per row. The score is
-    the dot product, or ``additive . tanh(q + k)``. ``scale`` is the inverse temperature ``1/tau(n)``. Where a mask
-    leaves nothing visible the head gives zero."""
+    """``softmax_j(scale * score(Q x_i + q0, K x_j + k0))``-weighted ``V x_j + v0``, times ``O``; zero where nothing is
+    visible. ``query``, ``key`` (dk, d), ``value`` (dv, d), ``output`` (d, dv). The score is the dot product, or
+    ``additive . tanh(q + k)``; ``scale`` is the inverse temperature ``1/tau(n)``."""
 
     query: Floats
     key: Floats
@@ -118,10 +117,9 @@ class Positions:
 
 @dataclass(frozen=True, eq=False)
 class SoftOutput:
-    """Logits ``unembed y + bias`` at one place or everywhere. ``softmax``: one row per label, probabilities by softmax.
-    ``sign``: one row; ``labels[1]`` where the logit is positive, else ``labels[0]``; as a probability, the logistic
-    function of the logit. ``signs``: one row per label, and the answer is the set of labels whose logits are
-    positive."""
+    """Logits ``unembed y + bias`` at one place or everywhere. ``softmax``: a row per label. ``sign``: one row;
+    ``labels[1]`` where the logit is positive, else ``labels[0]``; its probability is the logistic function. ``signs``:
+    a row per label; the answer is the set of labels whose logits are positive."""
 
     unembed: Floats
     bias: Floats
@@ -133,11 +131,10 @@ class SoftOutput:
 
 @dataclass(frozen=True, eq=False)
 class SoftModel:
-    """A softmax transformer for every length (as far as its position table reaches). ``alphabet``: the symbols, each
-    once. ``embed``: (symbols, d or less), rows for the alphabet, then the start marker, then the end marker.
-    ``start_marker, end_marker``: symbols pinned at the ends, counted in ``n``. ``certified``: for a compiled model, by
-    kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its labels are proved to be those that it
-    was compiled for; nothing is said where a kind is missing."""
+    """A softmax transformer for every length (as far as its position table reaches). ``embed``: (symbols, d or less),
+    rows for the ``alphabet``, then the start and the end marker, which are pinned at the ends and counted in ``n``.
+    ``certified``: of a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its
+    labels are proved to be the wanted ones; nothing is said where a kind is missing."""
 
     name: str
     alphabet: tuple[str, ...]

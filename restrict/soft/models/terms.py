@@ -74,13 +74,12 @@ class Term:
         return self
 
     def enclose(self, i: int, n: int) -> Span:
-        """Two doubles around the exact value; equal where the value is a double. ``i``: position, ``0 .. n-1``. ``n``:
-        length, at least 1."""
+        """Two doubles around the exact value at position ``i`` of ``n``; equal where the value is a double."""
         return _enclosed(self._exact(i, n), self.text)
 
     def exact(self, i: int, n: int) -> Fraction | None:
-        """The exact value, or ``None`` where only an enclosure is known (a root, a logarithm). ``i``: position, ``0 ..
-        n-1``. ``n``: length, at least 1."""
+        """The exact value at position ``i`` of ``n``; ``None`` where only an enclosure is known (a root, a
+        logarithm)."""
         found = self._exact(i, n)
         return found if isinstance(found, Fraction) else None
 

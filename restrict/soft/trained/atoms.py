@@ -31,8 +31,7 @@ class Basis(NamedTuple):
 
 
 class Atoms:
-    """Tables of one layer up to length ``n``. ``model``: a checkpoint with a start token; the tables are those of its
-    first layer."""
+    """Tables of the first layer, up to length ``n``, of a checkpoint with a start token."""
 
     def __init__(self, model: Trained, n: int, least: float = LEAST) -> None:
         if model.bos is None:
@@ -67,8 +66,8 @@ class Atoms:
         return basis_of(v, mean, rows[reach > self.least])
 
     def weights(self, h: int, i: int, a: int) -> Array:
-        """The weights of all symbols up to a position, the largest 1. ``a``: its symbol (-1: the start token). Gives
-        shape ``(i + 1, S)``."""
+        """The weights, shape ``(i + 1, S)``, of all symbols up to position ``i`` with symbol ``a`` (-1: start); the
+        largest is 1."""
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.maximum(np.exp(scores - scores.max()), LIGHT)
         return found

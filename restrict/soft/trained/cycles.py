@@ -111,9 +111,8 @@ class EverySearch(Search):
         self.block: tuple[int, int] = (1, ALL)
 
     def greatest(self, key: Key, h: int, values: Array) -> Array:
-        """The greatest averages of a head over the words of a case. ``key``: the case; its words have the lengths of
-        the block that is set. ``values``: shape ``(directions, 2, symbols)``, the start token's in column 0 of row
-        0."""
+        """The greatest averages of a head over the words of a case (of the lengths of the block that is set) of
+        ``values``, shape ``(directions, 2, symbols)``, the start token's in column 0 of row 0."""
         e, (_, a, q) = self.weights[h], key
         if self.block[1] != ALL:
             block = np.array([*self.block, a, q], dtype=np.int64)
@@ -128,8 +127,8 @@ class EverySearch(Search):
         super().weigh(min(i, 1), a)
 
     def case(self, key: Key) -> Case | Open:
-        """Decide a case of the block that is set, in coordinates of its own if it is hard. Gives the hints for the
-        checker, or why it is open."""
+        """The checker's hints for a case of the block that is set, in coordinates of its own if it is hard, or why it
+        is open."""
         self.use(self.chosen.get(key[1:], 0))
         found = self.attempt(key)
         if key[0] == 0 or (isinstance(found, Case) and found.cells <= FEW) or len(self.turns) >= MOST_TURNS:

@@ -89,8 +89,8 @@ class Verdict(Certified):
         return self.wrong is not None or self.upto >= 0
 
     def without(self, number: int, label: int) -> Verdict:
-        """The verdict where the sign of ``label`` in case ``number``, and all that comes at its position or later, is
-        open after all."""
+        """The verdict where ``label`` in case ``number``, and all that comes at its position or later, is open after
+        all."""
         doubted = [case for case in self.cases if case.key[0] <= self.upto][number]
         return replace(
             self,
@@ -140,8 +140,7 @@ def claim_document(graph: Graph) -> dict[str, Any]:
 
 
 def model_document(model: Trained) -> dict[str, Any]:
-    """What a certificate says of the architecture, integers and texts. ``ModelError``: none that a verdict can be
-    about."""
+    """What a certificate says of the architecture. ``ModelError``: none that a verdict can be about."""
     model.demand_names()
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
@@ -165,8 +164,8 @@ def model_document(model: Trained) -> dict[str, Any]:
 
 
 def memories(symbols: int) -> Iterator[Memory]:
-    """What a graph of so many symbols can be made to remember, names and complete transitions, in the order of the
-    trials."""
+    """What a graph of so many symbols can be made to remember, in the order of the trials: names, complete
+    transitions."""
     yield "the symbol before the last", [list(range(1, symbols + 1))] * (symbols + 1)
     for s in range(symbols):
         yield f"whether symbol {s + 1} was seen", [[int(t == s) for t in range(symbols)], [1] * symbols]

@@ -49,8 +49,8 @@ SLACK = 1 + 1e-6
 
 
 class Float32(NamedTuple):
-    """Every prefix of at most ``upto`` symbols is right in every float32 execution that Theorem F covers; ``closest``
-    is the margin that is nearest to its rounding."""
+    """Every prefix of at most ``upto`` symbols is right in every execution that Theorem F covers; ``closest``: the
+    margin nearest to its rounding."""
 
     upto: int
     cells: int
@@ -116,9 +116,8 @@ class Rounding:
         return size * SLACK, own + 2 * (at[:, None] + 1) * TINY * v.computed.max()
 
     def errors(self, key: Key, y: Form) -> Array:
-        """Theorem F: on a cell ``y`` (the residual stream behind attention) of a case, a bound for each label on how
-        far its computed logit, divided by the computed inverse deviation, is from the exact logit times the exact
-        deviation."""
+        """Theorem F on a cell ``y`` (the stream behind attention) of a case: for each label a bound on how far its
+        computed logit over the computed inverse deviation is from the exact logit times the exact deviation."""
         model, layer, run, d = self.model, self.model.layers[0], Pass(U, self.ulps), self.model.d
         assert model.final is not None
         stage = Stages._make(map(_loose, self.tail.stages(y)))

@@ -55,9 +55,8 @@ Part = tuple[Array, ...]
 
 
 class Stages(NamedTuple):
-    """What a cell's numbers are between attention and the logits: a centre, and how far entries reach from it.
-    ``first`` and ``last`` are the centred streams behind attention and behind the network, each with both ends of the
-    variance plus the constant."""
+    """What a cell's numbers are between attention and the logits, centres and reaches; ``first`` and ``last``: the
+    centred streams behind attention and network, each with both ends of the variance plus the constant."""
 
     stream: Part
     first: Part
@@ -70,8 +69,8 @@ class Stages(NamedTuple):
 
 
 class Tail:
-    """From the residual stream behind attention to the signs of some labels (rows of the unembedding), for one model
-    and one block, by default the last one."""
+    """From the stream behind attention to the signs of some rows of the unembedding, for a block, by default the last
+    one."""
 
     def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
         layer = layer or model.layers[-1]
@@ -91,9 +90,8 @@ class Tail:
         )
 
     def signs(self, y: Form, wanted: Array) -> tuple[Array, Array]:
-        """Lower bounds ``k + g . eps`` on each label's logit times its sign (``wanted``: 1 or -1) and the last
-        deviation (Lemma 4), from the residual stream behind attention: ``k`` of shape ``(labels,)``, ``g`` of shape
-        ``(labels, m)``."""
+        """From the stream behind attention lower bounds ``k + g . eps`` on each label's logit times its sign ``wanted``
+        (1 or -1) and the last deviation (Lemma 4): ``k`` (labels,), ``g`` (labels, m)."""
         return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
 
     def stages(self, y: Form) -> Stages:

@@ -51,8 +51,7 @@ class Graph:
         return [(0, 1)]
 
     def spanned(self, key: tuple[int, int, int]) -> I64:
-        """A case as the kernels take it: with the range of states at each position, which is small where the states
-        count positions."""
+        """A case for the kernels, with the range of states at each position: small where the states count positions."""
         spans, flow = self.spans, self.flow
         while len(spans) <= key[0]:
             flow.append({t for p in flow[-1] for t in self.delta[p] if t >= 0})
@@ -97,8 +96,7 @@ class Graph:
         return [states & back[n - i] for i, states in enumerate(self.reached(n))]
 
     def cases(self, n: int) -> list[tuple[int, int, int]]:
-        """All cases: position, symbol there (-1 for the start token), state behind it. Gives the cases in the order of
-        the certificate."""
+        """All cases in the certificate's order: position, symbol there (-1 for the start token), state behind it."""
         reached, prefixes = self.reached(n), self.prefixes(n)
         found = [(0, -1, 0)] if 0 in prefixes[0] else []
         for i in range(1, n + 1):
@@ -183,10 +181,9 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
 
 
 def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out: str = "next-set") -> Graph:
-    """The graph of a claim. ``model``: the checkpoint; its labels are its symbols and the end token. ``inputs``: the
-    words that may come; by default those of ``language``. ``read_out``: ``next-set`` (the logit of a symbol is positive
-    iff some word of the language goes on with it, that of the end token iff the prefix is in the language) or
-    ``membership`` (the end token alone)."""
+    """The graph of a claim about the words of ``inputs``, by default of ``language``. ``read_out``: ``next-set`` (a
+    symbol's logit is positive iff some word of the language goes on with it, the end token's iff the prefix is a
+    member) or ``membership`` (the end token alone)."""
     language, words = (minimal(d.alphabet, d.delta, 0, d.accept) for d in (language, inputs or language))
     if words.dead == 0:
         raise UsageError("no word may come: the language of inputs is empty")

@@ -36,9 +36,8 @@ class State(NamedTuple):
 
 
 def merged_histories(model: Trained, graph: Graph, n: int, most: int, late: Callable[[], bool]) -> Graph | None:
-    """The graph, up to words of ``n`` symbols, with a memory that tells apart what the second of two layers sees: a
-    refinement of at most ``n * most`` states and those of the graph. ``None`` if the time is over (``late``, asked at
-    every position) before it is made."""
+    """The graph, up to ``n`` symbols, with a memory that tells apart what the second of two layers sees: at most ``n *
+    most`` states and those of the graph; ``None`` if the time is over (``late``, asked at every position)."""
     return Histories(model, graph, n).merged(min(most, (MOST_STATES - len(graph.delta)) // max(n, 1)), late)
 
 

@@ -81,10 +81,9 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Trained:
-    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes. ``symbols`` are the
-    free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``, and ``shifts`` is
-    added to their logits (zero where the read-out has no bias). ``epsilon`` is the decimal of the configuration, taken
-    exactly."""
+    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes. ``tokens``: the rows
+    of ``symbols``, the free ones, in ``embed``; ``labels``: the rows of ``unembed``, to whose logits ``shifts`` is
+    added (zero without a bias). ``epsilon``: the configuration's decimal, exactly."""
 
     name: str
     sha256: str
@@ -159,8 +158,7 @@ class Trained:
             )
 
     def rows(self, word: Sequence[str]) -> list[int]:
-        """The tokens that a word is read as. Gives the rows of the embedding, the start token first where the model has
-        one."""
+        """The rows of the embedding that a word is read as, the start token first where there is one."""
         for symbol in word:
             if symbol not in self.symbols:
                 raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
@@ -259,8 +257,7 @@ class _Reader:
 
 
 def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
-    """The record of a safetensors file and a configuration. ``config``: GPT-2's keys, with ``vocab`` (the name of each
-    token); decimals as texts."""
+    """The record of a safetensors file and a configuration: GPT-2's keys, with ``vocab``; decimals as texts."""
     tensors = _tensors(content, source)
     read = _Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
@@ -371,9 +368,8 @@ def normed(x: Array, norm: Norm, epsilon: float) -> Array:
 
 
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
-    """The logits after every prefix, in float64. ``tokens``: rows of the embedding, the start token included
-    (:meth:`Trained.rows`), at least one. Gives shape ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each
-    layer."""
+    """The logits after every prefix, float64, ``(t, labels)``, of ``t`` rows of the embedding, start token included
+    (:meth:`Trained.rows`), at least one. Cost: O(t^2 d) for each layer."""
     t = len(tokens)
     if not t or (model.positions is not None and model.offset + t > len(model.positions)):
         raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]

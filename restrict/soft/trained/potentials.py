@@ -83,9 +83,8 @@ class Proof:
 
 @translated("certificate")
 def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) -> Proof | None:
-    """The potentials of decided cases. ``document``: the certificate without ``cases``. ``found``: every case of the
-    blocks, in order. Gives the proof, or ``None`` where the checker's enclosures are too wide for one. Cost: O(states x
-    transitions) for each bound."""
+    """The proof of all cases of the blocks, in order, or ``None`` where the checker's enclosures are too wide for one.
+    ``document``: the certificate without ``cases``. Cost: O(states x transitions) for each bound."""
     task = Task(document, Place("certificate"), model.content, Place("model"), Path(), Meter(UNLIMITED))
     checked = Model(task, document["model"], task.top)
     language = Language(document["language"], document.get("memory"), task.top, len(checked.rows), checked.labels)

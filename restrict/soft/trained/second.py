@@ -101,9 +101,8 @@ def merged(y: Form, most: int) -> Form:
 
 
 class Second:
-    """A model of two layers with a start token on one graph, up to ``n`` symbols; nodes are made in the order of the
-    cases. Cells of a node are halved until its keys are within ``fine``, if they are not too many; ``deepest``:
-    halvings of a node's box on one branch."""
+    """A model of two layers with a start token on one graph, up to ``n`` symbols; nodes come in the order of the cases.
+    ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
@@ -198,8 +197,7 @@ class Second:
     # ---------------------------------------------------------------- cases
 
     def case(self, key: Key) -> Layered | Open:
-        """The hints for the checker in a case, or why it is open; makes it a node. ``key``: position, symbol, state,
-        after all cases of smaller positions."""
+        """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node."""
         for finer in range(TRIES):
             found = self.attempt(key, finer)
             if isinstance(found, Layered):

@@ -34,15 +34,14 @@ class Wrong(NamedTuple):
 
 
 def logits(model: Trained, words: I64) -> Array:
-    """The logits behind every prefix of words of one length: indices ``(words, length)`` to ``(words, length + 1,
-    labels)``."""
+    """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``."""
     start = np.full((len(words), 1), model.bos)
     return forward_all(model, np.concatenate([start, np.array(model.tokens)[words]], axis=1))
 
 
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
-    """The label that is farthest on the wrong side behind one prefix (indices of symbols, a path of the graph), by the
-    plain forward pass, or ``None``."""
+    """The label farthest on the wrong side behind a word (a path of the graph) by the plain forward pass, or
+    ``None``."""
     found = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
     want = graph.want[graph.state(word)]
     signed = {k: found[k] if k in want else -found[k] for k in graph.labels}
@@ -51,9 +50,8 @@ def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | Non
 
 
 def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
-    """The least of the labels' logits behind one word (indices of symbols, a path of the graph), each with the sign
-    that is wanted: not positive where the model, of one layer, is wrong. Cost: linear in the word, unlike
-    :func:`wrong_of`."""
+    """The least of the labels' logits behind a word (a path of the graph), each with the sign that is wanted; not
+    positive where the model, of one layer, is wrong. Linear in the word, unlike :func:`wrong_of`."""
     (layer,), epsilon, d, heads = model.layers, float(model.epsilon), model.d, model.heads
     x = model.embed[model.rows([model.symbols[s] for s in word])]
     if model.positions is not None:
@@ -72,8 +70,7 @@ def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
 
 
 class Hunt:
-    """The search for a shortest wrong prefix among the words of a graph of at most ``n`` symbols; ``seed``: of random
-    words."""
+    """The search for a shortest wrong prefix of a graph's words of at most ``n`` symbols; ``seed``: of random words."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, seed: int = 0) -> None:
         self.model, self.graph, self.n = model, graph, n
@@ -125,9 +122,9 @@ class Hunt:
             yield self.walk(self.n, size)
 
     def walk(self, n: int, size: int, near: I64 | None = None) -> tuple[I64, I64]:
-        """``size`` random words of ``n`` symbols (at most that of the hunt), shape ``(size, n)``, with their states,
-        ``(size, n + 1)``, -1 behind a word that nothing goes on from. ``near``: words that are followed except at some
-        places, or as far as the language lets them."""
+        """``size`` random words of ``n`` symbols (at most the hunt's), ``(size, n)``, with their states, ``(size, n +
+        1)``, -1 where nothing goes on. ``near``: words followed except at some places, or as far as the language lets
+        them."""
         delta = np.array(self.graph.delta, dtype=np.int64)
         words, states = np.zeros((size, n), dtype=np.int64), np.zeros((size, n + 1), dtype=np.int64)
         bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
@@ -176,9 +173,9 @@ class Hunt:
         return best
 
     def climbed(self, best: Wrong | None, late: Callable[[], bool]) -> Wrong | None:
-        """The shortest wrong prefix that is known, after ``best``: from random words, then those that are the worst at
-        each length, changed in a few places again and again. Whatever is wrong shortens the words that follow;
-        ``CLIMB`` scores in vain, or ``late``, end it."""
+        """The shortest wrong prefix known, after ``best``: random words, then the worst at each length, changed in a
+        few places again and again. What is wrong shortens the words that follow; ``CLIMB`` scores in vain, or ``late``,
+        end it."""
         n, work, worst, elite = self.n, 0, np.full(self.n + 1, np.inf), np.zeros((self.n + 1, self.n), dtype=np.int64)
         while work < CLIMB and not late():
             if best is not None and n >= len(best.word):
