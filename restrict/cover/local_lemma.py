@@ -49,7 +49,6 @@ class LocalLemma:
     pairs: I64
     weights: F64
     weight_x0: float
-    iterations: int
 
 
 def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> LocalLemma:
@@ -62,10 +61,9 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     core = problem.core
     logs, exact = _failures(core, q)
     log0 = -math.inf if delta is None else _overshoot(q, delta, int(np.count_nonzero(problem.fixed < 0)))
-    x, x0, rounds = np.exp(logs), math.exp(log0), 0
+    x, x0 = np.exp(logs), math.exp(log0)
     sums, degree = _sums(core, x)
-    while rounds < ITERATIONS and x.max(initial=0.0) < 1 and x0 < 1:
-        rounds += 1
+    for _ in range(ITERATIONS if x.max(initial=0.0) < 1 and x0 < 1 else 0):
         with np.errstate(over="ignore"):
             new = np.exp(logs + sums + _cost(x0))
         new0 = _exp(log0 + float(_cost(x).sum())) if delta is not None else 0.0
@@ -83,7 +81,7 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     bound = float(np.nextafter(float(total), math.inf)) if total is not None else _total(x) if holds else math.inf
     return LocalLemma(
         q, holds, exact, bound, bool(Fraction(math.nextafter(math.e, 3)) * Fraction(top) * (d + 1) <= 1), top, d,
-        core.pairs, x, x0, rounds,
+        core.pairs, x, x0,
     )  # fmt: skip
 
 

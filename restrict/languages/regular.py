@@ -205,13 +205,6 @@ def below(total: int, rng: np.random.Generator) -> int:
 # ------------------------------------------------------------ making one
 
 
-def from_dfa(dfa: Dfa, name: str = "DFA", spec: str = "python:dfa") -> Regular:
-    """The language of a minimal automaton (see :func:`restrict.languages.dfa.minimal`). ``dfa``: a minimal automaton;
-    for another one the answer on star-freeness may be wrong. ``spec``: the specification; one that begins with
-    ``python:`` cannot be read back."""
-    return Regular(name, spec, dfa)
-
-
 def _symbol(text: str) -> str:
     """A symbol of a file: ``*`` and its escaped form, which is what is written, are the same one."""
     return STAR if text == "*" else text

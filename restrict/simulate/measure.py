@@ -4,7 +4,7 @@ measured on all words are exact up to the rounding of the evaluator; on samples 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from restrict.model.trace import Batch, run_batch
 from restrict.simulate.report import Compiled
 from restrict.soft.models.evaluate import Real, activations, labels
 from restrict.soft.models.model import SoftModel
-from restrict.soft.models.terms import Term
 
 EXHAUSTIVE = 4096
 """Words that are all tried; above this many, samples are drawn."""
@@ -106,25 +105,3 @@ def _wrong(compiled: Compiled, model: SoftModel, hard: Batch, x: Real) -> int:
     block = compiled.blocks[out.variable]
     label_of = np.array([model.output.labels.index(out.label(v)) for v in range(block.size)])
     return int((found != label_of[hard.values[out.variable][:, at]]).any(axis=1).sum())
-
-
-def sharpened(model: SoftModel, factor: float) -> SoftModel:
-    """The same model with every inverse temperature multiplied. ``factor``: positive."""
-    layers = []
-    for layer in model.layers:
-        heads = [replace(h, scale=Term(f"({h.scale.text})*{factor!r}")) for h in layer.heads]
-        layers.append(replace(layer, heads=tuple(heads)))
-    return replace(model, layers=tuple(layers))
-
-
-def smallest_factor(compiled: Compiled, words: I64, exhaustive: bool, steps: int = 20) -> float:
-    """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
-    ``compiled``: the model; at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. Result:
-    the factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below."""
-    low, high = 0.0, 1.0
-    for _ in range(steps):
-        middle = (low + high) / 2
-        found = measure(compiled, words, exhaustive, soft=sharpened(compiled.soft, middle))
-        fine = found.error <= compiled.epsilon and not found.wrong
-        low, high = (low, middle) if fine else (middle, high)
-    return high

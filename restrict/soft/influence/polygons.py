@@ -44,8 +44,6 @@ TURNS: Floats = np.sort(
         + [1.5 * math.pi + side * 2 * math.pi / EVEN * 0.5 ** np.arange(1, FINER + 1) for side in (-1, 1)]
     )
 )
-ANGLES = len(TURNS)
-"""Supports of a polygon."""
 UNITS: Floats = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
 DOWN = int(np.argmin(UNITS[:, 1]))
 """The support whose direction is that of the least ``y``."""
@@ -84,7 +82,7 @@ class Edges(NamedTuple):
 
 
 def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Floats], share: Floats, k: float) -> Edges:
-    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`), cut off at
+    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`TURNS`), cut off at
     ``limits``, the least and greatest ``y`` of each, rounded outward. ``share``: the sums of absolute terms over
     ``size`` (the larger of both), (polygons,). No term has ``|x| / size[0]`` above ``k`` times ``y / size[1]``."""
     small = (UNITS[:, 1] < 0) & (k * np.abs(UNITS[:, 0]) <= -UNITS[:, 1] / 2)
