@@ -135,7 +135,6 @@ class _Structure:
                         todo.append(to)
 
     def height(self, states: Set) -> int:
-        """The height of an image."""
         return self.rank[self.number[states]]
 
     def whole(self, states: Set) -> Set:
@@ -215,7 +214,6 @@ class _Builder:
         self.last: tuple[Set, ...] = ()
 
     def run(self, whole: Set) -> None:
-        """All levels, from the top."""
         front = {(a, whole, whole) for a in range(len(self.cascade.dfa.alphabet))}
         sets: dict[Set, int] = {whole: 0}
         for height in range(self.top, 0, -1):

@@ -192,7 +192,6 @@ class _Writer:
         return {to: self.any(p) for to, p in onward.items()}, {to: self.any(p) for to, p in renewed.items()}
 
     def negation(self, part: int) -> int:
-        """A negation."""
         node = self.builder.nodes[part]
         if node.op == "not":
             return node.args[0]
@@ -206,7 +205,6 @@ class _Writer:
         return self._join("or", self.false, parts)
 
     def all(self, parts: list[int]) -> int:
-        """A conjunction."""
         return self.false if self.false in parts else self._join("and", self.true, parts)
 
     def _join(self, op: str, neutral: int, parts: list[int]) -> int:

@@ -59,7 +59,6 @@ class Costs:
         return [*out, *(f"t = {t}, {t + cost.period}, ... symbols: {cost.formula(t, v, g)}" for t, v, g in late)]
 
     def _said(self, value: int) -> str:
-        """A cost in words."""
         return "impossible" if value == NEVER else str(value)
 
     def text(self) -> str:

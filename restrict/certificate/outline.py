@@ -96,7 +96,6 @@ def read_outline(root: Node) -> Outline:
 
 
 def _split(node: Node, n: int) -> tuple[int, ...]:
-    """The positions of a split."""
     positions = tuple(node.read(integers(0, n - 1)))
     if len(positions) > MAX_SPLIT:
         node.fail(f"more than {MAX_SPLIT} positions")

@@ -200,7 +200,6 @@ def _errors(fields: Mapping[str, Node], noted: Any, language: Mapping[str, Any],
 
 
 def _word(node: Node, n: int) -> tuple[int, tuple[str, ...]]:
-    """Where the word begins, and its symbols."""
     cells = Restriction.from_json(node, n).fixed
     if not cells or len(cells) != max(cells) - min(cells) + 1:
         node.fail("a word has a symbol at every position without marker")

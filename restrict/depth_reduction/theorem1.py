@@ -240,7 +240,6 @@ def _repeating(task: Task, c: int | None, share: float) -> Everywhere:
 
 
 def _certificate(task: Task, rho: Restriction, claim: Claim, method: str, how: str) -> Certificate:
-    """The certificate of a claim for all positions."""
     model, name = task.instance.model, f"{method}: {how}" if method == "repeating" else f"depth reduction: {how}"
     provenance = task.noting(strategy=name, method=method).provenance
     return Certificate(model.name, model.digest, task.instance.n, "all", rho, "all", claim, provenance)

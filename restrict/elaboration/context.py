@@ -120,7 +120,6 @@ class Known:
         self._keys.clear()
 
     def _inputs(self, variable: Map | Head, i: int) -> None:
-        """Examine all that a node reads."""
         places: list[tuple[str | None, Iterable[int]]] = []
         if isinstance(variable, Map):
             places += [(arg, (i,)) for arg in variable.args]
@@ -221,5 +220,4 @@ class Known:
 
 
 def _only(values: set[int]) -> int:
-    """The one value, or -1."""
     return next(iter(values)) if len(values) == 1 else -1

@@ -102,7 +102,6 @@ class _Growing:
         self.due, self.known = 1, -1
 
     def grow(self, fixed: dict[int, int]) -> Case | None:
-        """The tree below a partial input."""
         self.task.deadline.check()
         self.known = len(fixed) if self.known < 0 else self.known
         labels = self._labels(fixed)

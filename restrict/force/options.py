@@ -24,7 +24,6 @@ class Option(NamedTuple):
 
 
 def _option(value: Any, least: float | None, most: float | None, meaning: str, off: Any = None) -> Any:
-    """A field of the table."""
     return field(default=value, metadata={"least": least, "most": most, "meaning": meaning, "off": off})
 
 

@@ -233,7 +233,6 @@ def few_nodes(task: Task) -> bool:
 
 
 def _nodes(task: Task) -> int:
-    """The number of nodes of the program."""
     return task.instance.n * max(1, len(task.instance.model.variables))
 
 

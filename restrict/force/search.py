@@ -113,7 +113,6 @@ class GoalSearch:
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
 
     def _passes(self) -> tuple[Pass, ...]:
-        """The successive passes."""
         priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
         if self.wide:
             return tuple(priced)
@@ -235,7 +234,6 @@ class GoalSearch:
         self._examine_cone()
 
     def _examine_cone(self) -> None:
-        """Examine the cone of the best restriction."""
         for name, positions in self.best.cone.items():
             for i in positions:
                 self.state.examine(self.instance.model.by_name[name], i)
@@ -316,7 +314,6 @@ class GoalSearch:
         kind: Pass,
         turn: int,
     ) -> None:
-        """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
         work = self.opt.wide_work if kind[2] else self.opt.first_work * 4**turn

@@ -61,7 +61,6 @@ class _Builder:
     variables: list[Variable] = field(default_factory=list)
 
     def add(self, name: str, args: Sequence[str], domain: int, text: str) -> str:
-        """Append a map and return its name."""
         self.variables.append(formula_map(self.prefix + name, args, domain, text))
         return self.prefix + name
 

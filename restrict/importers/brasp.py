@@ -63,7 +63,6 @@ class _Slot:
     equal: int
 
     def of(self, value: int) -> int:
-        """The atom from a value."""
         return int(value // self.unit % self.size == self.equal)
 
     def text(self, v: str, whole: int) -> str:
@@ -112,7 +111,6 @@ class _Build:
         return name
 
     def define(self, d: Definition) -> None:
-        """The variables of one vector."""
         rule = d.rule
         if isinstance(rule, Attend):
             self._attend(d, rule)

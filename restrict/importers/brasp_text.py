@@ -209,7 +209,6 @@ class _Line(Operators[Formula]):
         raise ModelError(f"{self.place}: {self.name} attends by {quote(term)} (counting or averaging): {OUTSIDE}")
 
     def refuse(self, token: Token, reason: str) -> NoReturn:
-        """Refuse, naming the line."""
         raise ModelError(f"{self.place}: {reason}")
 
     def deny(self, reason: str) -> NoReturn:
@@ -217,7 +216,6 @@ class _Line(Operators[Formula]):
         self.refuse(self.token, reason)
 
     def expect(self, text: str) -> None:
-        """Take this token."""
         got = self.step().text
         if got != text:
             self.deny(f"expected {text!r}, not {quote(got) if got else 'the end of the line'}")

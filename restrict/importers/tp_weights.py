@@ -97,7 +97,6 @@ def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[
 
 
 def _lines(path: Path) -> list[list[str]]:
-    """The rows of a CSV file."""
     try:
         return list(csv.reader(source_text(path).splitlines(), strict=True))
     except csv.Error as error:

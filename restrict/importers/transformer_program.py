@@ -254,7 +254,6 @@ def _nested(
 
 
 def _readout(setting: _Setting, room: int) -> tuple[list[Variable], str]:
-    """The argmax over the classes."""
     program, weights = setting.program, setting.weights
     bias = [Fraction(0)] * len(weights.classes)
     features = []

@@ -197,7 +197,6 @@ class _Tensors:
         self.unused = set(self.found)
 
     def divide(self, name: str, denominator: int) -> None:
-        """Apply the denominator of a tensor."""
         if name not in self.found:
             raise ModelError(f"denominators: there is no tensor {quote(name)}")
         old = self.found[name]

@@ -167,7 +167,6 @@ class AnBn(Drawn):
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
-        """A uniform member."""
         return self._fill((None,) * n, True)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
@@ -235,7 +234,6 @@ class Palindromes(Drawn):
         return int(len(self.letters) ** open_)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
-        """A uniform member."""
         half = [self.letters[a] for a in rng.integers(len(self.letters), size=(n + 1) // 2).tolist()]
         return (*half, *half[: n // 2][::-1])
 

@@ -209,7 +209,6 @@ def _useful(graph: SubsetGraph) -> npt.NDArray[np.bool_]:
 
 
 def _cycles(step: npt.NDArray[np.int64]) -> list[list[int]]:
-    """The cycles of a function."""
     mark = [-1] * len(step)
     out = []
     nxt = step.tolist()

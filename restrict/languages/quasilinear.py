@@ -142,7 +142,6 @@ class _Graph:
         return self._with_goal(np.minimum(out, INFINITE).astype(np.int32))
 
     def settled(self, history: I32, pair: Settled) -> bool:
-        """Whether the pair is settled."""
         first, turn = pair
         here, later = history[first : first + turn], history[first + turn : first + 2 * turn]
         if not np.array_equal(here == INFINITE, later == INFINITE):

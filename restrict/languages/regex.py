@@ -48,7 +48,6 @@ class _Syntax(Operators[int]):
         self.refuse(token, f"{quote(token.text)} cannot stand here; {known}")
 
     def check(self) -> None:
-        """The whole expression."""
         size = self.operators()
         if self.token.kind != "end":
             self.refuse(self.token, "this ')' closes nothing")
@@ -73,7 +72,6 @@ class _Syntax(Operators[int]):
         return size
 
     def factor(self) -> int:
-        """A part with its repetitions."""
         size = self.part()
         while True:
             if self.take("*", "+", "?"):

@@ -53,15 +53,12 @@ class _Parser(Operators[Tall]):
         super().__init__(tokens, self.refuse, MAX_HEIGHT, f"is nested more than {MAX_HEIGHT} deep")
 
     def bad_character(self, token: Token) -> NoReturn:
-        """Refuse a character that starts no token."""
         self.refuse(token, f"has the character {token.text!r}, which cannot stand there")
 
     def refuse(self, token: Token, reason: str) -> NoReturn:
-        """Refuse the expression."""
         raise ModelError(f"the expression {quote(self.text)} {reason}")
 
     def parse(self) -> Expr:
-        """The whole text."""
         expr, _ = self.expr()
         self.expect("")
         waiting, count = [expr], 0

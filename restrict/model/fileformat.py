@@ -111,7 +111,6 @@ def _model(content: bytes, source: str, folder: Path, path: Path | None) -> Mode
 
 
 def _variable(value: dict[str, Any], place: Place, files: Files) -> Variable:
-    """A map or a head."""
     fields = record(value, MAP if value.get("kind") == "map" else HEAD, place)
     size = _size(fields["domain"], place.key("domain")) if "domain" in fields else None
     if "map" in fields:
@@ -132,7 +131,6 @@ def _variable(value: dict[str, Any], place: Place, files: Files) -> Variable:
 
 
 def _size(value: Any, place: Place) -> Size | str:
-    """A number, or the text of an expression."""
     size: int | str = value if isinstance(value, str) else integer(1, LARGEST)(value, place)
     return size
 

@@ -206,7 +206,6 @@ class BoxSearch:
         return most <= MANY_VALUES and self.instance.n * most <= LONG_LIST and self.ground.shipped.portable
 
     def _by_goals(self, held: Symbols, label: str) -> list[FoundBox]:
-        """The boxes of all attempts."""
         self.asked += 1
         attempts = [
             _Attempt(held, label, number, (*np.atleast_1d(self.seed), self.asked, number), self.deadline)

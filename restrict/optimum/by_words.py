@@ -99,7 +99,6 @@ class _Refuting:
         self.runs = Looking(task.instance, self.position)
 
     def drawn(self) -> I64:
-        """A batch of random words."""
         return self.rng.integers(self.symbols, size=(self.count, len(self.free)))
 
     def run(self, words: I64) -> I64:

@@ -179,7 +179,6 @@ class _Encoder:
         self.wide: list[WideMap] = []
 
     def new(self) -> int:
-        """A fresh variable."""
         self.top += 1
         return self.top
 

@@ -112,7 +112,6 @@ class _Approaching:
 
     @property
     def upper(self) -> int:
-        """The size of the best restriction."""
         return len(self.oracle.inputs) if self.best is None else len(self.best)
 
     def run(self, task: Task) -> None:

@@ -128,7 +128,6 @@ class _Question:
         return {i: a for i, a in part.items() if i in read}
 
     def weight(self, cube: Collection[int]) -> int:
-        """The price of a set of positions."""
         return sum(self.weights.get(i, 1) for i in cube)
 
     def order(self, cube: Collection[int]) -> list[int]:
@@ -143,7 +142,6 @@ class _Question:
     def result(
         self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
     ) -> Explanation:
-        """Write an explanation down."""
         fixed = self.given | cube
         minimal = True if self.weight(cube) == lower else None
         if minimal is None and oracle is not None:

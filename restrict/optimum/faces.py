@@ -115,7 +115,6 @@ class _Exploring:
         return self.faces.largest + (len(self.faces.found) >= self.keep)
 
     def _note(self, free: tuple[int, ...], label: Table, kinds: Table | None) -> None:
-        """Note the answers in a table."""
         faces = self.faces
         if len(free) < self._wanted():
             return

@@ -164,7 +164,6 @@ def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> NeverM
 
 
 def _label(code: Encoding, position: int, word: Sequence[str]) -> str:
-    """The model's label on a word."""
     index = {symbol: a for a, symbol in enumerate(code.instance.model.alphabet)}
     return OnDemandRun(code.instance, [index[symbol] for symbol in word]).label(position)
 

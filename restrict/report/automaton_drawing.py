@@ -184,7 +184,6 @@ def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point, float]]:
 
 
 def _at(curve: Curve, t: float) -> Point:
-    """A point of a cubic curve."""
     weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
     return (
         sum(w * p[0] for w, p in zip(weights, curve, strict=True)),

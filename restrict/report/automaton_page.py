@@ -26,7 +26,6 @@ def automaton_page(root: Node, path: Path) -> Page:
 
 
 def _sentence(found: Regular) -> str:
-    """The language in one sentence."""
     dfa = found.dfa
     states = counted(dfa.states, "state")
     symbols, accept = counted(len(dfa.alphabet), "symbol"), "accepts" if len(dfa.accept) == 1 else "accept"
@@ -112,7 +111,6 @@ def proof_page(root: Node, path: Path) -> Page:
 
 
 def _layer_row(at: int, layer: Node) -> list[str]:
-    """The sizes of one layer."""
     content: dict[str, Any] = layer.expect(dict, "an object")
     row = [str(at), ", ".join(str(h.get("name")) for h in content.get("heads", ()) if isinstance(h, dict))]
     for side in ("left", "right"):

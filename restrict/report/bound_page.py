@@ -48,7 +48,6 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
 
 
 def _told(box: Box) -> list[str]:
-    """A box in words."""
     cells, nodes = box_words(box)
     return [" ".join(cells[:16]) + (f" ... ({len(cells) - 16} more)" if len(cells) > 16 else ""), nodes[:400]]
 

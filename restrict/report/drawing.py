@@ -165,7 +165,6 @@ def number(x: float) -> str:
 
 
 def _element(shape: Shape) -> str:
-    """A shape as an SVG element."""
     a = [number(x) for x in shape.at]
     key = f' data-k="{shape.key}"' if shape.key >= 0 else ""
     tail = f' class="{shape.look}"{key}'
@@ -235,7 +234,6 @@ def check_ending(path: Path) -> None:
 
 
 def _patch(axes: object, shape: Shape, order: int) -> None:
-    """Add a shape to matplotlib's axes."""
     from typing import Any
 
     from matplotlib import patches, path

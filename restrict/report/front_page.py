@@ -65,7 +65,6 @@ def front_chart(points: Sequence[Certificate]) -> Chart:
 
 
 def _read(path: Path) -> Certificate:
-    """One point."""
     found = load_certificate(path)
     if not isinstance(found, Certificate):
         raise ModelError(f"{path}: not a certificate")

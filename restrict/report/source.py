@@ -84,7 +84,6 @@ def document_page(
 
 
 def _certificate(path: Path, root: Node, kind: str, given: Model | None, check: Checked | None, stages: bool) -> Page:
-    """The report of a certificate or a refutation."""
     refuted = Refutation.from_json(root) if kind == refutation.FORMAT else None
     inner = root if refuted is None else root.fields(root.value)["certificate"]
     read = outline.read_outline(inner)

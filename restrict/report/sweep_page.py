@@ -95,5 +95,4 @@ def _rows(content: bytes, path: Path) -> list[dict[str, Any]]:
 
 
 def _cell(value: Any) -> str:
-    """A value of a row."""
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

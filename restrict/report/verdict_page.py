@@ -113,7 +113,6 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
 
 
 def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
-    """The cells of a tree."""
     if tree == 0:
         yield low, high
         return
@@ -171,11 +170,9 @@ class _Axes:
         group.shapes.append(Shape("text", (WIDTH / 2, HEIGHT + 34, 10), "label", "position", "middle"))
 
     def x(self, position: float) -> float:
-        """From the left."""
         return LEFT + 8 + (WIDTH - LEFT - 30) * position / self.last
 
     def y(self, value: float) -> float:
-        """From the top."""
         return HEIGHT - (HEIGHT - 10) * (_squeezed(value) - self.low) / ((self.high - self.low) or 1.0)
 
 

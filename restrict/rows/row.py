@@ -217,7 +217,6 @@ class Row:
         return np.stack((j, w, scores)), (int(worst.max()), int(best.max() if self.right else best.min()))
 
     def _scores(self, j: I64, w: I64) -> I64:
-        """The scores of some pairs."""
         if self.seed is None:
             return evaluate(self.expr, {"j": j, "k": w}, len(j))
         return hashed_scores(self.seed, j, w)

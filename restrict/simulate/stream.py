@@ -44,7 +44,6 @@ class Block:
     time: int
 
     def __getitem__(self, value: int) -> int:
-        """The dimension of a value."""
         if not 0 <= value < self.size:
             raise IndexError(value)
         return self.start + value

@@ -161,7 +161,6 @@ class _Round:
         self.numbers: dict[Any, int] = {}
 
     def run(self) -> Generator[tuple[int, Any], None, None]:
-        """The results as they come."""
         from distributed import as_completed
 
         following, suspects = iter(range(self.ahead, len(self.items))), list[int]()

@@ -94,7 +94,6 @@ def _every_length() -> None:
 
 
 def _refuted() -> None:
-    """A refutation."""
     from restrict.corollary2.refute import refute
     from restrict.model.source import load
 

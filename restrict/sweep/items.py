@@ -180,7 +180,6 @@ def _every_length(item: Item) -> tuple[Row, dict[str, bytes]]:
 
 
 def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
-    """A checkpoint."""
     from restrict.all_lengths.verify import named
     from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.decide import verify_trained

@@ -126,7 +126,6 @@ class _Round:
         self.flight: dict[Future[Any], int] = {}
 
     def run(self) -> Generator[tuple[int, Any], None, None]:
-        """The results as they come."""
         try:
             if self.pool.abandoned:
                 self.pool.restart()

@@ -200,7 +200,6 @@ def _head(
     found: dict[str, ValueCubes],
     cubes: ValueCubes,
 ) -> None:
-    """Cubes of a collapsed head."""
     none = ValueCubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
     key = found[source.key] if source.key else none
     query = found[source.query] if source.query else none

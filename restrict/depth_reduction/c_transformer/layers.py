@@ -74,7 +74,6 @@ def layer_traces(stages: Sequence[CTransformer], fixed: Sequence[int]) -> tuple[
 
 
 def _traced(layer: int, below: CTransformer, above: CTransformer, fixed: Sequence[int]) -> LayerTrace:
-    """One row."""
     captured = constant = 0
     for head in below.heads:
         constant += int(np.count_nonzero(above.base[head.name].sizes == 1))

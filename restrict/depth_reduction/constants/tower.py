@@ -41,7 +41,6 @@ class Tower:
         return (self.height, self.top) < (other.height, other.top)
 
     def __add__(self, other: Tower | Fraction | int) -> Tower:
-        """At least the sum."""
         large, small = sorted((self, of(other)), reverse=True)
         if large.height == 0:
             return of(large.top + small.top)

@@ -130,7 +130,6 @@ class _Lowering:
         return result.raw
 
     def rounded(self, result: Result) -> Value:
-        """The exact Boolean of a head."""
         return gates.rounded(self.network, self.record(result))
 
     def lower(self, node: Node, args: list[Value]) -> Value:

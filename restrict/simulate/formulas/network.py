@@ -123,5 +123,4 @@ class Network:
 
 
 def _rows(values: Sequence[Value]) -> tuple[list[Row], list[float]]:
-    """The rows and biases of queries or keys."""
     return [dict(v.weights) for v in values], [v.constant for v in values]

@@ -139,7 +139,6 @@ class _Line(Operators[Node]):
         return Attention(name, word == "rightmost", mask, score, value, default)
 
     def mask(self, token: Token) -> Mask:
-        """``[`` and the mask."""
         self.need("[")
         if self.take("1"):
             return "none"
@@ -154,7 +153,6 @@ class _Line(Operators[Node]):
         return self.fail(self.token, "expected <= or <")
 
     def truth(self, node: Node, side: Side | None = None) -> Node:
-        """The expression as a truth value."""
         if side is not None:
             self.only(node, side)
         if node.op == "const" and node.value in (0, 1):

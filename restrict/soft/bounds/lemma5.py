@@ -193,7 +193,6 @@ def rest_any(seen: Floats) -> Floats:
 
 
 def _seen(head: ReadyHead, n: int) -> Floats:
-    """How many positions are visible from each."""
     i = np.arange(n, dtype=np.float64)
     return {"none": np.full(n, float(n)), "past": i + 1, "strict_past": i, "future": n - i, "strict_future": n - 1 - i}[
         head.mask
@@ -201,7 +200,6 @@ def _seen(head: ReadyHead, n: int) -> Floats:
 
 
 def _sums(head: ReadyHead, delta: Floats, n: int) -> Floats:
-    """The sum of ``delta`` over the visible positions."""
     forward, backward = np.cumsum(delta), np.cumsum(delta[::-1])[::-1]
     found = {"none": np.full(n, float(delta.sum())), "past": forward, "strict_past": forward - delta,
              "future": backward, "strict_future": backward - delta}[head.mask]  # fmt: skip

@@ -166,7 +166,6 @@ def twice(passed: Callable[[Pass], Any], ulps: int) -> tuple[Any, Any]:
 
 
 def _passed(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
-    """The logits by one pass."""
     x = _embedded(model, tokens, run)
     for layer in model.layers:
         x = _layer(layer, x, run)
@@ -269,7 +268,6 @@ def _spread(x: Ball, eps: float) -> Spread:
 
 
 def _normed(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
-    """LayerNorm of points."""
     return normalised(norm.weight, norm.bias, norm.eps.value(0, 1), x, run)
 
 
@@ -335,7 +333,6 @@ def normalised(
 
 
 def _mean(x: Floats) -> Floats:
-    """The mean over the last axis, kept."""
     return np.asarray(x.mean(axis=-1, keepdims=True))
 
 
@@ -372,7 +369,6 @@ def _blocks(gens: list[Floats]) -> Floats:
 
 
 def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:
-    """The network."""
     h = linear(ffn.inner, ffn.inner_bias, x, run)
     return linear(ffn.outer, ffn.outer_bias, neurons(ffn.activation, h, run), run)
 

@@ -99,7 +99,6 @@ def _unpacked(content: bytes, source: str) -> tuple[Any, Any]:
 
 
 def _word(word: Any, tokens: Sequence[str], place: str) -> tuple[int, ...]:
-    """A word's token numbers."""
     at = {token: row for row, token in enumerate(tokens)}
     listed = list(word) if isinstance(word, list | np.ndarray) else []
     found = [at.get(t, -1) if isinstance(t, str) else int(t) for t in listed if isinstance(t, str | int | np.integer)]
@@ -109,7 +108,6 @@ def _word(word: Any, tokens: Sequence[str], place: str) -> tuple[int, ...]:
 
 
 def _logits(rows: Any, place: str) -> Floats:
-    """A word's logits."""
     try:
         found = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

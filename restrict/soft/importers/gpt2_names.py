@@ -232,7 +232,6 @@ def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
 
 
 def _norm(name: str, norm: LayerNorm) -> dict[str, Floats]:
-    """A LayerNorm."""
     return {f"{name}.weight": norm.weight, f"{name}.bias": norm.bias}
 
 

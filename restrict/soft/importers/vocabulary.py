@@ -72,7 +72,6 @@ def vocabulary(choices: Choices, rows: int) -> Vocabulary:
 
 
 def _tokens(choices: Choices, rows: int) -> tuple[str, ...]:
-    """The names of the rows."""
     options = choices.options
     if options.alphabet is not None:
         markers = [m for m in (options.start_marker, options.end_marker) if m and m not in options.alphabet]

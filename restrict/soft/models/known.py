@@ -193,11 +193,9 @@ class _Draw:
     width: int
 
     def weights(self, rows: int, columns: int) -> Floats:
-        """A matrix."""
         return self.rng.normal(0.0, self.small / np.sqrt(columns), (rows, columns))
 
     def head(self, size: int, causal: bool, additive: bool) -> SoftHead:
-        """A head with ``size`` dimensions."""
         mask: Mask = "past" if causal else "none"
         score: Literal["dot", "additive"] = "additive" if additive else "dot"
         return SoftHead(
@@ -207,7 +205,6 @@ class _Draw:
         )  # fmt: skip
 
     def layer(self, heads: int, hidden: int, options: dict[str, int]) -> SoftLayer:
-        """A layer of heads and a network."""
         size, kinds = max(1, self.width // heads), cast(tuple[Norm, ...], ("none", "post", "pre"))
         made = tuple(self.head(size, bool(options["causal"]), bool(options["additive"])) for _ in range(heads))
         ffn = SoftFeedForward(

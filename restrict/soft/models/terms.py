@@ -133,7 +133,6 @@ def _kept_columns(term: Term, n: int) -> Columns:
 
 
 def _enclosed(x: Number, text: str) -> Span:
-    """Two doubles around a value."""
     if isinstance(x, Span):
         return x
     near = _nearest(x, text)

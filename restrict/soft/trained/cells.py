@@ -41,7 +41,6 @@ def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
 
 
 def _square(x: F64) -> float:
-    """The mean square."""
     return float(x @ x) / len(x)
 
 

@@ -237,7 +237,6 @@ class _Run:
         return _State(graph, Search(self.model, graph, self.n), graph.cases(self.n), memory)
 
     def late(self) -> bool:
-        """Whether the time is over."""
         if self.until is not None and time.monotonic() > self.until:
             self.stopped = "time"
         return self.stopped is not None

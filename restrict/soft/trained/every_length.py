@@ -103,7 +103,6 @@ class _Run:
         self.open: list[Open] = []
 
     def late(self) -> bool:
-        """Whether the time is over."""
         if time.monotonic() > self.until:
             self.stopped = "time"
         return self.stopped is not None

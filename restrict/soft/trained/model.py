@@ -334,7 +334,6 @@ def _tensors(content: bytes, source: str) -> dict[str, Array]:
 
 
 def _labels(read: _Reader, rows: int) -> tuple[str, ...]:
-    """The names of the tokens."""
     vocab = read.config.get("vocab")
     if not isinstance(vocab, list) or not all(isinstance(v, str) and v for v in vocab):
         read.fail("config vocab: expected a list with the name of each token")
