@@ -101,9 +101,8 @@ class Kept:
         return None if folder() is None else str(folder())
 
     def _load(self, signature: Any, target: Any) -> Any:
-        """A form from the disk, if it is what was asked for. Two processes that write at once may leave the form of one
-        signature under the other's name: numba numbers the files of a kernel, and takes a free number without a
-        lock."""
+        """A form from the disk, if it is what was asked for: of two processes that write at once, without a lock, numba
+        may leave the form of one signature under the other's name."""
         try:
             compiled = self._open().load_overload(signature, target)
         except Exception:  # cut short or damaged, which a pickle says in any way: it is compiled and written again

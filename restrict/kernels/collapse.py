@@ -51,9 +51,9 @@ def filter_lists(
     start: I64, stop: I64, lj: I64, lw: I64, own_j: I64, own_w: I64, ptr: I64, flat: I64, out: I64, ends: I64,
     reached: I64,
 ) -> None:  # fmt: skip
-    """The possible pairs of each list, from the top down to the first position all of whose pairs have been passed.
-    ``own_j[r]`` is the position that can only have the key value ``own_w[r]``, or -1. ``reached[r]``: such a position
-    was met, so the list is complete."""
+    """The possible pairs of each list, down to the first position all of whose pairs have been passed: then
+    ``reached[r]``, the list is complete. ``own_j[r]``: the position that can only have the key value ``own_w[r]``, or
+    -1."""
     positions = ptr.shape[0] - 1
     stamp, passed = np.full(positions, -1, np.int64), np.zeros(positions, np.int64)
     used = 0

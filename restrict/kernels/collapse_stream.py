@@ -31,8 +31,8 @@ class StreamRows(NamedTuple):
 
 
 class HeadRules(NamedTuple):
-    """1 or 0 each: the query is the key, the value is the key, the value is the query, ties go to the right; and the
-    value of a position that sees nothing."""
+    """1 or 0: the query is the key, the value is the key, is the query, ties go right; the value where nothing is
+    seen."""
 
     own: int
     by_key: int

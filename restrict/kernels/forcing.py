@@ -82,8 +82,7 @@ def record(cubes: CubeArrays, i: int, v: int, found: I64, size: int) -> None:
 
 @kernel
 def advance(at: I64, mask: int, m: MapArrays, i: int) -> bool:
-    """The next choice of values, as indices, of the arguments in ``mask``, the last one fastest; false after the last
-    one."""
+    """The next choice of value indices of the arguments in ``mask``, the last one fastest; false after the last one."""
     a = at.shape[0] - 1
     while a >= 0:
         if (mask >> a) & 1 == 1:
@@ -176,8 +175,8 @@ def box_value(m: MapArrays, mask: int, at: I64, i: int) -> int:
 
 @kernel
 def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I64) -> tuple[int, int]:
-    """(Size, value): excluding ``w`` at ``j`` by forcing the key there to another value, on top of ``here[:size]``; -1
-    where that cannot be done."""
+    """(Size, value) of forcing the key at ``j`` to another value than ``w``, on top of ``here[:size]``; -1:
+    impossible."""
     least, chosen = -1, -1
     for p in range(h.keys.ptr[j], h.keys.ptr[j + 1]):
         other = h.keys.flat[p]

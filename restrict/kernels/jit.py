@@ -58,8 +58,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None = None) -> _Decorator:
-    """The decorator of a kernel that reads far less than its arrays hold (``reads``: how many elements, from a call's
-    arguments), or whose first calls numpy does about as fast (``plainly``: in place of the body; it calls no
+    """The decorator of a kernel that reads far less than its arrays hold (``reads``: how many elements, from the
+    arguments), or whose first calls numpy does about as fast (``plainly``, in place of the body; it calls no
     kernel)."""
 
     def decorate(function: Callable[Q, S]) -> Callable[Q, S]:
@@ -70,8 +70,7 @@ def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None =
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile into its callers a part that is called at every position: a call would count the references of each array
-    that it is given."""
+    """Compile into its callers what is called at every position: a call would count the references of each array."""
     return _rented(njit(nogil=True, error_model="numpy", inline="always")(function), function)
 
 

@@ -14,8 +14,8 @@ from restrict.kernels.triples import Side, Triples
 
 @kernel
 def _group(sig: I64, size: int, table: I32, first: I32) -> int:
-    """For each of the first ``size`` signatures, the first equal one; returns how many there are. ``table`` is left
-    as it was found: all -1."""
+    """For each of ``size`` signatures, the first equal one; returns how many there are. ``table`` stays as it was: all
+    -1."""
     mask, count = len(table) - 1, 0
     for t in range(size):
         at = sig[t] & mask

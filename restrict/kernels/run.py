@@ -320,8 +320,7 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
 
 @sized_kernel(nodes)
 def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, odometer: I64) -> int:
-    """Compute V of a node and of all that it reads, in the run ``tally[EPOCH]``. ``odometer``: int64, shape (2, most
-    arguments of a map), scratch."""
+    """V of a node and of all that it reads, in the run ``tally[EPOCH]``; ``odometer``: scratch, (2, most arguments)."""
     n, size = program.n, 1
     run.stack[0] = target
     while size:

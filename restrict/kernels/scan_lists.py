@@ -43,8 +43,7 @@ class ScanRoom(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What a row sees, positions ``low .. high - 1``; at ``own_j`` the key is ``own_w`` alone (-1: there is no such
-    position); whether ties go to the right."""
+    """A row sees ``low .. high - 1``; at ``own_j`` (or -1) the key is ``own_w`` alone; whether ties go to the right."""
 
     low: int
     high: int
@@ -88,8 +87,8 @@ def tops_of_few(domain: int, base: I64, tops: I64) -> int:
 def plain_above(
     seed: int, plain: I64, own_j: int, domain: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
-    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; returns how many there are then,
-    or -1 where there is no room."""
+    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; how many there are, or -1: no
+    room."""
     for at in range(0, plain.shape[0], CHUNK):
         mine = plain[at : at + CHUNK]  # no index is a sum, which would cost the vector instructions
         size = mine.shape[0]
@@ -172,9 +171,8 @@ def ranked(pairs: I64, count: int, right: int) -> I64:
 
 @kernel
 def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) -> tuple[int, int]:
-    """Keep the pairs at or above the best, over the positions all of whose pairs are there, of a position's worst pair;
-    returns how many they are, and that position (-1: there is none, and all are kept). The pairs of a position stand
-    side by side."""
+    """Keep the pairs at or above the best of the worst pairs of positions all of whose pairs are there; how many they
+    are, and that position (-1: none, all are kept). A position's pairs stand side by side."""
     floor_s, floor_j, passed, worst = -1, -1, 0, int(HALF)
     for t in range(count):
         j, s = int(pairs[0, t]), int(pairs[2, t])

@@ -72,9 +72,8 @@ def product_sizes(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room) -> N
 
 @kernel
 def weight_bounds(small: F64, big: F64, least_total: F64, most_total: F64, slack: float, tiny: float) -> None:
-    """Turn bounds on unnormalised weights into bounds on weights, in place. ``small``: (r, n) least unnormalised
-    weights, 0 where masked; ``most_total``: (r,) upper bounds; ``slack``: relative room for the rounding of the sums,
-    above 1."""
+    """Turn bounds on unnormalised weights (``small`` (r, n): least, 0 where masked) into bounds on weights, in place;
+    ``most_total`` (r,): upper bounds; ``slack``: relative room for the sums' rounding, above 1."""
     for i in range(small.shape[0]):
         bottom, top = least_total[i], most_total[i] * (1 + 4 * U)
         for j in range(small.shape[1]):
@@ -132,9 +131,9 @@ def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
 
 @kernel
 def coupled_tops(small: F64, big: F64, tops: F64, start: F64) -> F64:
-    """Upper bounds on averages, better than ``start`` where possible. ``small``: (r, n, K) least unnormalised weights,
-    at least 0; 0 where masked; ``tops``: (n, K, d) upper bounds on the values. Gives Shape (r, d), each entry
-    certified. Cost: a few times ``r d n K``."""
+    """Certified upper bounds on averages (r, d), better than ``start`` where possible. ``small`` (r, n, K): least
+    unnormalised weights, 0 where masked; ``tops`` (n, K, d): upper bounds on the values. Cost: a few times ``r d n
+    K``."""
     found = start.copy()
     for r in range(small.shape[0]):
         for c in range(tops.shape[2]):

@@ -96,9 +96,8 @@ def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
 
 @dataclass(frozen=True)
 class Majority(ByPattern):
-    """Words over 0, 1 with more ones than zeros (a tie is not a member). ``sample`` is uniform. Forcing: membership
-    needs ``n // 2 + 1`` ones whatever the rest is, non-membership ``(n + 1) // 2`` zeros; symbols that are already
-    there count."""
+    """Words over 0, 1 with more ones than zeros (a tie is no member); ``sample`` is uniform. Forcing membership needs
+    ``n // 2 + 1`` ones whatever the rest is, non-membership ``(n + 1) // 2`` zeros; symbols already there count."""
 
     name: str = "MAJORITY"
     spec: str = "majority"

@@ -47,9 +47,8 @@ class Dfa:
         return np.array(self.delta, dtype=np.int64).reshape(self.states, len(self.alphabet)).T.copy()
 
     def run(self, word: Iterable[str], state: int = 0) -> int:
-        """The state after a word. ``word``: symbols of the alphabet; another symbol is a ``KeyError``. ``state``: the
-        state to begin in, 0 .. states-1; the start state by default. Result: the number of the state reached. Cost:
-        O(length of the word)."""
+        """The state after a word, from the start state or from ``state``; a symbol not in the alphabet is a
+        ``KeyError``. O(n)."""
         for symbol in word:
             state = self.delta[state][self.index[symbol]]
         return state
@@ -66,10 +65,8 @@ class Dfa:
 
 
 def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int, accept: Iterable[int]) -> Dfa:
-    """The minimal automaton of a complete one (``delta[q][a]``, any start state). Cost: at most S rounds of O(S k log
-    S), for S states and k symbols (Moore's partition refinement). ``alphabet``: the k symbols, each once. ``delta``: S
-    rows of k successors, each a state 0 .. S-1. ``start``: the start state, 0 .. S-1. Result: the minimal automaton,
-    with states in breadth-first order from the start state 0."""
+    """The minimal automaton, states in breadth-first order from 0, of a complete one: ``delta`` has S rows of k
+    successors. Cost: at most S rounds of O(S k log S) (Moore's partition refinement)."""
     if len(delta) > MAX_STATES:
         raise ResourceLimit(f"an automaton of {len(delta)} states is over the limit of {MAX_STATES}")
     order = _breadth_first(delta, start)

@@ -44,9 +44,8 @@ SINGLE_TESTS = 4000
 
 
 def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
-    """The code of each symbol, and 0 for a free cell. ``alphabet``: the ``2k`` symbols as opener, closer, opener,
-    closer ... Result: a new dictionary from symbols to codes: ``t`` for the opener and ``-t`` for the closer of type
-    ``t`` (from 1)."""
+    """The code of each symbol (opener, closer, opener, closer ...): ``t`` for the opener and ``-t`` for the closer of
+    type ``t``, from 1; and 0 for a free cell."""
     signed: dict[str | None, int] = {s: (at // 2 + 1) * (-1 if at % 2 else 1) for at, s in enumerate(alphabet)}
     signed[None] = 0
     return signed
@@ -139,8 +138,8 @@ class Dyck(Balanced):
         return symbols(self.alphabet, out)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """Membership: everything is fixed. Non-membership: see the module; exact, ``ResourceLimit`` only for unusual
-        pre-restrictions of Dyck-k."""
+        """Membership: all is fixed. Else see the module; exact, ``ResourceLimit`` only for unusual ``pre`` of
+        Dyck-k."""
         cells, start = start_of(self.alphabet, n, pre)
         if member:
             return fix_all(self._fill(cells), cells, start)
@@ -214,9 +213,8 @@ def fix_all(word: Word | None, cells: Pattern, start: Restriction) -> Forcing | 
 
 
 def random_path(half: int, rng: np.random.Generator) -> list[int]:
-    """A uniform balanced sequence of ``half`` steps +1 and as many -1 (cycle lemma: rotate past the first minimum).
-    Cost: O(half). ``half``: the number of steps +1, at least 0. Result: ``2 * half`` steps, +1 or -1, with no negative
-    partial sum."""
+    """A uniform balanced sequence of ``half`` steps +1 and as many -1, no partial sum negative (cycle lemma: rotate
+    past the first minimum). O(half)."""
     steps = np.full(2 * half + 1, -1, dtype=np.int64)
     steps[rng.permutation(2 * half + 1)[:half]] = 1
     turn = int(np.cumsum(steps).argmin()) + 1

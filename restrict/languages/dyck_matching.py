@@ -33,9 +33,8 @@ Codes = list[int]
 
 
 def one_type(codes: Sequence[int]) -> bool:
-    """Whether the pattern can be completed when types are ignored. Cost: O(n). Proof: see the module. ``codes``: the
-    pattern as codes: 0 for free, positive for openers, negative for closers. Result: whether a balanced completion
-    exists."""
+    """Whether codes (0 free, positive openers, negative closers) have a balanced completion when types are ignored.
+    O(n). Proof: see the module."""
     if len(codes) % 2:
         return False
     closers = 0
@@ -52,8 +51,8 @@ def one_type(codes: Sequence[int]) -> bool:
 
 
 def by_height(codes: Sequence[int]) -> Codes:
-    """A completion with one type, of a pattern that has one: openers first. Cost: O(n). Result: the completion as
-    codes, 1 for each opener and -1 for each closer."""
+    """A completion with one type, of a pattern that has one: 1 for each opener, -1 for each closer, openers first.
+    O(n)."""
     openers = len(codes) // 2 - sum(c > 0 for c in codes)
     out = []
     for c in codes:
@@ -197,10 +196,9 @@ def _kernel(codes: Sequence[int]) -> tuple[list[int], list[tuple[int, int]]] | N
 
 
 def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """A matching of all positions into nested, compatible pairs; ``None`` is a proof that there is none. Cost: O(n)
-    where a greedy matching is found; else that of :func:`chart` on the reduced pattern. ``codes``: the pattern as
-    codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. Result: pairs (opener's position,
-    closer's position) that cover all positions, or ``None``."""
+    """Pairs (opener's position, closer's position), nested and compatible, that cover all positions; ``None`` proves
+    that there are none. ``codes``: as for :func:`greedy`. Cost: O(n) where greedy succeeds, else :func:`chart`'s on the
+    reduced pattern."""
     if not one_type(codes):
         return None
     kernel = _kernel(codes)
@@ -232,8 +230,7 @@ def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
 
 
 def count_heights(codes: Sequence[int]) -> int:
-    """The number of balanced words of one type that match, by the height after each prefix. Cost: O(n^2) additions.
-    Result: the number, exact."""
+    """The exact number of balanced words of one type that match, by the height after each prefix. O(n^2) additions."""
     ways = [1]
     for at, c in enumerate(codes):
         most = min(at + 1, len(codes) - at - 1)
@@ -248,9 +245,8 @@ def count_heights(codes: Sequence[int]) -> int:
 
 
 def count_pairs(codes: Sequence[int], k: int) -> int:
-    """The number of balanced words of several types that match. Every balanced word has one decomposition by the
-    partner of its first bracket. Cost: O(n^3) additions. ``k``: the number of types, at least 1. Result: the number,
-    exact."""
+    """The exact number of balanced words of ``k`` types that match: each has one decomposition by the partner of its
+    first bracket. O(n^3) additions."""
     n = len(codes)
     ways = [[0] * (n + 1) for _ in range(n + 2)]
     for i in range(n, -1, -1):

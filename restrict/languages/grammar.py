@@ -42,10 +42,9 @@ class NormalForm:
 
 
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
-    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol. ``rules``: pairs
-    (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand side.
-    ``alphabet``: the terminal symbols, each once. Result: an equivalent grammar with binary rules, rules to one
-    terminal, and a flag for the empty word."""
+    """An equivalent grammar with binary rules, rules to one terminal, and a flag for the empty word. ``rules``: at
+    least one (nonterminal, tuple of symbols), the first left-hand side is the start; what is no left-hand side is a
+    terminal."""
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
 
@@ -145,8 +144,7 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 
 
 def read_off(found: Chart) -> Word | None:
-    """Some member among the completions, or ``None`` where there is none. Result: the word, which agrees with the
-    chart's pattern, or ``None``, which is a proof."""
+    """Some member that agrees with the chart's pattern; ``None`` proves that there is none."""
     form, pattern, n = found.form, found.pattern, len(found.pattern)
     if not found.member():
         return None
@@ -170,8 +168,8 @@ def read_off(found: Chart) -> Word | None:
 
 @dataclass(frozen=True)
 class ContextFree(Drawn):
-    """The language of a grammar. ``sample`` is uniform: derivations are drawn uniformly, and a word with ``d``
-    derivations is kept with probability ``1/d``."""
+    """The language of a grammar. ``sample`` is uniform: a word of a uniform derivation, kept with probability
+    1/derivations."""
 
     name: str
     spec: str

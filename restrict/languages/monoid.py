@@ -46,9 +46,8 @@ class Aperiodicity:
 
 
 def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """A cycle of length over 1 of a map, or nothing. Cost: O(S log S) for S states. ``element``: a map of the states 0
-    .. S-1 into themselves, an integer array of shape ``(S,)``. Result: the states of the cycle in order, at least two;
-    ``()`` where every cycle is a fixed point."""
+    """A cycle, at least two states in order, of a map of states (an integer array); ``()`` where every cycle is a fixed
+    point. O(S log S)."""
     inner, size = element, len(element)
     reach = 1
     while reach < size:  # inner = element^reach; its image is what lies on cycles
@@ -121,10 +120,9 @@ def _by_library(dfa: Dfa, seen: int) -> Aperiodicity:
 
 
 def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
-    """Whether the language is in AC0: the stable semigroup is aperiodic. Cost: O(states * symbols) for each map of each
-    length of words that is compared. Source: Barrington, Compton, Straubing and Therien 1992. ``dfa``: the minimal
-    automaton; for another one the answer may be wrong. Result: the exact answer; where it is negative, with the states
-    of a cycle but without a word."""
+    """Whether the language of a minimal automaton is in AC0, exactly: the stable semigroup is aperiodic (Barrington,
+    Compton, Straubing and Therien 1992); if not, with the states of a cycle, without a word. Cost: O(states * symbols)
+    for each map of each length of words that is compared."""
     letters = [np.asarray(row) for row in dfa.table]
     work = 0
 

@@ -94,9 +94,8 @@ class Settled(NamedTuple):
 def least_costs(
     edges: Sequence[Sequence[int]], goals: Sequence[int], limit: int = MAX_LENGTH
 ) -> tuple[QuasiLinear, Settled]:
-    """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``. ``edges``: for each node
-    its successors; the first edge costs 0, the others 1. Result: the least costs in their shortest form, and a settled
-    pair."""
+    """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``, in the shortest form,
+    and a settled pair. ``edges``: each node's successors; the first costs 0, the others 1."""
     graph = _Graph(edges, goals)
     rows = [graph.start()]
     size = 16

@@ -176,9 +176,8 @@ def _weights(dfa: Dfa, n: int, member: bool) -> list[Any]:
 
 
 def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
-    """An index with probability proportional to its weight, exactly so for integers. ``weights``: numbers that are at
-    least 0, all integers or all floats, with a positive sum. Result: an index 0 .. len(weights)-1, whose weight is
-    positive."""
+    """An index with probability proportional to its weight, exactly so for integers. ``weights``: at least 0, all
+    integers or all floats, with a positive sum."""
     total = sum(weights)
     if isinstance(total, int):
         point: Any = below(total, rng)
@@ -211,10 +210,9 @@ def _symbol(text: str) -> str:
 
 
 def read_dfa(node: Node, spec: str) -> Regular:
-    """A language from the JSON form ``restrict-dfa/1`` (docs/languages.md). States are ``0 .. S-1``;
-    ``transitions[q][a]`` is the successor of state ``q`` under ``alphabet[a]``. The symbol ``*`` becomes ``\\*``, since
-    ``*`` means a free position. ``spec``: the specification of the language, which is its name where the document gives
-    none."""
+    r"""A language from the JSON form ``restrict-dfa/1`` (docs/languages.md): states ``0 .. S-1``, ``transitions[q][a]``
+    under ``alphabet[a]``. ``*`` becomes ``\*``, since it means a free position. ``spec``: the name where the document
+    gives none."""
     members = node.document(DFA_FORMAT, ("alphabet", "start", "accept", "transitions"), ("name",))
     alphabet = [_symbol(item.text()) for item in members["alphabet"].items()]
     if not alphabet:
@@ -240,8 +238,7 @@ def read_dfa(node: Node, spec: str) -> Regular:
 
 
 def dfa_document(dfa: Dfa, name: str) -> dict[str, Any]:
-    """The JSON form of an automaton, which :func:`read_dfa` reads back. Result: a new dictionary of the form
-    ``restrict-dfa/1``."""
+    """The JSON form ``restrict-dfa/1`` of an automaton, which :func:`read_dfa` reads back."""
     return {
         "format": DFA_FORMAT,
         "name": name,

@@ -29,10 +29,8 @@ SINGLE_TESTS = 40_000
 
 
 def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """Pairs of positions, crossing allowed; ``None`` is a proof that there is no pairing. O(n). Why greedy is right:
-    see the module. ``codes``: the pattern as codes (:mod:`restrict.languages.dyck`): 0 for free, ``t`` and ``-t`` for
-    an opener and a closer of type ``t``. Result: pairs (opener's position, closer's position) that cover all positions,
-    or ``None``."""
+    """Pairs (opener's position, closer's position) that cover all positions, crossing allowed; ``None`` proves that
+    there are none. O(n); why greedy is right: see the module. ``codes``: as in :mod:`restrict.languages.dyck`."""
     if len(codes) % 2:
         return None
     openers: dict[int, list[int]] = {}

@@ -71,11 +71,9 @@ class Varieties:
 
 
 def varieties(dfa: Dfa, aperiodic: Aperiodicity | None) -> Varieties:
-    """The finer classes of the language of a minimal automaton. Cost: O(states * symbols^2) for partial order and
-    confluence; the monoid, of at most 4000 elements, for the others. ``dfa``: the minimal automaton; for another one
-    the answers may be wrong. ``aperiodic``: what is known of its star-freeness
-    (:func:`restrict.languages.monoid.star_free`), or None. Gives exact answers; what is out of reach has ``holds``
-    None."""
+    """The finer classes of the language of a minimal automaton, exactly; out of reach ``holds`` is None. ``aperiodic``:
+    what is known of its star-freeness, or None. Cost: O(states * symbols^2) for partial order and confluence, the
+    monoid of at most 4000 elements for the others."""
     order = partial_order(dfa)
     confluence = confluent(dfa) if order.holds else Membership("J-trivial", False, "it is not R-trivial")
     monoid = Monoid.of(dfa)
@@ -158,9 +156,8 @@ def spelt(word: list[str] | tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Monoid:
-    """The transition monoid, element 0 the empty word's. ``maps``: shape ``(elements, states)``. ``right[m][a]`` is
-    ``m`` followed by symbol ``a``; ``left[m][a]`` is ``a`` followed by ``m``. ``words[m]`` is a shortest word of
-    ``m``."""
+    """The transition monoid, element 0 the empty word's: ``maps`` (elements, states); ``right[m][a]`` is ``m`` followed
+    by ``a``, ``left[m][a]`` ``a`` followed by ``m``; ``words[m]`` is a shortest word."""
 
     dfa: Dfa
     maps: Maps
@@ -278,8 +275,8 @@ def knast(monoid: Monoid | None, aperiodic: Aperiodicity | None) -> Membership:
 
 
 def _knast_failures(monoid: Monoid) -> Iterator[tuple[int, ...]]:
-    """Elements for which the equation fails. Pairs with the same ``(ab)^w`` and ``a`` are tried once, and likewise
-    those with the same ``d`` and ``(cd)^w``."""
+    """Elements for which the equation fails; pairs with the same ``(ab)^w``, ``a`` (or ``d``, ``(cd)^w``) are tried
+    once."""
     semigroup = sorted(
         set(monoid.right.ravel().tolist())
     )  # without the empty word, unless another word acts as it does

@@ -35,9 +35,8 @@ MOST_CLASSES = 64
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes of positions that some atoms tell apart. ``atoms`` read ``i`` and ``n``. ``keys`` are the classes'
-    atom values; ``texts`` their indicators, empty where there is one class only. ``every_length`` says that the classes
-    are the same finite set at all lengths."""
+    """The classes of positions that ``atoms`` over ``i`` and ``n`` tell apart: their ``keys`` (atom values) and
+    indicators ``texts``, empty for a single class; ``every_length``: the same finite set at all lengths."""
 
     atoms: tuple[Expr, ...]
     keys: tuple[tuple[int, ...], ...]
@@ -57,9 +56,9 @@ class Classes:
 
 
 def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
-    """The atoms of one side, each once. ``expr``: over ``n i j`` and other names; no free ``position``. ``side``: ``i``
-    or ``j``. What reads ``n`` alone belongs to ``i``. Result: expressions over ``i`` and ``n``: on the side ``j`` that
-    name is replaced."""
+    """The atoms of one side of an expression over ``n i j`` and other names (no free ``position``), each once, as
+    expressions over ``i`` and ``n``: on the side ``j`` that name is replaced. What reads ``n`` alone belongs to
+    ``i``."""
     found: dict[Expr, None] = {}
     _collect(expr, side, found)
     return tuple(bind_name(atom, "j", "i") for atom in found)
@@ -107,12 +106,11 @@ def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Class
 
 
 def reach(atoms: Sequence[Expr]) -> int | None:
-    """A length such that the shorter lengths show everything about the classes of some atoms, if these are finite. An
-    atom that is eventually periodic, with threshold ``t`` and period ``p`` from either end, gives positions the same
-    classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one position there hold one at all
-    greater lengths, and all others hold two or more. So lengths up to ``2 (t + p) + p`` show everything. ``atoms``:
-    over ``i`` and ``n``. Result: the length, or ``None`` where an atom grows, is not understood, or would need more
-    than 200 lengths."""
+    """A length up to which everything shows about the classes of atoms over ``i`` and ``n``; ``None`` where an atom
+    grows, is not understood, or would need more than 200 lengths. With threshold ``t`` and period ``p`` from either
+    end, positions have the same classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one
+    position there hold one at all greater lengths, and all others two or more. So lengths up to ``2 (t + p) + p`` show
+    everything."""
     threshold, period = 1, 1
     for atom in atoms:
         try:

@@ -51,17 +51,16 @@ def check_epsilon(epsilon: Fraction) -> None:
 
 
 def share(odds: float) -> float:
-    """``m / (1 + m)``, which grows with the odds. ``odds``: not below the true ones. Result: the share, rounded up, at
-    most 1; 1 for infinite odds."""
+    """``m / (1 + m)`` of odds not below the true ones, rounded up, at most 1; 1 for infinite odds. It grows with
+    them."""
     if odds == 0:
         return 0.0
     return min(up(odds / down(1.0 + odds)), 1.0) if math.isfinite(odds) else 1.0
 
 
 def blown(exponent: float) -> float:
-    """``exp(exponent)``, by which errors of the scores multiply odds. ``exponent``: twice the error of a score, or a
-    bound on the error of every difference of two scores. Result: the factor, rounded up; infinite beyond 60, where
-    nothing can be certified."""
+    """``exp(exponent)``, by which errors of scores multiply odds, rounded up; infinite beyond 60. ``exponent``: twice a
+    score's error, or a bound on that of every difference of two scores."""
     return math.exp(exponent) * SLACK if exponent <= 60 else math.inf
 
 
@@ -79,9 +78,9 @@ def deviation(odds: float, n: int, unit: float, few: bool = False) -> float:
 
 
 def noise(n: int, unit: float, few: bool = False) -> float:
-    """What the sums of softmax add to an average of values in [0, 1]. ``unit``: unit roundoff. ``few``: all but 41
-    positions have less than ``2^-38`` of the winner's weight together, where ``n`` is at least 33. Result: a certified
-    bound; it does not fall with the length."""
+    """A certified bound on what the sums of softmax add to an average of values in [0, 1]; it does not fall with the
+    length. ``few``: all but 41 positions have less than ``2^-38`` of the winner's weight together, where ``n`` is at
+    least 33."""
     if n == 1 or unit == 0:
         return 0.0
     found = (2 * n + 32) * unit

@@ -39,16 +39,15 @@ class Measured:
 
 
 def affordable(samples: int, n: int, heads: int) -> int:
-    """How many samples are run: each costs ``n^2`` scores for each head. Result: at most ``samples``, and 0 where a
-    single word would be too much."""
+    """How many of the samples are run, ``n^2`` scores for each head and sample: 0 where a single one would be too
+    much."""
     cost = n * n * max(heads, 1)
     return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
 
 
 def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
-    """Words to try: all of them where there are few, else random ones, some of them nearly constant. ``samples``: how
-    many, where they are drawn; fewer, down to none, where the length makes them costly. Result: symbol indices (words,
-    symbols), and whether these are all words."""
+    """Words to try, symbol indices (words, symbols), and whether these are all: else ``samples`` random ones, some
+    nearly constant; fewer, down to none, where the length makes them costly."""
     symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
     if length == 0 or symbols**length <= EXHAUSTIVE:
         grid = np.indices((symbols,) * length).reshape(length, -1).T if length else np.zeros((1, 0), dtype=np.int64)
@@ -66,10 +65,9 @@ def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64
 def measure(
     compiled: Compiled, words: I64, exhaustive: bool, *, dtype: type = np.float64, soft: SoftModel | None = None
 ) -> Measured:
-    """Run both models on some words. ``words``: symbol indices (words, symbols), without markers. ``exhaustive``:
-    whether these are all words, for the record. ``dtype``: ``np.float64`` or ``np.float32``. ``soft``: another softmax
-    model with the same blocks, such as one that is less sharp. Result: the largest deviations, and how many words get a
-    wrong label somewhere."""
+    """The largest deviations, and how many words get a wrong label somewhere, by running both models on ``words``,
+    symbol indices without markers; ``exhaustive``: these are all, for the record. ``dtype``: ``np.float64`` or
+    ``np.float32``. ``soft``: another softmax model with the same blocks, such as one that is less sharp."""
     model = compiled.soft if soft is None else soft
     instance = compiled.program.at(compiled.n)
     errors, wrong = np.zeros(len(compiled.heads)), 0

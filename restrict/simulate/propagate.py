@@ -84,8 +84,7 @@ def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
 
 
 def gamma(k: int, unit: float) -> float:
-    """A sum of rounded products, with the rounding of the weights to the type and a few operations more. ``unit``: unit
-    roundoff."""
+    """A sum of rounded products, with the rounding of the weights to the type and a few operations more."""
     share = (k + 8) * unit
     return share / (1 - share) if share < 1 else math.inf
 

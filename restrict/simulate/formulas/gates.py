@@ -16,8 +16,7 @@ def rounded(network: Network, raw: Value) -> Value:
 
 
 def conjunction(network: Network, *values: Value) -> Value:
-    """Whether all are true. ``network``: gets a unit, unless the result is constant or one of the values. Result:
-    ``relu(sum - (count - 1))``."""
+    """Whether all are true: ``relu(sum - (count - 1))``, a unit unless the result is constant or one of the values."""
     if any(v == FALSE for v in map(_plain, values)):
         return FALSE
     left = list(dict.fromkeys(v for v in values if _plain(v) != TRUE))
@@ -33,8 +32,7 @@ def disjunction(network: Network, *values: Value) -> Value:
 
 
 def different(network: Network, a: Value, b: Value) -> Value:
-    """Exclusive or. ``network``: gets two units, unless one operand is constant. Result: ``relu(a - b) + relu(b -
-    a)``."""
+    """Exclusive or: ``relu(a - b) + relu(b - a)``, two units unless one operand is constant."""
     for one, other in ((a, b), (b, a)):
         if not one.weights:
             return ~other if one.constant else other
@@ -42,8 +40,7 @@ def different(network: Network, a: Value, b: Value) -> Value:
 
 
 def operation(network: Network, op: str, args: list[Value]) -> Value:
-    """A Boolean operator of the logic. ``network``: gets its units. ``op``: ``true``, ``false``, ``not``, ``and``,
-    ``or``, ``implies``, ``xor`` or ``iff``."""
+    """``true``, ``false``, ``not``, ``and``, ``or``, ``implies``, ``xor`` or ``iff``, in units of the network."""
     match op:
         case "true" | "false":
             return TRUE if op == "true" else FALSE

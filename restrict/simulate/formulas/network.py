@@ -66,8 +66,8 @@ class Attention:
 
 
 class Network:
-    """Values in a stream under construction; equal things are written once. ``alphabet``: the symbols; the first
-    coordinates hold the one-hot embedding."""
+    """Values in a stream under construction, equal ones written once; the first coordinates are the one-hot
+    embedding."""
 
     def __init__(self, alphabet: Sequence[str]) -> None:
         self.stream = Stream(alphabet)

@@ -78,9 +78,8 @@ class Patterns:
         return self._head([query], [key], key, mask, _LOG, "exists", Exists())
 
     def nearest(self, key: Value, value: Value, mask: Mask) -> Result:
-        """The value at the nearest visible position with the key. ``key``: a truth value; where it is false everywhere
-        in view, the value must be the same everywhere. ``mask``: ``past`` (the rightmost one) or ``future`` (the
-        leftmost one)."""
+        """The value at the nearest visible position with the key, rightmost (mask ``past``) or leftmost (``future``).
+        Where the key is false everywhere in view, the value must be the same everywhere."""
         term, sign = self.network.term, -1.0 if mask == "future" else 1.0
         missed = key * 2 - 2.0
         beyond = math.exp(-4 if self.sharp and self.decoder else -6) * 1.001

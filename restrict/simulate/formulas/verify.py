@@ -44,8 +44,7 @@ def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
 
 
 def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-    """A value of the network in the residual stream. ``x``: activations after the last layer, shape (count, n, d).
-    Result: float64, shape (count, n)."""
+    """A value of the network, float64 (count, n), from activations after the last layer, (count, n, d)."""
     found = np.full(x.shape[:2], value.constant)
     for at, weight in value.weights:
         found = found + weight * x[..., at]
@@ -53,10 +52,9 @@ def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
 
 
 def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, int]:
-    """A shortest word on which a compiled model and its formula differ at some position, in float64 or float32.
-    ``length``: all words of 1 to ``length`` symbols are compared. Result: the word's symbols, or ``None``, and how many
-    words were compared (exact). Lengths beyond those that are certified for a type are left out. Cost: two runs of the
-    model for each word."""
+    """A shortest word of 1 to ``length`` symbols on which a compiled model and its formula differ at some position in
+    float64 or float32, or ``None``, and how many words were compared: all of lengths that are certified for the type.
+    Two runs each."""
     symbols = len(compiled.model.alphabet)
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
         raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")

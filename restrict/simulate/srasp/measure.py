@@ -18,10 +18,9 @@ from restrict.soft.models.model import SoftModel
 def measure(
     program: Program, soft: SoftModel, raw: Sequence[int], n: int, samples: int = 200, seed: int = 0
 ) -> Measured:
-    """The largest deviation of any truth value or integer before it is rounded, at all positions of the word. ``raw``:
-    the dimensions that hold truth values and integers before rounding (``Budget.raw``). ``samples``: how many words are
-    drawn where there are more than 4096. Result: the deviation, and how many words get a wrong label somewhere: exact
-    on all words, else an estimate from below."""
+    """The largest deviation of any truth value or integer before it is rounded (the dimensions ``raw`` of the budget),
+    at all positions of the word, and how many words get a wrong label somewhere: exact on all words; where these are
+    more than 4096, an estimate from below on ``samples``."""
     symbols, length = len(program.alphabet), n - 1
     if length < 1:
         raise UsageError(f"n = {n} leaves no room for a word behind the start marker")
