@@ -181,11 +181,7 @@ def _certificate(
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:
-    """Refuse a bad bound on the dependencies, a bad free fraction, and both together.
-
-    Raises:
-        UsageError: a bad argument.
-    """
+    """Refuse (``UsageError``) a bad bound on the dependencies, a bad free fraction, and both together."""
     if c is not None:
         the_integer("c", c)
     if free is not None:
@@ -205,13 +201,9 @@ def _given(task: Task, restriction: Restriction) -> Certificate:
 
 def force_output(task: Task) -> Certificate:
     """The best certificate for c = 0 that the portfolio :data:`FORCED` finds; its provenance says how it ended.
-
-    Raises:
-        NotEstablished: nothing was found within the budget.
-        ModelError: the trusted checker calls the model malformed.
-        ResourceLimit: the model is too deep for the search.
-        InternalError: the abstract run does not confirm what the search found.
-    """
+    ``NotEstablished``: nothing was found within the budget; ``ModelError``: the checker calls the model malformed;
+    ``ResourceLimit``: it is too deep for the search; ``InternalError``: the abstract run does not confirm what was
+    found."""
     standing = run(Standing(task), FORCED)
     if standing.optimum is not None:
         standing = standing.noting(optimum=standing.optimum, optimum_by=standing.optimum_by)

@@ -45,14 +45,7 @@ class RankSets:
     runs: I64
 
     def only(self, kept: npt.NDArray[np.bool_]) -> RankSets:
-        """These sets where ``kept`` is true, and empty ones elsewhere.
-
-        Args:
-            kept: bool, shape (n,): the positions that keep their sets.
-
-        Returns:
-            The new sets; the table is shared.
-        """
+        """These sets where ``kept`` (bool, (n,)) is true, and empty ones elsewhere; the table is shared."""
         return RankSets(np.where(kept, self.ids, 0), self.ptr, self.runs)
 
     def sizes(self) -> I64:
@@ -93,12 +86,8 @@ class BulkFacts:
 
     @staticmethod
     def make(values: I64, sets: RankSets) -> BulkFacts:
-        """The facts, in which a node of one value depends on nothing.
-
-        Args:
-            values: int64, shape (n,): V of each position as a bit mask, not 0.
-            sets: D of each position.
-        """
+        """The facts from V of each position as a bit mask (int64, (n,), not 0) and D; a node of one value depends on
+        nothing."""
         return BulkFacts(values, sets.only(values & (values - 1) != 0))
 
 

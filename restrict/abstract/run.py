@@ -32,14 +32,7 @@ most ``MOST_SHARED`` of each."""
 
 
 def mask_of(positions: Iterable[int]) -> int:
-    """The bit mask of a set of positions.
-
-    Args:
-        positions: positions, at least 0, in any order.
-
-    Returns:
-        The mask: bit ``i`` stands for position ``i``.
-    """
+    """The bit mask of positions (at least 0, in any order): bit ``i`` stands for position ``i``."""
     array = np.fromiter(positions, dtype=np.int64)
     if not len(array):
         return 0
@@ -49,14 +42,7 @@ def mask_of(positions: Iterable[int]) -> int:
 
 
 def positions_of(mask: int) -> tuple[int, ...]:
-    """The positions in a bit mask, in order.
-
-    Args:
-        mask: a bit mask, at least 0.
-
-    Returns:
-        The positions, ascending.
-    """
+    """The positions in a bit mask, ascending."""
     raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
     return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
 
@@ -305,11 +291,7 @@ class Earlier:
 
 
 def examined_block(earlier: Earlier, positions: Sequence[int]) -> list[Fact]:
-    """The facts of some nodes of a head, for another process.
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
-    """
+    """The facts of some nodes of a head, for another process. ``ResourceLimit``: a row has too many pairs."""
     run = AbstractRun(earlier.instance.instance, earlier.restriction, earlier.facts)
     head = run.instance.model.by_name[earlier.head]
     return [run.examined(head, i) for i in positions]
@@ -331,17 +313,10 @@ MOST_POINTS = 2**20
 
 
 def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
-    """The cone of all nodes except those whose image is too large to compute.
-
-    A node that is not examined has its whole domain and depends on every free position, so this is sound. The checker
-    reads the cone, so it needs no rule of its own. Cost: that of :func:`abstract_run` where a map is wide.
-
-    Returns:
-        The positions by variable; ``"all"`` where no map is wide, which makes certificates smaller.
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
-    """
+    """The cone of all nodes except those whose image is too large to compute; ``"all"`` where no map is wide, which
+    makes certificates smaller. What is not examined has its whole domain and depends on every free position, so this is
+    sound; the checker reads the cone, and needs no rule of its own. Cost: :func:`abstract_run`'s where a map is wide;
+    ``ResourceLimit``: a row has too many pairs."""
     domains = instance.domains
     wide = {
         v.name: v

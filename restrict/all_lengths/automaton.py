@@ -162,11 +162,7 @@ def labels_of(found: Automaton) -> list[str]:
 
 
 def known_label(found: Automaton, label: str) -> str:
-    """A label, if the model has it.
-
-    Raises:
-        UsageError: the model does not have it; the message lists its labels.
-    """
+    """A label of the model; ``UsageError``, which lists its labels, if it has another one."""
     if label not in labels_of(found):
         some = ", ".join(repr(name) for name in labels_of(found)[:20])
         raise UsageError(f"no value of the output has the label {label!r}; the labels are {some}")

@@ -77,11 +77,8 @@ class Counterexample(Evidenced):
 
 
 def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
-    """A proof of a claim, and the trusted checker's line; or neither, and why.
-
-    Raises:
-        NotEstablished: the checker refuses the proof, which is a bug.
-    """
+    """A proof of a claim, and the trusted checker's line; or neither, and why. ``NotEstablished``: the checker refuses
+    the proof, which is a bug."""
     if "unchecked" in claim.get("language", ()):
         return Evidence(reason="the checker does not have this language")
     try:
@@ -95,11 +92,8 @@ def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
 
 
 def run_checker(model: Model, content: bytes) -> str | None:
-    """The trusted checker's line; ``None`` where that takes too many steps.
-
-    Raises:
-        NotEstablished: the checker refuses the proof, which is a bug.
-    """
+    """The trusted checker's line; ``None`` where that takes too many steps. ``NotEstablished``: it refuses, which is a
+    bug."""
     from restrict.checker.account import Reject
 
     assert model.content is not None

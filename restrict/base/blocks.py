@@ -26,13 +26,8 @@ class Workers(Protocol):
         """How many blocks they do at a time."""
 
     def each(self, work: Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
-        """Results in the order of the parts.
-
-        Args:
-            work: a function that the workers can import.
-            shared: its first argument; it is pickled.
-            parts: its second argument, one for each block.
-        """
+        """Results of ``work``, which the workers can import, in the order of the parts; ``shared``, its first argument,
+        is pickled."""
 
 
 _LENT: ContextVar[Workers | None] = ContextVar("workers", default=None)

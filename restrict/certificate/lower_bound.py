@@ -127,12 +127,7 @@ class LowerBound(Record):
 
 
 def label_count(output: Output, domain: int) -> int:
-    """How many labels the values of the output variable have.
-
-    Args:
-        output: the model's output.
-        domain: the size of the output variable's domain, at least 1.
-    """
+    """How many labels the values of the output variable, of this domain, have."""
     names = _label_names(output, domain)
     return domain if names is None else len(names)
 
@@ -176,12 +171,5 @@ def _read_symbols(node: Node, n: int) -> dict[int, tuple[str, ...]]:
 
 
 def indices(bits: int) -> tuple[int, ...]:
-    """The set bits, ascending.
-
-    Args:
-        bits: a bit mask, at least 0.
-
-    Returns:
-        The numbers of its set bits.
-    """
+    """The numbers of the set bits, ascending."""
     return tuple(t for t, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")

@@ -47,14 +47,8 @@ class Errors:
 
 
 def power(number: int) -> str:
-    """A number, or the largest power of two that is not larger.
-
-    Args:
-        number: at least 0.
-
-    Returns:
-        Decimal digits below 10^6; above, ``2^k``, with "more than" where it is not exact.
-    """
+    """Decimal digits of a number below 10^6; above, the largest ``2^k`` not above it, with "more than" where
+    inexact."""
     if number < 10**6:
         return str(number)
     exact = number & (number - 1) == 0
@@ -164,14 +158,8 @@ class Refutation(Record):
 
 
 def language_document(language: Language) -> dict[str, Any]:
-    """The language as the trusted checker reads it; ``{"unchecked": ...}`` where it has no membership test for it.
-
-    Regular languages are written out as automata, except PARITY and other built-in ones, which the checker knows by
-    name (docs/format.md).
-
-    Returns:
-        The JSON value of the field ``language`` (docs/format.md).
-    """
+    """The field ``language`` (docs/format.md); ``{"unchecked": ...}`` where the trusted checker has no membership test
+    for it. Regular languages are written out, except PARITY and others that it knows by name."""
     from restrict.languages.regular import Regular, dfa_document
 
     alphabet, spec = list(language.alphabet), language.spec

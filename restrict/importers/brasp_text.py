@@ -89,17 +89,8 @@ class Brasp:
 
 
 def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str], i: int, j: int) -> bool:
-    """The truth of a formula at positions ``i`` and ``j``.
-
-    This is the definition; it is slow and serves for comparison.
-
-    Args:
-        formula: the formula, over vectors and symbols at ``i`` and ``j``.
-        vectors: the vectors that it may read, each with one truth value for each position.
-        word: n symbols.
-        i: a position, 0 .. n-1.
-        j: a position, 0 .. n-1; ``i`` again where the formula reads ``i`` only.
-    """
+    """The truth of a formula over vectors (n truth values each) and symbols at ``i`` and ``j`` (``i`` again where it
+    reads ``i`` only). This is the definition; it is slow and serves for comparison."""
     if isinstance(formula, Constant):
         return formula.value
     if isinstance(formula, Atom):

@@ -107,15 +107,8 @@ def _some(residues: list[int]) -> str:
 
 
 def simplest(cases: list[Case], proof: str) -> Growth:
-    """A growth with the least period.
-
-    Args:
-        cases: the case of each residue modulo ``len(cases)``, at least one.
-        proof: how they are known, in words.
-
-    Returns:
-        The growth whose period is the least divisor of ``len(cases)`` that says the same.
-    """
+    """The growth of the least period, a divisor of ``len(cases)``, that says the same as these cases of the
+    residues."""
     for period in range(1, len(cases) + 1):
         if len(cases) % period == 0 and all(c == cases[at % period] for at, c in enumerate(cases)):
             return Growth(tuple(cases[:period]), proof)

@@ -47,37 +47,16 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
 
 
 def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> I64:
-    """Some of the words of one length, in lexicographic order.
-
-    Args:
-        symbols: the size of the alphabet.
-        n: the length, at least 1.
-        start: the number of the first word.
-        stop: one more than the number of the last word; by default ``symbols**n``.
-
-    Returns:
-        Symbol indices, int64, shape (stop - start, n).
-    """
+    """Words of one length (at least 1) in lexicographic order, the numbers ``start`` to ``stop`` - 1 (default: all), as
+    int64 symbol indices."""
     index = np.arange(start, symbols**n if stop is None else stop, dtype=np.int64)
     return np.stack([index // symbols**p % symbols for p in reversed(range(n))], axis=1)
 
 
 def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """On which words the model's answer is not the formula's truth.
-
-    Args:
-        model: a program with accepting values.
-        formula: a formula over its alphabet.
-        words: int64, shape (count, n), symbol indices.
-        at: ``"last"``, ``"first"`` or ``"every"``, which compares all positions.
-
-    Returns:
-        bool, shape (count,).
-
-    Raises:
-        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
-        ResourceLimit: a numerical predicate with a value beyond 62 bits.
-    """
+    """On which words (int64, (count, n)) the answer of a model with accepting values, at ``"last"``, ``"first"`` or
+    ``"every"`` position, is not the formula's truth: bool, (count,). ``UsageError``: another alphabet, or a predicate
+    divides by zero; ``ResourceLimit``: it has a value beyond 62 bits."""
     truth = evaluate_tokens(formula, words, model.alphabet)
     values = run_batch(model.at(words.shape[1]), words).values[model.output.variable]
     accepted = np.isin(values, sorted(model.output.accept or ()))

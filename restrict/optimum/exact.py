@@ -271,16 +271,8 @@ def recheck(model: Model, found: Exact) -> bool:
 
 
 def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
-    """The fewest positions of a restriction that conflicts with every cube, by RC2.
-
-    Args:
-        cubes: symbol indices by position.
-        symbols: the size of the alphabet, at least 1.
-        limit: the number of positions that could be fixed.
-
-    Returns:
-        The number (exact), or ``limit + 1`` where no restriction conflicts with all of them.
-    """
+    """The exact fewest positions of a restriction that conflicts with every cube (symbol indices by position), by RC2;
+    ``limit + 1`` where none does."""
     cubes = list(cubes)
     hitter = Cheapest(sorted({i for cube in cubes for i in cube}), range(symbols))
     for cube in cubes:

@@ -80,13 +80,9 @@ class Tightened:
 
 
 def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
-    """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``position``.
-
-    Where the encoding has wide maps, they are satisfiable *if* it can; what a model breaks is added then.
-
-    Returns:
-        The clauses of both copies with the condition that their labels differ; and the second copy.
-    """
+    """Clauses of two copies whose labels differ, satisfiable iff a change of input ``p`` alone can change the label at
+    ``position``, and the second copy. With wide maps they are satisfiable *if* it can; what a model breaks is added
+    then."""
     other = code.copy([i for i in code.inputs if i != p])
     clauses = [*code.clauses, *other.clauses[1:]]
     for label, literals in code.labels(position).items():
@@ -169,19 +165,9 @@ def _label(code: Encoding, position: int, word: Sequence[str]) -> str:
 
 
 def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMatters:
-    """The first solver's refutation that the independent checker accepts; unverified where there is none.
-
-    Args:
-        position: the position that never matters.
-        clauses: an unsatisfiable formula.
-        top: its largest variable.
-
-    Returns:
-        The proof, with the solver's name where :mod:`restrict.sat.drat_check` has accepted it.
-
-    Raises:
-        InternalError: a solver finds a model of the formula.
-    """
+    """The first solver's refutation of unsatisfiable clauses (``top``: their largest variable) that
+    :mod:`restrict.sat.drat_check` accepts, with the solver's name; unverified where there is none. ``InternalError``: a
+    solver finds a model."""
     for name in PROOF_SOLVERS:
         with solvers.Solver(name, bootstrap_with=clauses, with_proof=True) as solver:
             if solver.solve():
@@ -196,15 +182,8 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMat
 
 
 def write_proofs(proofs: Sequence[NeverMatters], folder: Path) -> list[Path]:
-    """Write the checked proofs, two files each.
-
-    Args:
-        proofs: the proofs; those without a checked refutation are left out.
-        folder: is made where it does not exist.
-
-    Raises:
-        UsageError: the folder cannot be written.
-    """
+    """Write the checked proofs, two files each, to a folder, made where it does not exist; ``UsageError``: it cannot be
+    written."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

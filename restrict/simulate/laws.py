@@ -166,18 +166,8 @@ def _run_exactly(model: SoftModel, word: npt.NDArray[np.int64], law: Law) -> Num
 
 
 def exact_embedding(model: SoftModel, word: npt.NDArray[np.int64]) -> Numbers:
-    """Token and position embeddings as exact fractions.
-
-    Args:
-        model: the model.
-        word: (n,) indices into ``model.symbols``.
-
-    Returns:
-        Shape (n, d), fractions.
-
-    Raises:
-        ModelError: a position term without an exact value (a root, a logarithm).
-    """
+    """Token and position embeddings of a word of symbol indices, fractions (n, d). ``ModelError``: a position term
+    without an exact value (a root, a logarithm)."""
     tokens, n, positions = fractions(model.embed[word]), len(word), model.positions
     if positions.table is None:
         return tokens
@@ -199,27 +189,13 @@ def _exact_value(term: Term, i: int, n: int) -> Fraction:
 
 
 def fractions(x: Floats) -> Numbers:
-    """The exact values of floats.
-
-    Args:
-        x: any shape, finite.
-
-    Returns:
-        The same shape, fractions.
-    """
+    """The exact values of finite floats."""
     return np.array([Fraction(float(v)) for v in x.reshape(-1)], dtype=object).reshape(x.shape)
 
 
 def times(x: Numbers, matrix: Floats) -> Numbers:
-    """``x @ matrix.T`` exactly, in time proportional to the entries that are not 0.
-
-    Args:
-        x: (..., d) fractions.
-        matrix: (m, d) floats.
-
-    Returns:
-        Shape (..., m), fractions.
-    """
+    """``x @ matrix.T`` exactly, fractions (..., d) and floats (m, d) to (..., m), in time proportional to entries not
+    0."""
     out = np.full((*x.shape[:-1], len(matrix)), Fraction(0), dtype=object)
     for r, c in _entries(matrix):
         out[..., r] += x[..., c] * Fraction(float(matrix[r, c]))
@@ -231,15 +207,8 @@ def _entries(matrix: Floats) -> Iterable[tuple[int, int]]:
 
 
 def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
-    """The scores of one head before its scale.
-
-    Args:
-        head: a head with dot-product scores.
-        x: (n, d) fractions.
-
-    Returns:
-        Shape (n, n), fractions: row the query, column the key.
-    """
+    """The dot-product scores of one head before its scale, from fractions (n, d): (n, n), row the query, column the
+    key."""
     q = times(x, head.query) + fractions(head.query_bias)
     k = times(x, head.key) + fractions(head.key_bias)
     out = np.full((len(x), len(x)), Fraction(0), dtype=object)
@@ -250,16 +219,8 @@ def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
 
 
 def run_layer_exactly(layer: SoftLayer, x: Numbers, law: Law) -> Numbers:
-    """One layer under a hard law, without LayerNorm.
-
-    Args:
-        layer: heads with dot-product scores, and a ReLU network or none.
-        x: (n, d) fractions.
-        law: a hard law.
-
-    Returns:
-        Shape (n, d), fractions.
-    """
+    """One layer of dot-product heads and a ReLU network or none, without LayerNorm, under a hard law: fractions (n,
+    d)."""
     n, moved = len(x), x + fractions(layer.attention_bias)
     for head in layer.heads:
         seen = visible(head.mask, np.arange(n), n)

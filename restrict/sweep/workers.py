@@ -76,11 +76,7 @@ class _Crew:
 
 
 def attempted(work: Work, shared: Any, part: Any) -> tuple[Any, RestrictError | None]:
-    """One block on a worker: its result, or what it raises on purpose.
-
-    Returns:
-        The result and no error, or no result and the error.
-    """
+    """One block on a worker: its result and no error, or no result and what it raises on purpose."""
     try:
         return work(shared, part), None
     except RestrictError as error:

@@ -90,18 +90,8 @@ def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[
 def value_cubes(
     t: CTransformer, cubes: dict[str, ValueCubes], name: str, i: int, value: int
 ) -> list[tuple[tuple[int, int], ...]]:
-    """Cubes of free inputs that force an activation to a value: all the minimal ones of a truth table, else one.
-
-    Args:
-        t: the c-transformer.
-        cubes: its :func:`forcing_cubes`.
-        name: a base variable.
-        i: a position.
-        value: the value.
-
-    Returns:
-        Cubes of (input, symbol); none where none is known.
-    """
+    """Cubes (input, symbol) of free inputs that force a base variable to a value at a position, from ``cubes``, those
+    of :func:`forcing_cubes`: all the minimal ones of a truth table, else one; none where none is known."""
     if isinstance(t.base[name].source, Truth):
         return minimal_cubes(t, name, i, value)
     one = cubes[name].cube(i, value, len(t.symbols))

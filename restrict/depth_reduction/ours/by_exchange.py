@@ -46,13 +46,8 @@ class LayerSchedule:
 
 @dataclass(frozen=True, eq=False)
 class Exchanged:
-    """The result of one run of all layers.
-
-    Attributes:
-        stages: the c-transformers under the restriction found, from the program itself to no layers.
-        fixed: per layer the inputs fixed for it.
-        schedule: how the inputs were spent.
-    """
+    """The result of one run of all layers: the c-transformers (``stages``) under the restriction found, from the
+    program itself to no layers, the inputs ``fixed`` for each layer, and the ``schedule`` by which they were spent."""
 
     stages: tuple[CTransformer, ...]
     fixed: tuple[int, ...]

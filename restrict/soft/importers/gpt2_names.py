@@ -122,17 +122,7 @@ def save_gpt2_names(found: Imported, path: str | Path) -> Written:
 
 
 def config_of(path: str | Path) -> Path:
-    """Where the configuration of a file of weights stands.
-
-    Args:
-        path: ``NAME.safetensors``.
-
-    Returns:
-        ``NAME.config.json``.
-
-    Raises:
-        UsageError: another ending.
-    """
+    """``NAME.config.json``, where the configuration of ``NAME.safetensors`` stands; ``UsageError``: another ending."""
     path = Path(path)
     if path.suffix != SUFFIX:
         raise UsageError(f"{path}: weights are written to NAME{SUFFIX}, NAME.config.json beside it")
