@@ -1,8 +1,6 @@
-"""The abstract run on kernels: V and D of every node of a cone (docs/kernel.md, rules 1-6).
-
-The fast twin of restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are
-Python integers used as bit masks, so that a union costs n/64 words.
-"""
+"""The abstract run on kernels: V and D of every node of a cone (docs/kernel.md, rules 1-6). The fast twin of
+restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are Python integers
+used as bit masks, so that a union costs n/64 words."""
 
 from __future__ import annotations
 
@@ -315,7 +313,7 @@ MOST_POINTS = 2**20
 def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
     """The cone of all nodes except those whose image is too large to compute; ``"all"`` where no map is wide, which
     makes certificates smaller. What is not examined has its whole domain and depends on every free position, so this is
-    sound; the checker reads the cone, and needs no rule of its own. Cost: :func:`abstract_run`'s where a map is wide;
+    sound; the checker reads the cone, and needs no rule of its own. Cost: :func:`abstract_run`'s where a map is wide.
     ``ResourceLimit``: a row has too many pairs."""
     domains = instance.domains
     wide = {

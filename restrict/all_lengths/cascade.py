@@ -44,8 +44,8 @@ class Level:
 
 @dataclass
 class Cascade:
-    """The cascade of a minimal star-free automaton; ``levels`` from the top. The sets after the last are single
-    states, ``states``."""
+    """The cascade of a minimal star-free automaton, ``levels`` from the top; last come the single states,
+    ``states``."""
 
     dfa: Dfa
     levels: list[Level] = field(default_factory=list)
@@ -179,9 +179,8 @@ def _topological(direct: dict[int, set[int]]) -> list[int]:
 
 
 def decompose(dfa: Dfa) -> Cascade:
-    """The cascade of a minimal automaton whose language is star-free. ``dfa``: minimal, without groups
-    (:func:`restrict.languages.monoid.star_free`). Result: the cascade, with tables over what occurs from the start
-    state on."""
+    """The cascade of a minimal automaton without groups (:func:`restrict.languages.monoid.star_free`), with tables over
+    what occurs from the start state on."""
     cascade = Cascade(dfa)
     whole = frozenset(range(dfa.states))
     structure = _Structure(cascade)

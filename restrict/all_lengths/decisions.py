@@ -39,9 +39,8 @@ def decides_empty(program: Model) -> bool:
 
 
 def decisions_of(program: Model, alphabet: Sequence[str]) -> Regular:
-    """What a program accepts, at every length. ``program``: an order-only model with ``accept`` at the last position.
-    ``alphabet``: the symbols that it must have. Gives the language; words at which the program is not defined are not
-    in it."""
+    """What an order-only program, with ``accept`` at the last position, accepts at every length, over an alphabet that
+    it must have; words at which it is not defined are not in it."""
     if set(program.alphabet) != set(alphabet):
         raise UsageError(
             f"{program.name} is over {quote(' '.join(program.alphabet))}, not over {quote(' '.join(alphabet))}"

@@ -50,8 +50,7 @@ def automaton_document(one: Moore, taken: tuple[str, ...]) -> dict[str, Any]:
 
 
 def common_bimachine(one: Built, two: Built) -> dict[str, Any]:
-    """The bimachine of the second model's labels and, at lengths at which it is not defined, of the first model's; as
-    the checker reads it."""
+    """The bimachine of the second model's labels, of the first's where that is not defined, as the checker reads it."""
     if two.program.defined is None:
         return bimachine_document(two)
     order = letter_order(one.program, two.program)

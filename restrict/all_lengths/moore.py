@@ -60,9 +60,8 @@ class Moore:
 
 
 def moore(built: Built, merging: bool = True) -> Moore:
-    """The automaton of the label at the last position. A state is a state of the left automaton and the label of the
-    last position; with an end marker, the label at it. ``merging``: whether the automaton is minimal; without, its
-    states are those that the trusted checker walks."""
+    """The automaton of the label at the last position: a state is one of the left automaton and that label, with an end
+    marker the label at it. Minimal, unless not ``merging``: then as the trusted checker walks it."""
     program = built.program
     labels = tuple(program.labels)
     empty = UNDEFINED if merging else "reject" if program.accepts else labels[0]  # as the trusted checker has it

@@ -59,9 +59,8 @@ class Pattern:
 
 
 def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | None:
-    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle. Where there is none,
-    the one whose middle has the smallest share of fixed symbols, among middles of up to four cells; ``None`` where no
-    such pattern forces the label either."""
+    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle, else with the
+    smallest share of fixed symbols in a middle of up to four cells; ``None`` where none does."""
     sets = Sets(automaton, label)
     for middle in middles(automaton.alphabet):
         if middle != (FREE,) and len(sets.order) > SMALL:

@@ -77,8 +77,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Plan:
-    """``stages``: heads and the maps after them; then what matters at the last position only: maps that the last heads
-    read, the last heads, and the maps after those."""
+    """``stages``: heads and the maps after them; then, for the last position only: maps before, heads, maps after."""
 
     stages: list[tuple[list[Look], list[Step]]]
     before: list[Step]

@@ -52,9 +52,8 @@ MEMBERS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a model computes at every length, as far as it is tried. ``moore``: the minimal automaton of the label at
-    the last position. With output at every position ``built.machine`` is the bimachine of all labels. ``trial``: the
-    runs of the model with which it was compared."""
+    """What a model computes at every length, as far as it is tried in ``trial``. ``moore``: the minimal automaton of
+    the label at the last position; with output everywhere ``built.machine`` is the bimachine of all labels."""
 
     model: Model
     built: Built
@@ -68,8 +67,7 @@ class Found:
 
 
 def try_automaton(found: Found) -> Trial:
-    """Compare an automaton, or a bimachine, with runs of the model. Result: the runs; lengths at which the model is not
-    defined are left out and listed."""
+    """Compare an automaton, or a bimachine, with runs of the model; lengths where it is not defined are listed."""
     trial = Trial(found.model)
     for words in _plan(found):
         if trial.over:
@@ -103,9 +101,8 @@ def end_labels(found: Found, words: Any) -> list[str]:
 
 
 def predicted(found: Found, word: Sequence[int], positions: Sequence[int]) -> list[str]:
-    """The labels at some positions of a word, by the bimachine. ``found``: the automaton of a model with output at
-    every position. ``positions``: where the labels are wanted, markers counted. Result: the labels; ``UNDEFINED`` also
-    where the bimachine has no such position."""
+    """The labels at some positions of a word (markers counted), by the bimachine of a model with output everywhere;
+    ``UNDEFINED`` also where there is no such position."""
     program, machine = found.built.program, found.built.machine
     tokens = _tokens(program, word)
     left, right = [0], [0]
@@ -162,8 +159,7 @@ def found_shortest(found: Found) -> Iterator[list[int]]:
 
 
 def _edge_words(found: Found, rng: np.random.Generator) -> list[list[int]]:
-    """For each edge a shortest word that ends with it, and one that goes on at random; where the words are not short
-    anyway."""
+    """For each edge a shortest word that ends with it and, unless all are short, one that goes on at random."""
     rows, symbols, out = found.moore.delta.tolist(), len(found.moore.alphabet), list[list[int]]()
     reached = breadth_first(0, lambda state: rows[state])
     for state in reached:
@@ -218,8 +214,8 @@ def _try_cells(
 
 
 def try_costs(found: Found, costs: Costs) -> None:
-    """Compare costs of forcing with those that all words of a length show, and run words of cheapest restrictions.
-    ``found``: the automaton, with its trial."""
+    """Compare an automaton's costs of forcing with those that all words of a length show, and run words of
+    restrictions."""
     model, markers = found.model, len(found.model.markers)
     size = len(model.alphabet)
     for sample in found.trial.samples:
@@ -237,9 +233,8 @@ def try_costs(found: Found, costs: Costs) -> None:
 
 
 def least_cost(has: Any, size: int, length: int) -> int:
-    """The fewest fixed symbols that force a label, from the labels of all words of a length. ``has``: whether each word
-    has the label, in lexicographic order. Result: the number (exact), or ``NEVER``. Cost: one step for each of the
-    ``(size + 1) ** length`` restrictions."""
+    """The exact fewest fixed symbols that force a label, or ``NEVER``; ``has``: whether each word of a length has it,
+    in lexicographic order. Cost: a step for each of the ``(size + 1) ** length`` restrictions."""
     forced, fixed = of_restrictions(np.asarray(has).reshape((size,) * length))
     return int(fixed[forced].min()) if forced.any() else NEVER
 
@@ -341,9 +336,8 @@ def try_language(found: Found, language: Language, first: int, lengths: Containe
 
 
 def try_equal(one: Found, two: Found, first: int) -> None:
-    """Run the words of one model's trial on the other model, for an answer that says that they agree. ``one``: a
-    model's automaton, with its trial. ``first``: lengths from here on are compared, the markers of either model
-    counted."""
+    """Run the words of one model's trial on the other, for an answer that says that they agree from length ``first``
+    on, the markers of either counted."""
     order = [two.model.alphabet.index(a) for a in one.model.alphabet]
     more = len(two.model.markers) - len(one.model.markers)
     trial = Trial(two.model)

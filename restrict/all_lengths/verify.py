@@ -74,8 +74,9 @@ def verify(
 
 
 def named(language: Language | str) -> Language:
-    """A language from its specification, ``model:FILE`` included: the file's model must be order-only
-    (``NotEstablished``), have ``accept`` (``UsageError``) and be defined at some length (``ModelError``)."""
+    """A language from its specification, ``model:FILE`` included, else ``UsageError``: the file's model must be
+    order-only (``NotEstablished``), have ``accept`` (``UsageError``) and be defined at some length (``ModelError``);
+    ``ResourceLimit`` where the language, or the model's automaton, is too large."""
     if isinstance(language, str) and language.startswith("model:"):
         from restrict.model.source import load
 

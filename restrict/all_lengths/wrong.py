@@ -1,11 +1,9 @@
-"""The set of all lengths at which a model is wrong about a language on some word.
-
-For regular languages: the sets of pairs of states that words of one length reach, until one repeats. For Dyck,
-MAJORITY, ``a^n b^n`` and palindromes the words on which both differ are context-free, so their lengths are ultimately
-periodic, too. They solve a system of equations between sets of lengths (:mod:`restrict.checker.lengths`), which is
-solved number by number until a period passes the test of Theorem E (:mod:`restrict.checker.equations`); the checker
-repeats this test. For shuffles of brackets the lengths lie between two such sets.
-"""
+"""The set of all lengths at which a model is wrong about a language on some word. For regular languages: the sets of
+pairs of states that words of one length reach, until one repeats. For Dyck, MAJORITY, ``a^n b^n`` and palindromes the
+words on which both differ are context-free, so their lengths are ultimately periodic, too. They solve a system of
+equations between sets of lengths (:mod:`restrict.checker.lengths`), which is solved number by number until a period
+passes the test of Theorem E (:mod:`restrict.checker.equations`); the checker repeats this test. For shuffles of
+brackets the lengths lie between two such sets."""
 
 from __future__ import annotations
 

@@ -150,8 +150,7 @@ def will_write(path: Path) -> None:
 
 
 def will_read(path: Path) -> None:
-    """Note a regular file that another reader reads, so that the command does not replace it. ``path``: the file; one
-    that cannot be opened is left to its reader."""
+    """Note a regular file, if it can be opened, that another reader reads, so that the command does not replace it."""
     with suppress(OSError, ValueError):
         if is_regular(path):
             with open(path, "rb") as file:
@@ -169,10 +168,9 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file: whole, or leave it as it was. The content goes to a temporary file beside it, is synced, and takes
-    the name in one step. So after a full disk, a kill or a second writer there is the old file or the new one. Devices
-    and pipes are written in place. ``path``: the file; a link is followed, and an existing file keeps its
-    permissions."""
+    """Write a file whole, or leave it as it was: the content goes to a temporary file beside it, is synced, and takes
+    the name in one step, with the permissions of an existing file; a link is followed. Devices and pipes are written in
+    place."""
     path = Path(path)
     try:
         _commands[-1].write(path)

@@ -12,8 +12,8 @@ ROWS = 40
 
 
 def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
-    """A table of names and values. ``facts``: names and values; both are escaped. ``drawing``: SVG that stands below
-    them, as wide as the page. Gives HTML. Linear."""
+    """An HTML table of names and values, escaped, over a drawing (SVG), if there is one, as wide as the page.
+    Linear."""
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
     )
@@ -39,6 +39,5 @@ def _table(title: str, rows: str, columns: int, drawing: str) -> str:
 
 
 def shortened(word: Sequence[str], most: int = 120) -> str:
-    """A word as text, cut where it is long. ``most``: the most symbols that are shown. Gives the symbols, with spaces
-    between them where one has several characters."""
+    """A word as text, with spaces where a symbol has several characters, cut after ``most`` symbols."""
     return joined(word[:most]) + (f" ... ({len(word)} symbols)" if len(word) > most else "")

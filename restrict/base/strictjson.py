@@ -24,8 +24,7 @@ Read = TypeVar("Read")
 
 
 def parse(content: bytes, source: str) -> Any:
-    """The JSON value in ``content``. Gives objects, lists, texts, Booleans, ``None`` and 64-bit integers, nested at
-    most 64 deep."""
+    """The JSON value in ``content``: no floats, integers of 64 bits, nested at most 64 deep."""
     with uncollected(), translated(source):
         return read_json(content, Place(source), Meter(READING))
 
@@ -73,8 +72,7 @@ class Node:
         return str(self.expect(str, "a string"))
 
     def integer(self, low: int = MIN64, high: int = MAX64) -> int:
-        """The value as an integer in a range. ``low``: the least value allowed. Gives ``low .. high``; by default any
-        integer of 64 bits."""
+        """The value as an integer of ``low .. high``; by default any of 64 bits."""
         number = int(self.expect(int, "an integer"))
         if not low <= number <= high:
             self.fail(f"{number} is not in {low} .. {high}")
@@ -85,8 +83,7 @@ class Node:
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
     def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """The members of an object, all known and none missing. ``required``: the keys that must be there. Gives key to
-        member, in the order of the file."""
+        """The members of an object by key, in the order of the file: all known and none that is required missing."""
         members = self.expect(dict, "an object")
         missing = [key for key in required if key not in members]
         if missing:
@@ -98,17 +95,15 @@ class Node:
         return dict(self.members())
 
     def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """The members of a file's object, whose ``format`` is the one expected. ``form``: the format, such as
-        ``restrict-certificate/1``. ``required``: the other keys that must be there. Gives key to member, in the order
-        of the file."""
+        """The members by key, in the order of the file, of an object of this ``format``; ``required``: the other keys
+        that must be there."""
         members = self.fields(("format", *required), optional)
         if members["format"].text() != form:
             members["format"].fail(f"this is {quote(members['format'].value)}, not {form!r}")
         return members
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        """The members of an object, whatever their keys, one by one. Gives keys and members, in the order of the
-        file."""
+        """Keys and members of an object, whatever they are, in the order of the file."""
         for key, value in self.expect(dict, "an object").items():
             yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")
 

@@ -34,8 +34,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def doing(count: int, noun: str, verb: str) -> str:
-    """A number with what it counts and a verb: "1 position forces", "2 positions force". Cost: O(1). ``count``: the
-    number, at least 0."""
+    """A number with what it counts and a verb: "1 position forces", "2 positions force"."""
     return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
 
 
@@ -61,8 +60,7 @@ def joined(word: Collection[str]) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:
-    """A table: columns two spaces apart. Cost: O(cells). ``rows``: the lines, equally many cells each; the first may be
-    the head."""
+    """A table, columns two spaces apart; the first row may be the head. O(cells)."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = str.rjust if right else str.ljust
     return "\n".join((indent + "  ".join(map(align, row, widths))).rstrip() for row in rows)

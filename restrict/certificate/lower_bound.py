@@ -1,12 +1,9 @@
 """Lower bounds: boxes that no small restriction conflicts with; type and file format ``restrict-lower-bound/1``
-(docs/format.md).
-
-A box gives some positions a set of allowed symbols; whatever the other positions are, the output then lies in a set of
-values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of
-whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no
-``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more
-than ``k`` (Theorem C of docs/kernel.md).
-"""
+(docs/format.md). A box gives some positions a set of allowed symbols; whatever the other positions are, the output then
+lies in a set of values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every
+box none of whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So
+where no ``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y``
+takes more than ``k`` (Theorem C of docs/kernel.md)."""
 
 from __future__ import annotations
 

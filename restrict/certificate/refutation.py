@@ -1,10 +1,8 @@
-"""Refutations: a certificate, two words that it makes equal for the model, and a language that tells them apart
-(Hahn 2020, Corollary 2); types and file format ``restrict-refutation/1`` (docs/format.md).
-
-By Theorem A the label at the target is a function of the inputs at the certificate's dependencies. The two words agree
-with the restriction and on the dependencies, so they have one label; exactly one of them is in the language. So no
-set of labels, read as acceptance, makes the model recognise the language at this length.
-"""
+"""Refutations: a certificate, two words that it makes equal for the model, and a language that tells them apart (Hahn
+2020, Corollary 2); types and file format ``restrict-refutation/1`` (docs/format.md). By Theorem A the label at the
+target is a function of the inputs at the certificate's dependencies. The two words agree with the restriction and on
+the dependencies, so they have one label; exactly one of them is in the language. So no set of labels, read as
+acceptance, makes the model recognise the language at this length."""
 
 from __future__ import annotations
 

@@ -47,8 +47,7 @@ def at_most(x: float) -> str:
 
 
 def no_model(path: Path, advice: str) -> None:
-    """Refuse the name of a model where a file with a result is expected. ``path``: where a file with a result is
-    expected."""
+    """Refuse the name of a model where a file with a result is expected."""
     from restrict.base.errors import UsageError
     from restrict.model.source import GENERATORS
 
@@ -296,8 +295,7 @@ def _raise_pending(what: str) -> None:
 
 
 def announce_compilation() -> None:
-    """On a terminal, say why the first run on a machine is slow. Results are on standard output, so nothing is
-    disturbed."""
+    """On a terminal, say on standard error, so that no result is disturbed, why the first run on a machine is slow."""
     if is_terminal(sys.stderr):
         on_first_compilation(
             lambda: click.echo("compiling kernels for this machine (once; later runs load them)", err=True)

@@ -14,10 +14,9 @@ from restrict.cover.problem import CoverProblem
 
 
 def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[list[list[int]], I64]:
-    """(clauses, literals): variable ``t + 1`` is ``literals[t]``; then the cubes' variables, then the counter's.
-    ``budget``: most inputs set beyond the prior ones, at least 0; ``None``: no cardinality constraint. Gives the
-    clauses, as lists of non-zero integers; and the literals ``input * symbols + symbol``, int64, ascending, shape
-    (number of literals that occur,)."""
+    """Clauses, and the ascending literals ``input * symbols + symbol`` that occur: variable ``t + 1`` is
+    ``literals[t]``; then come the cubes' variables, then the counter's, where a ``budget`` of inputs beyond the prior
+    ones is given."""
     from pysat.card import CardEnc, EncType
 
     if not hasattr(EncType, encoding):

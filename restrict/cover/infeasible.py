@@ -46,8 +46,8 @@ class InfeasibilityProof:
 
     @classmethod
     def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
-        """The first pair that nothing captures, as a proof; there must be one. ``budget``: the budget in question;
-        ``None``: all inputs."""
+        """The first pair that nothing captures, which there must be, as a proof for this budget (``None``: all
+        inputs)."""
         return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))
 
 

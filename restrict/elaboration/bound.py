@@ -120,8 +120,7 @@ def concluded(
 def claims(
     bound: Bound, labels: Mapping[int, frozenset[int]], table: Sequence[int] | None
 ) -> list[tuple[frozenset[int], int]]:
-    """Sets of labels with what forcing any of them takes: those that are named, and the others, together where no box
-    has them."""
+    """Sets of labels with what forcing any takes: those named, and the others, together where no box has them."""
     domain = bound.model.domains[bound.model.output]
     if table is not None:
         domain = 2 if bound.model.accept is not None else len(bound.model.label_names)

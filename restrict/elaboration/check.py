@@ -1,8 +1,6 @@
-"""Checking from Python and from the command line: elaborate the proof in memory, and let the kernel decide.
-
-The user's file is read by the checker's own reader; the elaborator writes the proof down, and the kernel checks every
-line of it (docs/kernel.md). Proofs of other kinds are decided by the checker's modules for them.
-"""
+"""Checking from Python and from the command line: elaborate the proof in memory, and let the kernel decide. The user's
+file is read by the checker's own reader; the elaborator writes the proof down, and the kernel checks every line of it
+(docs/kernel.md). Proofs of other kinds are decided by the checker's modules for them."""
 
 from __future__ import annotations
 

@@ -28,9 +28,8 @@ class OutOfReach(Reject):
 
 
 class Known:
-    """What is known of every node under a box. ``deep``: every node that is asked for is examined first, so that no
-    fact depends on all positions; ``blind``: it does not matter what a fact depends on. ``given``: facts of a context
-    that this one was made from."""
+    """What is known of every node under a box, besides the facts ``given`` of a context above. ``deep``: what is asked
+    for is examined first, so no fact depends on all positions; ``blind``: dependencies do not matter."""
 
     def __init__(
         self, instance: Instance, tokens: Tokens, rows: Rows, deep: bool = False, blind: bool = False,
@@ -67,13 +66,11 @@ class Known:
         return None if fact is None else fact.depends
 
     def fact(self, name: str, i: int) -> Statement | None:
-        """The statement about a node, if there is one. Gives the last one, here or in a context that this one was made
-        from."""
+        """The last statement about a node, here or in a context above, if there is one."""
         return self.facts.get(name, {}).get(i)
 
     def union(self, name: str, positions: I64) -> Depends:
-        """The union of D over positions. ``name``: ``"token"``, ``"position"`` or a variable. ``positions``: int64,
-        ascending."""
+        """The union of D of ``"token"``, ``"position"`` or a variable over ascending positions."""
         if self.blind:
             return None
         if name in ("token", "position"):
@@ -89,8 +86,7 @@ class Known:
     # ------------------------------------------------------------ examining
 
     def examine(self, name: str, i: int) -> None:
-        """State what follows for a node, unless it was stated before, or has too many values. ``name``: a map or head
-        of the model."""
+        """State what follows for a node of a map or head, unless it was stated before, or has too many values."""
         if self.fact(name, i) is not None:
             return
         self.meter.charge(NODE)

@@ -73,8 +73,7 @@ class Hints:
         self.model.meter.place = self.top.key("cone")
 
     def is_free(self, at: int) -> bool:
-        """Whether a position has neither a marker nor a fixed symbol. ``at``: a position, or a number beyond all of
-        them."""
+        """Whether a position has neither a marker nor a fixed symbol; a number beyond all positions has none."""
         self.model.meter.charge(self.model.n // 64)
         return at < self.model.n and self.certificate.free >> at & 1 == 1
 

@@ -115,15 +115,13 @@ class Rows:
 
 
 def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
-    """Whether a pair of a score and a position is at or above another one, in the head's order. Gives whether it is not
-    below."""
+    """Whether a pair of a score and a position is not below another one, in the head's order."""
     sign = -1 if head.ties == "left" else 1
     return (pair[0], sign * pair[1]) >= (floor[0], sign * floor[1])
 
 
 def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
-    """Which pairs are at or above a floor. ``pairs``: int64, shape (3, m): positions, key values, scores. Gives bool,
-    shape (m,)."""
+    """Which pairs, int64 (3, m) of positions, key values and scores, are at or above a floor: bool, (m,)."""
     j, _, s = pairs
     tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
     found: npt.NDArray[np.bool_] = (s > floor[0]) | ((s == floor[0]) & tied)

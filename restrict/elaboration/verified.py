@@ -87,9 +87,8 @@ def concluded(line: str, proof: bytes) -> Any:
 
 
 def check_verified(found: Elaboration, limit: int | None = None) -> str:
-    """Let `restrict-verified` decide on an elaborated proof. Cost: docs/proof.md, and a temporary folder with the two
-    files. ``limit``: the most steps; ``None``: those of the program. Gives the line ``s VERIFIED ...`` of the user's
-    file."""
+    """The line ``s VERIFIED ...`` of the user's file, where `restrict-verified` decides on an elaborated proof in
+    ``limit`` steps. Cost: docs/proof.md, and a temporary folder with the two files."""
     line = verdict(found.made, limit)
     with translated(found.name):
         proof = concluded(line, found.made.proof)

@@ -44,8 +44,7 @@ class Writer:
         self.lines.append(line)
 
     def set(self, values: Iterable[int]) -> int:
-        """The number of a set. ``values``: at least one value. Gives its number; the line is written where it is
-        new."""
+        """The number of a set of values, not empty; its line is written where it is new."""
         key = tuple(sorted(values))
         if key not in self._sets:
             self._sets[key] = len(self._sets)
@@ -53,8 +52,8 @@ class Writer:
         return self._sets[key]
 
     def runs(self, ends: Sequence[int]) -> int:
-        """The number of some runs. ``ends``: starts and stops, alternating and increasing. Gives their number; the line
-        is written where they are new."""
+        """The number of runs (starts and stops, alternating and increasing); their line is written where they are
+        new."""
         key = tuple(ends)
         if key not in self._runs:
             self._runs[key] = len(self._runs)
@@ -94,8 +93,7 @@ class Writer:
             self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
 
     def box(self, parent: int, cells: Iterable[Cell]) -> int:
-        """A context. ``parent``: the context that it is made from, or -1. ``cells``: the symbols that are allowed in
-        some runs of positions, in order."""
+        """A context made from ``parent`` (-1: none); ``cells``: the symbols allowed in runs of positions, in order."""
         triples: list[list[int]] = []
         for start, stop, symbols in cells:
             number = self.set(symbols)

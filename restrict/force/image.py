@@ -29,8 +29,7 @@ def whole(domain: int) -> Sequence[int]:
 
 
 def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
-    """Whether all values are allowed; mostly the sizes of the two sets decide. ``allowed``: values 0..domain - 1;
-    ``values``: distinct values 0..domain - 1."""
+    """Whether all values are allowed (both distinct, 0..domain - 1); mostly the sizes of the two sets decide."""
     return len(values) <= len(allowed) and allowed.issuperset(values)
 
 

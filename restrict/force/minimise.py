@@ -25,8 +25,7 @@ def shrink(
 
 
 class Minimiser:
-    """Works on a solved :class:`ForcingState`, of which it keeps the target's cone; ``holds`` says whether the claim is
-    still established."""
+    """Keeps the target's cone of a solved :class:`ForcingState`; ``holds``: whether the claim is still established."""
 
     def __init__(self, state: ForcingState, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
         self.state, self.holds = state, holds
@@ -89,8 +88,7 @@ class Minimiser:
 
 
 def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]:
-    """The examined nodes on which the target's facts rest: those that it reads, directly or through others, and whose
-    V is smaller than their domain."""
+    """The examined nodes that the target's facts rest on, directly or not, whose V is smaller than their domain."""
     cone: dict[str, set[int]] = {}
     stack = [target]
     while stack:

@@ -76,8 +76,7 @@ class ForcingState:
         self.rows = RowStore(instance, self.pinned)
 
     def share(self, other: ForcingState) -> None:
-        """Use the rows and the boxes of another state of the same instance with the same pinned positions, and go on
-        adding to them."""
+        """Use, and add to, the rows and boxes of another state of the same instance with the same pinned positions."""
         self.rows, self.boxes = other.rows, other.boxes
 
     # ------------------------------------------------------------ facts

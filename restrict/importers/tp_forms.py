@@ -47,10 +47,8 @@ HELPERS = {
 
 
 def match(pattern: ast.AST, node: object, found: dict[str, object]) -> bool:
-    """Whether a tree has the form of a pattern; what stands at its ``X...`` names and ``$...`` strings goes to
-    ``found``, and must be the same wherever a name occurs twice. ``node``: the tree, or a part of one, that is
-    compared. ``found``: what has been found so far, by name; it is added to, also where the answer is no. Result:
-    whether the whole tree has the form."""
+    """Whether a whole tree has the form of a pattern; what stands at ``X...`` names and ``$...`` strings goes to
+    ``found``, also where it does not, and must be the same wherever a name occurs twice."""
     hole = _hole(pattern)
     if hole is not None:
         anything = hole[:2] == "XX"

@@ -18,8 +18,7 @@ from restrict.importers.tp_tree import Attention, Embeddings, Example, Mlp, Read
 
 
 def parse_program(path: Path) -> TransformerProgram:
-    """Read a Transformer Program. The file is parsed as a syntax tree and never run. Result: the program, with the
-    heads and functions in the order of the file."""
+    """Read a Transformer Program as a syntax tree, never run; heads and functions in the order of the file."""
     text = source_text(path)
     try:
         tree = ast.parse(text)

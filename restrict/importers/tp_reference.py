@@ -13,10 +13,9 @@ from restrict.importers.tp_weights import OutputWeights
 
 
 def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Value | None) -> int:
-    """Where position ``i`` attends. ``causal``: whether only positions up to ``i`` are seen. ``rule``: ``"printed"``
-    (the distance of a matching self is the number of matches) or ``"trained"`` (it ranks last). ``i``: the position
-    that attends, 0 .. len(keys)-1. ``wanted``: the key value looked for; ``None`` matches nothing. Result: the position
-    of the match that ranks first, the leftmost of equals; 0 where nothing matches."""
+    """Where position ``i`` attends: the match (key value ``wanted``, if any) that ranks first, leftmost of equals; 0
+    without one. ``causal``: only positions up to ``i``. ``rule``: ``"printed"`` (a matching self is as far as there are
+    matches) or ``"trained"`` (it ranks last)."""
     seen = keys[: i + 1] if causal else keys
     matches = [j for j, key in enumerate(seen) if wanted is not None and key == wanted]
     if not any(matches):

@@ -38,8 +38,7 @@ class OutputWeights:
         ]
 
     def row(self, feature: str, value: str | int) -> tuple[Fraction, ...]:
-        """The weights of one value of a feature; a missing one means that the program fails there. Result: one exact
-        rational for each class."""
+        """The weights of one value of a feature, a rational for each class; the program fails at a missing one."""
         found = self.rows.get(feature, {}).get(str(value))
         if found is None:
             several = str(value) in self.rows.get(feature, {})

@@ -116,9 +116,8 @@ def _beside(path: Path, given: str | Path | None, named: str) -> Path:
 
 
 def with_embeddings(program: TransformerProgram, csv: Path) -> TransformerProgram:
-    """The program with the columns of its table of embeddings in its steps: each embedded variable is a function of the
-    word. ``ModelError``: the table is malformed; ``UsageError``: it cannot be read; ``ResourceLimit``: it is too
-    large."""
+    """The program with its table of embeddings in its steps: each embedded variable is a function of the word.
+    ``ModelError``: a malformed table; ``UsageError``: unreadable; ``ResourceLimit``: too large."""
     assert program.embeddings is not None
     tables = read_embeddings(csv, program.embeddings.columns)
     steps = tuple(

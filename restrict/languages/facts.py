@@ -1,7 +1,5 @@
 """What is known of a language at a length: forcing costs, growth, star-freeness, sensitivity (closed forms included).
-
-Each question has an exact answer or an :class:`Unknown` with the reason; nothing is estimated.
-"""
+Each question has an exact answer or an :class:`Unknown` with the reason; nothing is estimated."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Any Python predicate as a language: search instead of dynamic programming, and labelled so (``exact`` is false).
-
-With at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. With more, a completion is
-looked for at random (the same words every time). What is found is right, because the predicate was asked. Where nothing
-is found, the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``.
-"""
+"""Any Python predicate as a language: search instead of dynamic programming, and labelled so (``exact`` is false). With
+at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. With more, a completion is looked for
+at random (the same words every time). What is found is right, because the predicate was asked. Where nothing is found,
+the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``."""
 
 from __future__ import annotations
 

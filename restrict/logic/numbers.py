@@ -17,8 +17,7 @@ Value = int | Sum | Remainder
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of the text, from ``start`` to ``stop``; ``op`` is an operator's full name, a bracket, "" at the end,
-    ``symbol``, or one of ``NUMBERS``."""
+    """A piece of the text; ``op``: an operator's full name, a bracket, "" at the end, ``symbol``, or of ``NUMBERS``."""
 
     op: str
     text: str
@@ -27,9 +26,8 @@ class Piece:
 
 
 def numeric(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, with those words told apart that are numbers or belong to numbers. Result: as many pieces. A word is
-    a number, ``position`` or ``length`` beside an operator between numbers, and ``mod`` is one after a number or a
-    count."""
+    """The pieces with those words told apart that are of numbers: a number, ``position`` or ``length`` beside an
+    operator between numbers, and ``mod`` after a number or a count."""
     out: list[Piece] = []
     for at, piece in enumerate(pieces):
         out.append(replace(piece, op=_meaning(piece, at, out, pieces)))
@@ -72,8 +70,7 @@ def _is_mod(piece: Piece) -> bool:
 
 
 def constant(piece: Piece, builder: Builder) -> Sum:
-    """A number, the position or the length. ``piece``: its ``op`` is one of ``NUMBERS``. ``builder``: gets the formula
-    ``true`` where it is counted."""
+    """A number, the position or the length; ``builder`` gets the formula ``true`` where that is counted."""
     if piece.op == "number":
         if len(piece.text) > 10 or int(piece.text) > LARGEST:
             raise CountingError(f"a number larger than {LARGEST}")

@@ -47,8 +47,7 @@ _NO_TABLE = np.zeros(1, dtype=np.int64)
 
 
 def compile_expr(expr: Expr, inputs: tuple[str, ...]) -> Code:
-    """Compile an expression; common sub-expressions are computed once. ``inputs``: the names that registers ``0, 1,
-    ..`` will hold."""
+    """Compile an expression, common sub-expressions once; registers ``0, 1, ..`` will hold the ``inputs``."""
     registers: dict[Expr, int] = {name(text): slot for slot, text in enumerate(inputs)}
     instructions: list[tuple[int, int, int, int, int]] = []
     constants: list[tuple[int, int]] = []

@@ -24,9 +24,8 @@ _MASK64 = 2**64 - 1
 
 @dataclass(frozen=True)
 class Expr:
-    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index), or an operator.
-    ``names`` are the free names. They and the hash are made once, bottom up, since trees are compared and searched
-    often."""
+    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index), or an operator. The free
+    ``names`` and the hash are made once, bottom up: trees are compared and searched often."""
 
     op: str
     args: tuple[Expr, ...] = ()
@@ -176,8 +175,7 @@ def fold_gather(payload: Payload, index: Expr) -> Expr:
 
 
 def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
-    """Replace names by expressions and fold what becomes constant. Cost linear in the parts of the tree that read a
-    known name."""
+    """Replace names by expressions and fold constants. Linear in the parts of the tree that read a known name."""
     if expr.op == "name":
         return known.get(expr.text, expr)
     if expr.op == "const" or (expr.names and not expr.names & known.keys()):

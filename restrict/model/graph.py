@@ -30,8 +30,7 @@ def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
 
 
 def cycle(graph: nx.DiGraph[str]) -> list[str]:
-    """A cyclic definition, if there is one. Gives Names, each of which reads the one after it and the last the first;
-    empty where there is no cycle. Linear."""
+    """A cyclic definition, names that each read the one after and the last the first; empty where there is none."""
     import networkx as nx
 
     try:
@@ -41,8 +40,7 @@ def cycle(graph: nx.DiGraph[str]) -> list[str]:
 
 
 def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
-    """The depth of every variable: the most heads on a path that ends at it, itself included. Gives Name to depth; 0
-    for ``token`` and ``position``. Linear."""
+    """The depth of every variable: the most heads on a path that ends at it, itself included; 0 for inputs. Linear."""
     import networkx as nx
 
     depth: dict[str, int] = {}

@@ -18,8 +18,7 @@ defined at none of so many lengths in a row is defined at no later one, either."
 
 
 def holds(when: object, n: int) -> bool:
-    """Whether a condition holds at a length. Gives the answer; ``False`` where the condition itself overflows or
-    divides by 0. Cost linear in the condition."""
+    """Whether a condition holds at a length; not where it overflows or divides by 0 itself. Linear."""
     if not isinstance(when, Formula):
         return True
     try:

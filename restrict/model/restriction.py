@@ -1,8 +1,6 @@
-"""Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2).
-
-A restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
-markers, count neither as free nor as fixed. Positions count from 0 and include the markers.
-"""
+"""Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2). A
+restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
+markers, count neither as free nor as fixed. Positions count from 0 and include the markers."""
 
 from __future__ import annotations
 
@@ -170,8 +168,7 @@ class Restriction:
         return self.n == other.n and other.fixed.items() <= self.fixed.items()
 
     def __or__(self, other: Restriction) -> Restriction:
-        """Composition: fix what either fixes. Raises ``UsageError`` if they disagree, or have other lengths or
-        markers."""
+        """Composition: fix what either fixes; ``UsageError`` if they disagree, or have other lengths or markers."""
         if (self.n, self.pinned) != (other.n, other.pinned):
             raise UsageError(
                 f"restrictions of lengths {self.n} and {other.n}, or with other markers, cannot be composed"

@@ -1,8 +1,6 @@
 """Scores and maps: formulas, tables, dot products and Python callables, all reduced to one kind of expression.
-
 ``Rule.mentions`` says which of ``n i j q k`` (or argument names) a rule reads; :func:`bind_row` turns a score into an
-expression over ``j`` and ``k`` for one row; :func:`evaluate` computes an expression over arrays.
-"""
+expression over ``j`` and ``k`` for one row; :func:`evaluate` computes an expression over arrays."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ Target = Literal["last", "all"] | int
 
 
 def position_of(instance: Instance, target: Target) -> int | None:
-    """The position of a target. ``target``: ``"last"``, ``"all"`` or a position 0 .. n-1. Gives 0 .. n-1; ``None`` for
-    all."""
+    """The position, 0 .. n-1, of the target ``"last"`` or a position; ``None`` for ``"all"``."""
     if target == "last":
         return instance.n - 1
     if instance.model.output.position != "every":
@@ -96,7 +95,6 @@ class Task:
         return replace(self, deadline=deadline)
 
     def tell(self, what: str, best: int | None = None) -> None:
-        """Report progress, if the task has a ``progress`` to call. ``best``: the least number of fixed positions so
-        far, if there is one."""
+        """Report progress, if asked for; ``best``: the least number of fixed positions so far, if there is one."""
         if self.progress is not None:
             self.progress(what, best)

@@ -1,8 +1,6 @@
-"""Evaluation: every variable at every position, with the attended positions, for one input or a batch.
-
-A row (head, position, query value) is scored once for the whole batch when the batch is larger than the key's domain,
-and pair by pair otherwise.
-"""
+"""Evaluation: every variable at every position, with the attended positions, for one input or a batch. A row (head,
+position, query value) is scored once for the whole batch when the batch is larger than the key's domain, and pair by
+pair otherwise."""
 
 from __future__ import annotations
 

@@ -184,11 +184,10 @@ class BoxSearch:
     # ------------------------------------------------------------ finding
 
     def find(self, node: Open, label: str | None) -> list[FoundBox]:
-        """Small boxes that conflict with nothing at the node and exclude the label. Cost: some searches, and a run on
-        demand for each position of what they find; workers that are lent share them (:mod:`restrict.base.blocks`).
-        ``label``: to be excluded; ``None``: the box is to force some one label. Gives boxes that differ, those with the
-        fewest positions that are not chosen first; none where none was found: the label is forced at the node, or the
-        search was not good enough."""
+        """Small boxes that conflict with nothing at the node and exclude ``label`` (``None``: force some one), those
+        with the fewest positions not chosen first; none: the label is forced at the node, or the search was not good
+        enough. Cost: some searches, and a run on demand for each position found; lent workers share them
+        (:mod:`restrict.base.blocks`)."""
         held, accepts = {p: indices(bits) for p, bits in node.symbols.items()}, excluding(label)
         if label is not None and self.run(held)[0] == {label}:
             return []
@@ -236,9 +235,8 @@ class BoxSearch:
         return None if found is None else self.finished(found)
 
     def forced(self, node: Open, label: str) -> Symbols | None:
-        """Symbols for the node's positions that force the label, by the abstract run. Positions that are not needed are
-        left out. Cost: one run on demand. Gives one symbol for each position needed, or ``None`` where these symbols do
-        not force the label."""
+        """One symbol for each position of the node needed to force the label, by the abstract run, or ``None`` where
+        these do not. Cost: one run on demand."""
         fixed = {p: indices(bits)[:1] for p, bits in node.symbols.items()}
         labels, read, _ = self.run(fixed)
         return read if labels == {label} else None

@@ -47,11 +47,10 @@ def few_small(instance: Instance) -> bool:
 
 
 def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]:
-    """The least size of a restriction that words do not refute, and a certificate of one of few positions. Gives the
-    size, exact as a lower bound: every smaller restriction agrees with two words of different labels that were run. The
-    certificate is of the smallest restriction confirmed; ``None``: of those tried none was. Last, all restrictions of
-    the size that words do not refute; none where the size was not tried. Cost: at most ``BATCHES`` batches of words for
-    each size, and some trees."""
+    """The least size of a restriction that words do not refute (exact as a lower bound: every smaller one agrees with
+    two words of different labels that were run), a certificate of the smallest one confirmed, or ``None``, and all
+    those of that size; none where it was not tried. Cost: at most ``BATCHES`` batches of words for each size, and some
+    trees."""
     search = _Refuting(task)
     least, first = 0, list[dict[int, int]]()
     for size in range(len(search.free) + 1):

@@ -68,8 +68,7 @@ def few_tables(instance: Instance) -> bool:
 
 
 def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
-    """Whether there are at most so many words, and nodes of all of them together. ``nodes``: the most nodes of all
-    words together; ``None``: any number."""
+    """Whether there are at most so many words, and (if given) nodes of all of them together."""
     m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     if m > 30 or symbols**m > words:
         return False
@@ -104,8 +103,8 @@ def all_words(symbols: int, m: int) -> Iterator[I64]:
 
 
 def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
-    """The label of every word at a position. Cost: every word is run. Gives (s,) * m, int16: the index of each word's
-    label; and the labels' names."""
+    """The index of every word's label at a position, (s,) * m, int16; and the labels' names. Cost: every word is
+    run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
     for words in all_words(symbols, m):
@@ -120,10 +119,8 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
 def lift(
     table: npt.NDArray[Scalar], star: Callable[[npt.NDArray[Scalar], int], npt.NDArray[Any]], skip: int = -1
 ) -> npt.NDArray[Scalar]:
-    """A table over words as one over restrictions: ``star(table, axis)`` is the entry at ``*``. ``table``: any dtype,
-    shape (s,) * m, one axis for each position without a marker; ``star``: gives the entries at ``*`` along an axis,
-    which keeps size 1 in its result; ``skip``: an axis that is left as it is; -1: none. Gives Shape (s + 1,) * m; index
-    ``s`` stands for ``*``, a position that is not fixed."""
+    """A table (s,) * m over words as one (s + 1,) * m over restrictions, index ``s`` for ``*``, a position not fixed:
+    there ``star(table, axis)``, of size 1 along the axis. ``skip``: an axis that is left as it is; -1: none."""
     for axis in range(table.ndim):
         if axis != skip:
             table = np.concatenate([table, star(table, axis)], axis=axis)
@@ -142,9 +139,8 @@ def constant_labels(labels: Labels) -> Labels:
 
 
 def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
-    """On how many free positions the label depends under each restriction, exactly; shape (s + 1,) * m. Cost: m passes
-    over the table. ``labels``: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`). Gives int8,
-    values 0..m."""
+    """On how many free positions the label depends under each restriction: exact, int8, (s + 1,) * m, from
+    :func:`all_labels`. Cost: m passes over the table."""
     m = labels.ndim
     counts = np.zeros([size + 1 for size in labels.shape], dtype=np.int8)
     for p in range(m):
@@ -179,8 +175,8 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 
 
 def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
-    """All restrictions that force the output's label at a position, those that fix the fewest positions first. Cost:
-    every word is run, then m passes over the table."""
+    """All restrictions that force the label at a position, fewest fixed first. Cost: every word, and m passes over the
+    table."""
     labels, _ = all_labels(instance, position)
     _, order = by_size(constant_labels(labels) != MIXED)
     return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
@@ -210,9 +206,8 @@ def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | Non
 
 
 def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | None:
-    """A certificate of one of several restrictions that force the output. Gives the first that the abstract run
-    confirms as it is; else the first with a small tree of cases, or with a larger one; ``None`` where all that is too
-    much."""
+    """A certificate of the first of several forcing restrictions that the abstract run confirms as it is; else of the
+    first with a small tree of cases, or with a larger one; ``None`` where all that is too much."""
     shared, seen = Looking(task.instance, task.one_position("an optimum")), list[dict[int, int]]()
     for fixed in cubes:
         if (found := confirm(task, fixed, shared)) is not None:
@@ -228,10 +223,9 @@ def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | No
 
 
 def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
-    """A certificate of the smallest restriction under which the label depends on at most ``c`` inputs. It is the
-    smallest that the checker can confirm, by the run over all nodes or case by case. Cost: every word is run, m passes
-    over the table of restrictions, and up to ``TRIES`` abstract runs for each size. Gives the certificate, or ``None``
-    where none below ``most`` was confirmed."""
+    """A certificate of the smallest restriction, below ``most``, with at most ``c`` dependencies that the checker can
+    confirm by the run over all nodes or case by case; or ``None``. Cost: every word is run, m passes over the table of
+    restrictions, up to ``TRIES`` abstract runs a size."""
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts <= c)
@@ -244,10 +238,8 @@ def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
 
 
 def least_depends(task: Task, most: int, below: int) -> Certificate | None:
-    """A certificate with few fixed positions and as few dependencies as the checker can confirm. Cost: every word is
-    run, m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each ``c``. ``below``: one more
-    than the most dependencies that are of interest, at least 0. Gives the certificate, or ``None`` where none with
-    fewer than ``below`` dependencies was confirmed."""
+    """A certificate with few fixed positions and as few dependencies, below ``below``, as the checker can confirm; or
+    ``None``. Cost: every word is run, m passes over the table, up to ``TRIES`` abstract runs for each ``c``."""
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts < below)

@@ -299,8 +299,8 @@ def _minimal(question: _Question) -> Cube:
 
 
 def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> Cube:
-    """Minimal for the model, not only for the abstract run: from ``best`` and from all of ``x`` in several orders; the
-    lightest that gets a certificate."""
+    """Minimal for the model, not only for the abstract run: the lightest with a certificate, from ``best`` and all of
+    ``x``."""
     if oracle is None or not best:
         return best
     other, cubes = oracle.other[question.label], [best]
@@ -314,8 +314,7 @@ def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> C
 
 
 def _by_goals(question: _Question, best: Cube) -> Cube:
-    """The lighter of an explanation and what the goal-directed search fixes, restricted to the symbols of the
-    input."""
+    """The lighter of an explanation and what the goal-directed search fixes, restricted to the input's symbols."""
     allowed = frozenset(
         v for v in range(question.instance.domains[question.output]) if question.instance.label(v) == question.label
     )
@@ -368,8 +367,8 @@ def _next_seed(question: _Question, solver: solvers.Solver, variables: dict[int,
 
 
 def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
-    """Explanations with the weight below which there is no other, lightest first; if time is up before the first,
-    a minimal one with the bound so far."""
+    """Explanations with the weight below which there is none, lightest first; in time, else a minimal one with the
+    bound."""
     known, lower, found, hitter = _minimal(question), 0, False, Priced(question.weights)
 
     def propose() -> Cube | None:

@@ -63,9 +63,9 @@ to write, in nodes of a run."""
 
 @dataclass(frozen=True)
 class Minimum:
-    """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
-    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it. ``complete``: no part of ``Blocks.among`` that
-    the plain abstract run confirms is lighter."""
+    """``cube`` explains and has a ``certificate``, unless it is the one known; none weighs less than ``lower``.
+    ``by_sat`` explain, too, and weigh ``lower``, by SAT alone. ``complete``: no part of ``Blocks.among`` that the plain
+    run confirms is lighter."""
 
     cube: Cube
     lower: int
@@ -95,8 +95,8 @@ class Blocks:
         return self.last - self.shared.spent
 
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
-        """Positions whose change alone flips the label; every explanation has them. Cost: one evaluation per position
-        and symbol."""
+        """Positions whose change alone flips the label, in every explanation. One evaluation per position and
+        symbol."""
         for i in sorted(read):
             self.task.deadline.check()
             if any(self.flips.of({i: a}) for a in range(self.symbols) if a != self.word[i]):
@@ -207,10 +207,9 @@ def minimum(
     rounds: int,
     effort: int | None = None,
 ) -> Minimum:
-    """A minimum explanation, or the one known with a bound. Cost: for each round a minimum hitting set by MaxSAT, and
-    the words and proofs of this module. ``prices``: the price of one position, where it is not 1; ``rounds``:
-    proposals, at most; ``effort``: the nodes of all runs, about; ``None``: no limit for the bound. Gives the lightest
-    explanation with a proof; it is a minimum one where ``lower`` is its weight."""
+    """The lightest explanation with a proof (a minimum one where ``lower`` is its weight), or the one known with a
+    bound. ``prices``: of positions, where not 1; at most ``rounds`` proposals; ``effort``: about the nodes of all runs.
+    Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module."""
     blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, Priced(prices), known).run(read, rounds)
 
@@ -258,7 +257,7 @@ class _Closing:
 
     def learn(self, cube: Cube) -> bool:
         """Add sets that a proposal does not hit, but every explanation, or every one of the plain run; whether there
-        are any."""
+        are some."""
         if self.blocks.explains(cube):
             self.take(cube)
             self.complete = True
@@ -291,8 +290,7 @@ class _Closing:
             self.take(lighter)
 
     def proved(self, cube: Cube, least: bool) -> Certificate | None:
-        """The certificate of a proposal that no block contradicts, by a tree of cases in reach; ``least``: it weighs
-        as little as any."""
+        """The certificate by a tree of cases of a proposal that no block contradicts; ``least``: none weighs less."""
         blocks, n = self.blocks, self.blocks.instance.n
         proof = _proved(blocks, cube, LEAVES, 0)
         if proof is None and least and self.trees and (n <= SHORT or self.patient):

@@ -61,9 +61,8 @@ class Oracle:
     def find(
         self, cube: Mapping[int, int], selector: int, more: Iterable[int] = (), budget: Budget | None = None
     ) -> Cube | None:
-        """An input that agrees with the cube and is selected. Gives the symbols at ``inputs``, or ``None`` where there
-        is no such input (exact). Cost: one SAT call, and one for each round of refinement where there are wide maps;
-        ``OutOfTime`` where the budget is spent."""
+        """The symbols at ``inputs`` of an input that agrees with the cube and is selected, or ``None`` (exact). Cost: a
+        SAT call, and one for each round of refinement of wide maps; ``OutOfTime``: the budget is spent."""
         assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
         while ask(self.solver, [selector, *assumed, *more], self.deadline, budget):
             true = set(self.solver.get_model())

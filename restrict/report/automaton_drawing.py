@@ -66,8 +66,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
 
 
 def places(dfa: Dfa, dead: int | None) -> dict[int, Point]:
-    """The centre of each state but the dead one: columns by the distance from the start, in a column one below the
-    other."""
+    """The centre of each state but the dead one: columns by the distance from the start, one below the other."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(q for q in range(dfa.states) if q != dead)
     graph.add_edges_from(edge for edge in sorted(edges(dfa.delta)) if dead not in edge)

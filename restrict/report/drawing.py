@@ -220,8 +220,7 @@ class Drawn(Protocol):
 
 
 def save(drawing: Drawn, path: str | Path) -> None:
-    """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing. ``path``: a file that
-    ends in ``.svg`` or ``.pdf``; it is overwritten."""
+    """Write a drawing as SVG or PDF, by the name's ending, over what is there; the same bytes for the same drawing."""
     path = Path(path)
     check_ending(path)
     write_bytes(path, drawing.svg().encode() if path.suffix.lower() == ".svg" else drawing.pdf())

@@ -160,8 +160,7 @@ def _environment() -> Any:
 
 
 def script(value: Any) -> Any:
-    """JSON that may stand inside a script element. Result: its text, in which no ``<`` can begin a tag; marked as safe
-    for the template."""
+    """A value as JSON for a script element, in which no ``<`` can begin a tag, marked as safe for the template."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -174,8 +173,7 @@ def _sheet() -> str:
 
 
 def interactive(section: Section, picture: Picture) -> Section:
-    """Give a section the data of its drawing: what each spot says, and where its lines go. ``section``: with the
-    drawing of the picture."""
+    """Give a section with a picture's drawing its data: what each spot says, and where its lines go."""
     table: dict[Links, int] = {(): 0}
     held, most = 0, _lines_kept(picture)
     for track in picture.tracks:
@@ -226,8 +224,7 @@ def packed(links: Links) -> list[int]:
 
 
 def word_copy(name: str, word: Sequence[str]) -> Copy:
-    """A word to copy. Result: its runs, and how it begins; a word of too many runs is shown only in part and cannot be
-    copied."""
+    """A word to copy: its runs, and how it begins; one of too many runs is shown in part and cannot be copied."""
     between = joiner(set(word))
     out: list[list[Any]] = []
     for symbol in word:

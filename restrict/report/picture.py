@@ -93,8 +93,7 @@ class Axis:
         return -(-cell * self.n // self.cells), -(-(cell + 1) * self.n // self.cells)
 
     def runs(self, positions: I64) -> list[list[int]]:
-        """The cells of positions as runs. ``positions``: int64, in any order. Result: ``[first cell, count]`` pairs, in
-        order."""
+        """The cells of positions (int64, in any order) as ``[first cell, count]`` pairs, in order."""
         return runs(int(x) for x in np.unique(np.asarray(positions, dtype=np.int64) * self.cells // self.n))
 
 

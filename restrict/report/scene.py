@@ -59,9 +59,8 @@ def layout_of(picture: Picture) -> Layout:
 
 
 def scene(picture: Picture, title: str) -> Drawing:
-    """Draw a certificate. Result: the drawing. Its groups have the roles ``row``, ``before`` (what they could attend to
-    with nothing fixed), ``after`` and ``reads``, and the layer as step; the key of a spot is its number in the order of
-    rows and spots. Linear in what is drawn."""
+    """Draw a certificate: groups of the roles ``row``, ``before`` (with nothing fixed), ``after`` and ``reads``, the
+    layer as step; a spot's key is its number in the order of rows and spots. Linear in what is drawn."""
     at = layout_of(picture)
     drawing = Drawing(at.width, at.height, title)
     edges = {

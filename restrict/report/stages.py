@@ -45,9 +45,8 @@ def stages_section(model: Model, outline: Outline) -> Section:
 
 
 def asked(model: Model, outline: Outline) -> tuple[Fraction, int]:
-    """What the search that made a certificate was asked for. Result: the fraction to leave free and the seed, as its
-    provenance says; where it does not say so, the fraction that the certificate leaves free (a search may fix less than
-    it is allowed to), and 0."""
+    """The fraction to leave free and the seed that a certificate's search was asked for, by its provenance; else the
+    fraction that it leaves free (a search may fix less than it is allowed to), and 0."""
     said, seed = outline.provenance.get("share"), outline.provenance.get("seed")
     share = Fraction(outline.claim.free, max(1, outline.n - len(model.markers)))
     with suppress(UsageError):

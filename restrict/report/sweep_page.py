@@ -31,8 +31,7 @@ LONGEST = 1 << 20
 
 
 def is_sweep(content: bytes) -> bool:
-    """Whether a file looks like the rows of a sweep. Result: whether its first line is an object with an identity and a
-    task. Linear in that line."""
+    """Whether a file's first line is a row of a sweep, an object with an identity and a task. Linear in that line."""
     line = content[: LONGEST + 1].partition(b"\n")[0]
     try:
         first = json.loads(line) if len(line) <= LONGEST else None

@@ -41,8 +41,7 @@ class Range(NamedTuple):
 
 
 def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
-    """The report of a ``restrict-soft-verdict/1`` file. ``model``: the checkpoint's safetensors file, its configuration
-    beside it."""
+    """The report of a ``restrict-soft-verdict/1`` file; ``model``: safetensors, its configuration beside it."""
     if model is None:
         raise UsageError(f"{path}: the report of a verdict needs its model: give --model MODEL.safetensors")
     given = load(model)

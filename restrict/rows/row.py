@@ -72,10 +72,9 @@ class Row:
         return shared, regs
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
-        """The pairs (j, w) at or above the floor, by position (docs/kernel.md, rule 4). Cost: one score a pair; where a
-        long row was scanned before (:mod:`restrict.rows.kept`), one score for every pair of a restricted position.
-        ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
-        Gives two int64 arrays of one length: the positions ``j``, ascending, and the key values ``w``."""
+        """The pairs at or above the floor (docs/kernel.md, rule 4) as two int64 arrays, ascending positions and key
+        values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair; where a long row was scanned
+        before (:mod:`restrict.rows.kept`), only those of restricted positions."""
         pairs = self._from_kept(keys)
         if pairs is None:
             pairs, _ = self._stream(keys, None)
@@ -87,10 +86,8 @@ class Row:
         return pairs[:, self._order(*pairs)]
 
     def scored(self, keys: Values, least: int = MIN64) -> I64:
-        """The pairs at or above the floor with their scores, and none below a score. The floor itself is the last of
-        them in the order of pairs. Cost: that of :meth:`candidates`. ``keys``: V of the key at all positions;
-        :data:`restrict.rows.values.CONSTANT` where the score mentions no key; ``least``: a 64-bit score; pairs below it
-        are left out. Gives int64, shape (3, m): positions ``j``, ascending, key values ``w``, scores."""
+        """:meth:`candidates` with their scores, int64 (3, m), without pairs below the score ``least``. The floor itself
+        is the last of them in the order of pairs."""
         pairs = self._from_kept(keys) if least == MIN64 else None
         if pairs is None:
             pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
@@ -190,17 +187,16 @@ class Row:
         return floors[int(order[0])]
 
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
-        """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor. A
-        free position with many key values has a low worst score: without this bound, most pairs would be kept until the
-        scan reaches a position with few key values."""
+        """Score and position of the floor over the first positions with fewer key values, a bound on the row's: a free
+        position with many values has a low worst score, and most pairs would be kept until the scan reaches another
+        one."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
         few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:MOST_KNOWN]
         return self._pairs_of(keys, few)[1]
 
     def _pairs_of(self, keys: Values, which: I64) -> tuple[I64, tuple[int, int] | None]:
-        """The pairs of some restricted positions and of the row's own, by position, and their floor. ``which``: indices
-        of ``keys.positions``, ascending. Gives int64, shape (3, m), rows j, w, score; and the score and the position of
-        the best of the positions' worst pairs."""
+        """The pairs, int64 (3, m), of some restricted positions (indices ``which`` of ``keys.positions``) and of the
+        row's own, by position, with score and position of the best of the positions' worst pairs."""
         which, own = which[keys.positions[which] != self.own[0]], self.own[0]
         places, sizes = keys.positions[which], np.diff(keys.ptr)[which]
         w = keys.flat[take_rows(keys.ptr, which)]

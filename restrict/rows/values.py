@@ -17,8 +17,7 @@ from restrict.model.program import Instance
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Possible values of one variable at all positions: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, and
-    ``0 .. domain-1`` at all others."""
+    """Possible values of a variable: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, ``0 .. domain-1`` at all others."""
 
     domain: int
     positions: I64

@@ -1,9 +1,7 @@
-"""The description of a sweep: a TOML file with grids, each the product of its axes.
-
-A grid says for every key which values it takes: one value, a list, or a range ``{from = 0, to = 9}`` (``step``, or
-``factor`` for a geometric one; both ends are included). ``model`` is a file (from the spec's folder), a built-in model
-or a generator, and may have fields such as ``{layers}``, which are axes of the grid, too.
-"""
+"""The description of a sweep: a TOML file with grids, each the product of its axes. A grid says for every key which
+values it takes: one value, a list, or a range ``{from = 0, to = 9}`` (``step``, or ``factor`` for a geometric one; both
+ends are included). ``model`` is a file (from the spec's folder), a built-in model or a generator, and may have fields
+such as ``{layers}``, which are axes of the grid, too."""
 
 from __future__ import annotations
 

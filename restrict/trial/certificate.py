@@ -27,9 +27,8 @@ BOXES = 24
 
 
 def try_certificate(instance: Instance, certificate: Certificate) -> Trial:
-    """Run words under the restriction: the output's value is one that is claimed, and where two words agree on the
-    claimed dependencies their labels are equal. For the target ``all``: no label changes with more than ``c`` changes
-    of single symbols."""
+    """Run words under the restriction: the output's value is claimed, and words that agree on the claimed dependencies
+    have one label; for the target ``all``, no label changes with more than ``c`` single symbols."""
     trial, rng, claim = Trial(instance.model), np.random.default_rng(0), certificate.claim
     position, fixed = position_of(instance, certificate.target), certificate.restriction.tokens(instance.model)
     if position is None:
@@ -98,8 +97,7 @@ def _wrong(instance: Instance, certificate: Certificate, word: I64, claim: str, 
 def try_forced(
     instance: Instance, fixed: Mapping[int, int], position: int, label: str | None, word: Sequence[int] | None = None
 ) -> Trial:
-    """Run words under a restriction that is said to force a label. ``position``: where the label is; ``label``: the
-    label; ``None``: any one."""
+    """Run words under a restriction that is said to force a label (``None``: any one) at a position."""
     trial, rng = Trial(instance.model), np.random.default_rng(0)
     if too_long(instance, (position,)):
         return trial

@@ -99,9 +99,8 @@ def defined_at(model: Model, n: int) -> Instance | None:
 
 
 def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 | None:
-    """The values of the output by the ordinary evaluation. ``words``: symbol indices, shape (count, symbols);
-    ``positions``: where the output is read. Gives int64, shape (count, positions); ``None`` where a long word takes
-    more than ``SCORES`` scores or ``ROWS``."""
+    """The values, int64 (count, positions), of the output on words of symbol indices by the ordinary evaluation;
+    ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``."""
     output = instance.model.output.variable
     if instance.n <= LONG:
         target = positions[0] if len(positions) == 1 else None
@@ -151,8 +150,7 @@ def too_long(instance: Instance, positions: Sequence[int]) -> bool:
 
 
 def cost(instance: Instance, count: int, positions: tuple[int, ...]) -> int:
-    """What a run costs, in rows of scores; an estimate that does not depend on the machine. ``positions``: where the
-    output is read."""
+    """What a run costs that reads the output there, in rows of scores; an estimate, the same on all machines."""
     n, rows, elements = instance.n, 0, 0
     if n > LONG:
         return count * len(positions) * (len(instance.model.variables) + 2 * n // ELEMENTS + 1)

@@ -18,16 +18,14 @@ CHANGES = (1.0, 0.15)
 
 
 def words_of(symbols: int, length: int, rng: np.random.Generator, count: int = SOME) -> I64:
-    """All words of a length where they are few, else random ones. ``rng``: where random words come from. Gives symbol
-    indices, int64, shape (words, length)."""
+    """All words of a length where they are few, else random ones: symbol indices, int64, (words, length)."""
     if symbols == 1 or symbols ** min(length, 40) <= FEW:
         return np.array(list(np.ndindex((symbols,) * length)), dtype=np.int64).reshape(symbols**length, length)
     return random_words(symbols, length, rng, count)
 
 
 def random_words(symbols: int, length: int, rng: np.random.Generator, count: int) -> I64:
-    """Random words; every other one has long runs of one symbol. ``rng``: where they come from. Gives symbol indices,
-    int64, shape (count, length)."""
+    """Random words, every other one with long runs of a symbol: symbol indices, int64, (count, length)."""
     letters = rng.integers(0, symbols, (count, length))
     share = np.array([CHANGES[at % len(CHANGES)] for at in range(count)])
     drawn = rng.random((count, length)) < share[:, None]

@@ -1,10 +1,7 @@
-"""Cheap forcing cubes of the activations of a c-transformer (Hahn 2020, section 5.1, Stages 2 and 3).
-
-"Fix the layer-0 activation to the value that attracts most attention" means: set few inputs so that the activation has
-that value on every input that agrees. For truth tables the minimal cubes are enumerated; for maps and collapsed heads
-they are put together from those of what they read (:mod:`restrict.kernels.forcing`), so they are upper bounds on the
-cost.
-"""
+"""Cheap forcing cubes of the activations of a c-transformer (Hahn 2020, section 5.1, Stages 2 and 3). "Fix the layer-0
+activation to the value that attracts most attention" means: set few inputs so that the activation has that value on
+every input that agrees. For truth tables the minimal cubes are enumerated; for maps and collapsed heads they are put
+together from those of what they read (:mod:`restrict.kernels.forcing`), so they are upper bounds on the cost."""
 
 from __future__ import annotations
 

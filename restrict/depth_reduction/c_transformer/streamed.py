@@ -37,8 +37,7 @@ PILOTS = 32
 
 
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
-    """Whether the complete lists of a head are few enough to be kept, by an estimate from a sample of its rows. Cost:
-    the scores of at most :data:`PILOTS` rows."""
+    """Whether a head's complete lists are few enough to be kept, estimated from at most :data:`PILOTS` rows."""
     query, key = instance.query(head), instance.key(head)
     rows, keys = rows_of(instance, head, possible_values(instance, query, base)), possible_values(instance, key, base)
     count = len(np.unique(rows.row_u)) if rows.shared else len(rows.row_u)

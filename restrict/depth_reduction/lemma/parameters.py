@@ -21,9 +21,8 @@ def check_parameters(
     *, eta: float | Fraction | None = None, k: int | None = None, q: float | Fraction | None = None,
     delta: float | Fraction | None = None, C: float | Fraction | None = None, C_next: float | Fraction | None = None,
 ) -> None:  # fmt: skip
-    """Refuse parameters outside the ranges of the lemma; what is ``None`` is not looked at. ``eta``: strictly between 0
-    and 1/2; ``k``: at least 1; ``q``: strictly between 0 and 1; ``delta``: above 0, at most 1; ``C``: above 0, at most
-    1; ``C_next``: C', at least 0 and below ``C``."""
+    """Refuse parameters, where not ``None``, outside the lemma's ranges: 0 < ``eta`` < 1/2; ``k`` >= 1; 0 < ``q`` < 1;
+    0 < ``delta`` <= 1; 0 < ``C`` <= 1; 0 <= ``C_next`` < ``C``."""
     if eta is not None and not 0 < eta < Fraction(1, 2):
         raise UsageError(
             f"eta = {eta} must lie strictly between 0 and 1/2; take eta = {'0.01' if eta <= 0 else '0.49'}"

@@ -1,8 +1,6 @@
-"""Stage 1 of the Depth Reduction Lemma (Hahn 2020, section 5.1): no input feeds too many layer-0 activations.
-
-There are at most ``n c`` (input, layer-0 activation) pairs, so fewer than ``eta C n`` inputs feed more than
-``c / (eta C)`` activations each. These are fixed.
-"""
+"""Stage 1 of the Depth Reduction Lemma (Hahn 2020, section 5.1): no input feeds too many layer-0 activations. There are
+at most ``n c`` (input, layer-0 activation) pairs, so fewer than ``eta C n`` inputs feed more than ``c / (eta C)``
+activations each. These are fixed."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-"""Stage 3 of the Depth Reduction Lemma (Hahn 2020, section 5.1): capture every pair that is left.
-
-Each still free input becomes, independently, a uniform symbol with probability q, else stays free. Bad event X(i,h,z):
-no position that the pair selects was fixed to its maximiser. Bad event X0: more than ``(1 + delta) q`` of the free
-inputs got fixed. Moser-Tardos resampling finds an outcome with no bad event (:mod:`restrict.cover`); the local lemma is
-checked on the instance, events counted, not heads. Where resampling does not end or the budget is too tight, the same
-problem is solved as a covering problem, down to SAT, which may also prove that it cannot be done.
-"""
+"""Stage 3 of the Depth Reduction Lemma (Hahn 2020, section 5.1): capture every pair that is left. Each still free input
+becomes, independently, a uniform symbol with probability q, else stays free. Bad event X(i,h,z): no position that the
+pair selects was fixed to its maximiser. Bad event X0: more than ``(1 + delta) q`` of the free inputs got fixed.
+Moser-Tardos resampling finds an outcome with no bad event (:mod:`restrict.cover`); the local lemma is checked on the
+instance, events counted, not heads. Where resampling does not end or the budget is too tight, the same problem is
+solved as a covering problem, down to SAT, which may also prove that it cannot be done."""
 
 from __future__ import annotations
 

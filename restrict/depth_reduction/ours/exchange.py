@@ -120,8 +120,8 @@ class LiteralLists:
 
 
 def walled(wall: int, size: int) -> I64:
-    """``phi[x] = x + exp((x - wall) / 2)`` in units, straight where that would be too steep: below the wall the mean
-    counts, beyond it the maximum."""
+    """``x + exp((x - wall) / 2)`` in units, straight where too steep: the mean counts below the wall, then the
+    maximum."""
     x = np.arange(size, dtype=np.float64)
     over = (x - wall) / 2
     beyond = np.exp(np.minimum(over, STEEP)) * (1 + np.maximum(over - STEEP, 0))

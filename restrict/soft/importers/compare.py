@@ -1,9 +1,7 @@
-"""Recorded logits against an imported model: what an import assumed wrongly shows as a difference.
-
-A record is made where the model was trained: some words as token numbers (rows of the source's embedding, the start
-token included) and the logits that the original gave. The forward pass here is float64; the original's is mostly
-float32, so the two differ by rounding: ``tolerance`` is relative to the largest recorded logit.
-"""
+"""Recorded logits against an imported model: what an import assumed wrongly shows as a difference. A record is made
+where the model was trained: some words as token numbers (rows of the source's embedding, the start token included) and
+the logits that the original gave. The forward pass here is float64; the original's is mostly float32, so the two differ
+by rounding: ``tolerance`` is relative to the largest recorded logit."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""An imported model with the names that verdicts read: GPT-2's.
-
-What is written is a rearrangement of the model's numbers: matrices turned, heads side by side, zeros where the model
-has no bias, no network, or no row. Nothing is rounded, so the file is the same function. One number is computed: where
-an acceptor has two logits, the row of the end token is their difference, and it is refused where a difference is no
-float64. What verdicts do not cover is refused with its name.
-"""
+"""An imported model with the names that verdicts read: GPT-2's. What is written is a rearrangement of the model's
+numbers: matrices turned, heads side by side, zeros where the model has no bias, no network, or no row. Nothing is
+rounded, so the file is the same function. One number is computed: where an acceptor has two logits, the row of the end
+token is their difference, and it is refused where a difference is no float64. What verdicts do not cover is refused
+with its name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What an import decides that the weights alone do not say, and where each decision comes from.
-
-Nothing is guessed silently: every setting is a record with its origin, printed by the command and written into the
-description of the model. What is *assumed* can be wrong; recorded logits exclude that (:mod:`compare`).
-"""
+"""What an import decides that the weights alone do not say, and where each decision comes from. Nothing is guessed
+silently: every setting is a record with its origin, printed by the command and written into the description of the
+model. What is *assumed* can be wrong; recorded logits exclude that (:mod:`compare`)."""
 
 from __future__ import annotations
 
