@@ -20,7 +20,7 @@ import numpy as np
 from bench_simulate import EPSILON, Words, least_of_program, smallest_factor
 from soft_formulas_sweep import smallest
 
-from restrict.logic.verify import all_words
+from restrict.base.arrays import all_words
 from restrict.model.source import load
 from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.simulate.formulas import compile_soft

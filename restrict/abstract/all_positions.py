@@ -86,7 +86,7 @@ class BulkFacts:
 
     @staticmethod
     def make(values: I64, sets: RankSets) -> BulkFacts:
-        """The facts from V of each position as a bit mask (int64, (n,), not 0) and D; a node of one value depends on
+        """Facts from V of each position as a mask (int64, (n,), not 0) and D; a node of one value depends on
         nothing."""
         return BulkFacts(values, sets.only(values & (values - 1) != 0))
 

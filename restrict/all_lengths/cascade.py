@@ -44,8 +44,7 @@ class Level:
 
 @dataclass
 class Cascade:
-    """The cascade of a minimal star-free automaton, ``levels`` from the top; last come the single states,
-    ``states``."""
+    """The cascade of a minimal star-free automaton, ``levels`` from the top; ``states``: the single states."""
 
     dfa: Dfa
     levels: list[Level] = field(default_factory=list)

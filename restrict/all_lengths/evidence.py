@@ -92,8 +92,7 @@ def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
 
 
 def run_checker(model: Model, content: bytes) -> str | None:
-    """The trusted checker's line; ``None`` where that takes too many steps. ``NotEstablished``: it refuses, which is a
-    bug."""
+    """The trusted checker's line; ``None``: too many steps. ``NotEstablished``: it refuses, which is a bug."""
     from restrict.checker.account import Reject
 
     assert model.content is not None

@@ -214,8 +214,7 @@ def _try_cells(
 
 
 def try_costs(found: Found, costs: Costs) -> None:
-    """Compare an automaton's costs of forcing with those that all words of a length show, and run words of
-    restrictions."""
+    """Compare an automaton's costs of forcing with those of all words of a length, and run words of restrictions."""
     model, markers = found.model, len(found.model.markers)
     size = len(model.alphabet)
     for sample in found.trial.samples:

@@ -54,3 +54,15 @@ def numbered(codes: I64, most: int) -> tuple[I64, I64]:
     present[codes] = True
     places: I64 = np.cumsum(present) - 1
     return np.flatnonzero(present), places[codes]
+
+
+def digits(numbers: I64, base: int, m: int) -> I64:
+    """The ``m`` digits of each number 0..base^m - 1, the first most significant: int64, shape (count, m)."""
+    powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
+    return np.asarray(numbers)[:, None] // powers % base
+
+
+def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> I64:
+    """Words of one length in lexicographic order, the numbers ``start`` to ``stop`` - 1 (default: all), as int64 symbol
+    indices, shape (stop - start, n)."""
+    return digits(np.arange(start, symbols**n if stop is None else stop, dtype=np.int64), symbols, n)

@@ -24,8 +24,7 @@ class Workers(Protocol):
         """How many blocks they do at a time."""
 
     def each(self, work: Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
-        """Results of ``work``, which the workers can import, in the order of the parts; ``shared``, its first argument,
-        is pickled."""
+        """Results of ``work``, which the workers can import, in the parts' order; ``shared`` is pickled."""
 
 
 _LENT: ContextVar[Workers | None] = ContextVar("workers", default=None)

@@ -12,8 +12,7 @@ ROWS = 40
 
 
 def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
-    """An HTML table of names and values, escaped, over a drawing (SVG), if there is one, as wide as the page.
-    Linear."""
+    """An HTML table of names and values, escaped, over a drawing (SVG), if there is one, as wide as the page."""
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
     )

@@ -95,8 +95,8 @@ class Node:
         return dict(self.members())
 
     def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """The members by key, in the order of the file, of an object of this ``format``; ``required``: the other keys
-        that must be there."""
+        """The members by key, in order, of an object of this ``format``; ``required``: the other keys that must be
+        there."""
         members = self.fields(("format", *required), optional)
         if members["format"].text() != form:
             members["format"].fail(f"this is {quote(members['format'].value)}, not {form!r}")

@@ -36,7 +36,7 @@ def described(content: bytes, what: str) -> Node:
 def arrays_of(
     content: bytes, types: Mapping[str, str], skip: re.Pattern[str] | None = None
 ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """The tensors of a file by name, each of one of ``types`` (BF16 becomes float32), without names that ``skip``
+    """The tensors of a file by name, of one of ``types`` (BF16 becomes float32), without names that ``skip``
     matches."""
     from safetensors import SafetensorError, deserialize
 

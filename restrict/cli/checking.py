@@ -47,8 +47,7 @@ def checked_by(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Asked(NamedTuple):
-    """What a checker said, or ``None``; then why, where not the usual number of steps; whether Ctrl-C came
-    meanwhile."""
+    """What a checker said, or ``None``; then why, where not by its steps; whether Ctrl-C came meanwhile."""
 
     line: str | None
     why: str | None = None

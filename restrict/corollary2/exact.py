@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import digits
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
@@ -26,7 +27,7 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
+from restrict.optimum.enumeration import KEPT, Labels, all_labels, confirm_one, word_chunks, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
@@ -105,7 +106,7 @@ def all_members(instance: Instance, language: Language, deadline: Deadline = NEV
     ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop; never by default. Result: a bool array with
     one axis of ``s`` entries for each unpinned position."""
     alphabet, m, parts = instance.model.alphabet, len(instance.unpinned), []
-    for words in all_words(len(alphabet), m):
+    for words in word_chunks(len(alphabet), m):
         deadline.check()
         if isinstance(language, Regular):
             state, table = np.zeros(len(words), dtype=np.int64), language.dfa.table

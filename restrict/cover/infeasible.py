@@ -46,7 +46,7 @@ class InfeasibilityProof:
 
     @classmethod
     def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
-        """The first pair that nothing captures, which there must be, as a proof for this budget (``None``: all
+        """The first pair that nothing captures (there must be one), as a proof for this budget (``None``: all
         inputs)."""
         return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))
 

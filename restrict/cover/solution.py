@@ -49,8 +49,7 @@ class CoverSolution:
         return bool(self.captured.all()) and self.lower >= self.count
 
     def verify(self, budget: int | None = None) -> None:
-        """Recompute all from the problem, for a budget beyond the prior inputs; O(literals), plus the check of the
-        proof."""
+        """Recompute all, for a budget beyond the prior inputs; O(literals), plus the check of the proof."""
         problem, prior = self.problem, self.problem.fixed
         if self.assignment.shape != prior.shape or np.any(
             (self.assignment < -1) | (self.assignment >= problem.symbols)

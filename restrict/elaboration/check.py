@@ -100,6 +100,5 @@ def trusted_check(
 
 
 def proof_in_memory(limit: int) -> Prover:
-    """The elaborator as the checker asks for it: it gives the bytes of a proof of what the checker has read, in
-    ``limit`` steps."""
+    """The elaborator for the checker: the bytes of a proof of what that has read, in ``limit`` steps."""
     return lambda task, claim, program: proof_in_reach(claim, program, instance_of(claim, task), limit)

@@ -29,8 +29,8 @@ class CompiledProof(Proof):
         super().__init__(data, Place("proof"), program, digest, meter)
 
     def row(self, h: int, i: int, u: int, s: int, p: int, r: int) -> None:
-        """The best unlisted pair is among as many best as are listed, and one more; if it is below the bar, all
-        unlisted are."""
+        """The best unlisted pair is among the best, one more than are listed; if it is below the bar, all unlisted
+        are."""
         kernel, head = self.kernel, self.kernel.head_of(h)
         self.form(u in kernel.domain(head.query))
         low, high = visible(head.mask, i, self.program.n)

@@ -68,8 +68,7 @@ class Elaboration:
 
 
 def instance_of(claim: Claim, task: Task) -> Instance:
-    """The engine's model at the length of a claim. ``ResourceLimit``: the engine takes less than the checker's
-    reader."""
+    """The engine's model at the length of a claim. ``ResourceLimit``: it takes less than the checker's reader."""
     certified = claim.certificate if isinstance(claim, Refutation) else claim
     try:
         return loads(task.model, task.model_place.file, task.folder).at(certified.n)

@@ -130,8 +130,7 @@ def _possible(known: Known, key: str | None, pairs: I64, own: int, u: int) -> Fl
 
 
 def _among(j: I64, facts: Collection[int]) -> Iterable[int]:
-    """Where a pair's position has a fact; few pairs and many facts are gone through by pairs: else it would be
-    quadratic."""
+    """Where a pair's position has a fact; few pairs are gone through by pairs, else by facts."""
     if len(facts) > len(j):
         return (at for at, place in enumerate(j.tolist()) if place in facts)
     found: list[int] = np.flatnonzero(np.isin(j, np.fromiter(facts, dtype=np.int64))).tolist()

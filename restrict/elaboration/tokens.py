@@ -25,8 +25,7 @@ class Tokens:
 
     @staticmethod
     def make(n: int, symbols: int, cells: Iterable[Cell], pinned: Mapping[int, int]) -> Tokens:
-        """The tokens of a context; ``cells``: where symbols are allowed, in disjoint runs. Cost: n, and the number of
-        runs."""
+        """The tokens of a context; ``cells``: where symbols are allowed, in disjoint runs. Cost: n, and the runs."""
         found = Tokens(symbols, np.zeros(n, dtype=np.int32), [range(symbols)], {})
         numbers: dict[tuple[int, ...], int] = {}
         for start, stop, allowed in [*cells, *((at, at + 1, (value,)) for at, value in pinned.items())]:
@@ -64,8 +63,7 @@ class Tokens:
         return found
 
     def values(self) -> Values:
-        """The possible symbols of all positions, for a row scan. Cost: n, and the positions that have a set of their
-        own."""
+        """The possible symbols of all positions, for a row scan. Cost: n, and the sets of single positions."""
         positions = np.union1d(np.flatnonzero(self.which), np.fromiter(self.answers, dtype=np.int64))
         which = self.numbers(positions)
         sizes = np.array([0, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)

@@ -158,8 +158,7 @@ class Solver:
         return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
 
     def solve(self, goal: Goal, limit: int) -> bool:
-        """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed: the caller undoes
-        it."""
+        """Meet a goal with at most ``limit`` more tokens; where that fails the caller undoes the state."""
         state = self.state
         if goal.u is None and covers(goal.allowed, state.values(goal.name, goal.i)):
             return True

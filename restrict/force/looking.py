@@ -47,8 +47,7 @@ class Looking:
         return {self.instance.label(v) for v in self.values(fixed)}
 
     def label_of(self, word: I64) -> str:
-        """The label of a word, symbol indices of all positions, markers included. Cost: the nodes that the output
-        reads."""
+        """The label of a word, symbol indices of all positions, markers included. Cost: the nodes read."""
         if self.compiled is not None:
             try:
                 (value,) = self.compiled.look_at(word)

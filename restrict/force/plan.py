@@ -202,8 +202,7 @@ class _Node:
                 self.row(h, u)
 
     def plan(self, sides: list[int]) -> Plan:
-        """The goals of a box: under ``None`` on the root, on rows and on heads, which the rows meet; and those that
-        meet rows."""
+        """The goals of a box: under ``None`` on the root, on rows and on heads, which rows meet; and the rows' own."""
         (first, *others), i = sides, self.i
         left_out = 2 ** self.plans.instance.domains[self.root] - 1
         plan: Plan = {None: [Goal(self.root, i, values_of(first))] if first < left_out else []}

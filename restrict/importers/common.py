@@ -46,7 +46,7 @@ class Imported:
 
 
 def source_text(path: Path) -> str:
-    """The text of a UTF-8 source file (else ``ModelError``). ``UsageError``: it cannot be read; ``ResourceLimit``: too
+    """The text of a UTF-8 source file (else ``ModelError``); ``UsageError``: unreadable; ``ResourceLimit``: too
     large."""
     try:
         return read_bytes(path).decode("utf-8")
@@ -100,8 +100,7 @@ def table_map(name: str, args: Sequence[str], domain: int, nested: Any) -> Varia
 
 
 def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Variable:
-    """A map given by an expression (docs/format.md) with values 0 .. domain-1, as a JSON object of the format; not
-    checked."""
+    """A map given by an expression (docs/format.md) with values 0 .. domain-1, as the format's JSON; not checked."""
     return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": text}
 
 

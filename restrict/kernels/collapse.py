@@ -52,8 +52,7 @@ def filter_lists(
     reached: I64,
 ) -> None:  # fmt: skip
     """The possible pairs of each list, down to the first position all of whose pairs have been passed: then
-    ``reached[r]``, the list is complete. ``own_j[r]``: the position that can only have the key value ``own_w[r]``, or
-    -1."""
+    ``reached[r]``, the list is complete. ``own_j[r]``: the position of the one key value ``own_w[r]``, or -1."""
     positions = ptr.shape[0] - 1
     stamp, passed = np.full(positions, -1, np.int64), np.zeros(positions, np.int64)
     used = 0

@@ -31,8 +31,7 @@ class StreamRows(NamedTuple):
 
 
 class HeadRules(NamedTuple):
-    """1 or 0: the query is the key, the value is the key, is the query, ties go right; the value where nothing is
-    seen."""
+    """1 or 0: query is key, value is key, value is query, ties go right; the value where nothing is seen."""
 
     own: int
     by_key: int

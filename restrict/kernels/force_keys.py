@@ -16,8 +16,7 @@ COUNT, NEXT, SPENT = range(3)
 
 
 class KeyCubes(NamedTuple):
-    """The forcing cube of each pair: ``literal[l, :length[l]]``, ``input * symbols + symbol``; ``length`` -1:
-    unknown."""
+    """The forcing cube of each pair: ``literal[l, :length[l]]``, ``input * symbols + symbol``; -1: unknown."""
 
     symbols: int
     literal: I32

@@ -175,8 +175,7 @@ def box_value(m: MapArrays, mask: int, at: I64, i: int) -> int:
 
 @kernel
 def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I64) -> tuple[int, int]:
-    """(Size, value) of forcing the key at ``j`` to another value than ``w``, on top of ``here[:size]``; -1:
-    impossible."""
+    """(Size, value) of forcing the key at ``j`` off ``w``, on top of ``here[:size]``; -1: impossible."""
     least, chosen = -1, -1
     for p in range(h.keys.ptr[j], h.keys.ptr[j + 1]):
         other = h.keys.flat[p]

@@ -14,8 +14,7 @@ from restrict.kernels.triples import Side, Triples
 
 @kernel
 def _group(sig: I64, size: int, table: I32, first: I32) -> int:
-    """For each of ``size`` signatures, the first equal one; returns how many there are. ``table`` stays as it was: all
-    -1."""
+    """For each of ``size`` signatures, the first equal one; how many there are. ``table`` stays all -1."""
     mask, count = len(table) - 1, 0
     for t in range(size):
         at = sig[t] & mask

@@ -138,8 +138,7 @@ class Candidates(NamedTuple):
 
 class Levels(NamedTuple):
     """The candidates of the prefix by level: ``state`` the scalars, ``order`` the slots by ascending score, spare ones
-    last; by slot ``score``, ``sizes`` (numbers of runs), ``values``; ``runs`` (slots, capacity, 2); ``room`` to work
-    in."""
+    last; by slot ``score``, ``sizes`` (of runs), ``values``; ``runs`` (slots, capacity, 2); ``room`` to work in."""
 
     state: I64
     order: I64
@@ -163,8 +162,7 @@ class Answers(NamedTuple):
 def crowded(
     size: int, key: int, p: int, scores: I64, levels: int, order: I64, score: I64, sizes: I64, most: int
 ) -> bool:
-    """Whether a level of row ``p`` of the scores would have over ``most`` runs with ``size`` more for each key
-    value."""
+    """Whether a level of row ``p`` of the scores would have over ``most`` runs, ``size`` more a key value."""
     more = size * scores.shape[1]
     for w in range(scores.shape[1]):
         if (key >> w) & 1:

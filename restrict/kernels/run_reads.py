@@ -85,8 +85,7 @@ def row_reads(
     out: I64,
     so_far: tuple[int, int],
 ) -> tuple[int, int]:
-    """The nodes that one row reads: ``place``: node and query value; ``so_far``: how many nodes and values there
-    are."""
+    """The nodes that one row reads: ``place``: node and query value; ``so_far``: numbers of nodes and values."""
     node, u = place
     found, many = so_far
     n, v = program.n, node // program.n

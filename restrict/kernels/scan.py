@@ -88,8 +88,7 @@ def select_pairs(scores: I64, regs: I64, m: int, right: int, state: I64, chosen:
 
 @kernel
 def attend_table(scores: I64, keys: I64, first: int, right: int, winners: I64) -> None:
-    """``winners[b]``: position of the best score of input ``b``; ``scores`` (m, d) from position ``first`` on, ``keys``
-    (b, m)."""
+    """``winners[b]``: position of its best score; ``scores`` (m, d) from position ``first`` on, ``keys`` (b, m)."""
     m = scores.shape[0]
     for b in range(keys.shape[0]):
         best = 0

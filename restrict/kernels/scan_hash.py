@@ -91,8 +91,7 @@ def bound_of(state: np.int64) -> int:
 
 
 class KeyValues(NamedTuple):
-    """Possible key values: ``exc_val[exc_ptr[p] : exc_ptr[p + 1]]`` at ``exc_j`` (ascending), elsewhere ``0 ..
-    domain-1``."""
+    """Possible key values: ``exc_val[exc_ptr[p] : exc_ptr[p + 1]]`` at ``exc_j``, elsewhere ``0 .. domain-1``."""
 
     domain: int
     exc_j: I64

@@ -87,8 +87,7 @@ def tops_of_few(domain: int, base: I64, tops: I64) -> int:
 def plain_above(
     seed: int, plain: I64, own_j: int, domain: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
-    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; how many there are, or -1: no
-    room."""
+    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; their number, or -1: no room."""
     for at in range(0, plain.shape[0], CHUNK):
         mine = plain[at : at + CHUNK]  # no index is a sum, which would cost the vector instructions
         size = mine.shape[0]

@@ -132,8 +132,7 @@ def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
 @kernel
 def coupled_tops(small: F64, big: F64, tops: F64, start: F64) -> F64:
     """Certified upper bounds on averages (r, d), better than ``start`` where possible. ``small`` (r, n, K): least
-    unnormalised weights, 0 where masked; ``tops`` (n, K, d): upper bounds on the values. Cost: a few times ``r d n
-    K``."""
+    unnormalised weights, 0 where masked; ``tops`` (n, K, d): upper bounds on the values. Cost: ``r d n K``."""
     found = start.copy()
     for r in range(small.shape[0]):
         for c in range(tops.shape[2]):

@@ -82,8 +82,7 @@ def _append(row: I32, pair: int, side: Side, out: I32) -> None:
 def _summary_after(
     s: int, pair: int, side: Side, rows: I32, step: I32, slots: I32, count: int, new: I32
 ) -> tuple[int, int, int]:
-    """The summary ``s`` extended by a pair: ``(number, count, slot)``; a new one goes into ``rows``; number -1: no
-    room."""
+    """The summary ``s`` extended by a pair: ``(number, count, slot)``; new ones go into ``rows``; -1: no room."""
     _append(rows[s], pair, side, new)
     at = row_slot(slots, rows, new, hash_row(new))
     if slots[at] < 0:

@@ -73,8 +73,8 @@ def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begi
 
 @kernel
 def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
-    """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``; what stands there begins the
-    search."""
+    """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``, searched from what stands
+    there."""
     for m in range(t.shape[0]):
         bounds[0, m] = greatest(e, t[m], ptr, source, symbol, case, bounds[0, m])
         bounds[1, m] = -greatest(e, -t[m], ptr, source, symbol, case, -bounds[1, m])

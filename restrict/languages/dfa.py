@@ -47,8 +47,7 @@ class Dfa:
         return np.array(self.delta, dtype=np.int64).reshape(self.states, len(self.alphabet)).T.copy()
 
     def run(self, word: Iterable[str], state: int = 0) -> int:
-        """The state after a word, from the start state or from ``state``; a symbol not in the alphabet is a
-        ``KeyError``. O(n)."""
+        """The state after a word, from ``state`` (default: start); another symbol is a ``KeyError``. O(n)."""
         for symbol in word:
             state = self.delta[state][self.index[symbol]]
         return state

@@ -138,7 +138,7 @@ class Dyck(Balanced):
         return symbols(self.alphabet, out)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """Membership: all is fixed. Else see the module; exact, ``ResourceLimit`` only for unusual ``pre`` of
+        """Membership: all is fixed; else see the module. Exact, ``ResourceLimit`` only for unusual ``pre`` of
         Dyck-k."""
         cells, start = start_of(self.alphabet, n, pre)
         if member:

@@ -34,7 +34,7 @@ Codes = list[int]
 
 def one_type(codes: Sequence[int]) -> bool:
     """Whether codes (0 free, positive openers, negative closers) have a balanced completion when types are ignored.
-    O(n). Proof: see the module."""
+    O(n)."""
     if len(codes) % 2:
         return False
     closers = 0
@@ -51,8 +51,7 @@ def one_type(codes: Sequence[int]) -> bool:
 
 
 def by_height(codes: Sequence[int]) -> Codes:
-    """A completion with one type, of a pattern that has one: 1 for each opener, -1 for each closer, openers first.
-    O(n)."""
+    """A completion with one type, if there is one: 1 for each opener, -1 for each closer, openers first. O(n)."""
     openers = len(codes) // 2 - sum(c > 0 for c in codes)
     out = []
     for c in codes:

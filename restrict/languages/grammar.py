@@ -43,8 +43,7 @@ class NormalForm:
 
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
     """An equivalent grammar with binary rules, rules to one terminal, and a flag for the empty word. ``rules``: at
-    least one (nonterminal, tuple of symbols), the first left-hand side is the start; what is no left-hand side is a
-    terminal."""
+    least one (nonterminal, tuple of symbols), the first left-hand side is the start."""
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
 
@@ -168,8 +167,7 @@ def read_off(found: Chart) -> Word | None:
 
 @dataclass(frozen=True)
 class ContextFree(Drawn):
-    """The language of a grammar. ``sample`` is uniform: a word of a uniform derivation, kept with probability
-    1/derivations."""
+    """The language of a grammar. ``sample`` is uniform: uniform derivations, each word kept by 1/derivations."""
 
     name: str
     spec: str

@@ -107,8 +107,7 @@ def _some(residues: list[int]) -> str:
 
 
 def simplest(cases: list[Case], proof: str) -> Growth:
-    """The growth of the least period, a divisor of ``len(cases)``, that says the same as these cases of the
-    residues."""
+    """The growth of the least period, a divisor of ``len(cases)``, that says the same as these cases."""
     for period in range(1, len(cases) + 1):
         if len(cases) % period == 0 and all(c == cases[at % period] for at, c in enumerate(cases)):
             return Growth(tuple(cases[:period]), proof)

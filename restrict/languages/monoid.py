@@ -46,8 +46,7 @@ class Aperiodicity:
 
 
 def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """A cycle, at least two states in order, of a map of states (an integer array); ``()`` where every cycle is a fixed
-    point. O(S log S)."""
+    """A cycle, at least two states in order, of a map (array) of states, or ``()``. O(S log S)."""
     inner, size = element, len(element)
     reach = 1
     while reach < size:  # inner = element^reach; its image is what lies on cycles

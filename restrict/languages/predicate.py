@@ -22,7 +22,7 @@ TRIES = 2000
 
 
 def completions(alphabet: Sequence[str], pattern: Pattern) -> Iterator[Word]:
-    """Every word, of ``len(alphabet) ** free``, that agrees with the pattern (``None``: free), in the order of the
+    """All ``len(alphabet) ** free`` words, each agreeing with the pattern (``None``: free), in the order of the
     alphabet."""
     return itertools.product(*(alphabet if s is None else (s,) for s in pattern))
 

@@ -33,8 +33,7 @@ def cheapest_pattern(
 ) -> tuple[Pattern | None, str]:
     """A cheapest pattern that refines ``start`` (which costs nothing; ``None``: free) and forces membership
     (``member``) or non-membership, ``None`` if there is none, and the method: enumeration at few free cells, implicit
-    hitting sets beyond. Exact. ``complete``: a completion with that membership, or ``None``, a proof that there is
-    none."""
+    hitting sets beyond. Exact. ``complete``: a completion with that membership; ``None`` proves there is none."""
     free = sum(s is None for s in start)
     if free <= 22 and len(alphabet) ** free <= MAX_TESTS and (len(alphabet) + 1) ** free <= MAX_TABLE:
         return by_enumeration(alphabet, start, member, contains), "enumeration of all restrictions"

@@ -210,8 +210,7 @@ def _step(graph: SubsetGraph, costs: Costs) -> tuple[Costs, npt.NDArray[np.uint8
 
 def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run]:
     """``length`` unrestricted positions. The step commutes with adding a constant to all costs, so when the costs
-    repeat up to a constant (infinite ones staying so), they do for ever, and the rest is a jump (Brent's cycle
-    search)."""
+    repeat up to a constant (infinite ones staying so), they do for ever: the rest is a jump (Brent)."""
     run = _Run()
     saved, saved_at, power = costs, 0, 1
     for t in range(length):
@@ -244,8 +243,7 @@ def _shift(old: Costs, new: Costs) -> int | None:
 
 def shortest(graph: SubsetGraph, cells: Sequence[int | None]) -> list[int | None] | None:
     """The cells (letter numbers, ``None`` for free) of a cheapest forcing restriction that keeps those given; ``None``
-    where nothing forces. Cost: O(n N k) gathers at most, N the nodes; runs of free cells usually become periodic
-    soon."""
+    where nothing forces. Cost: O(n N k) gathers at most, N the nodes; free cells mostly become periodic."""
     order = list(cells) if graph.backward else list(reversed(cells))
     costs = np.where(graph.goal, np.int32(0), INF).astype(np.int32)
     runs: list[tuple[int | None, int, _Run | None]] = []

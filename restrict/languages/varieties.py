@@ -275,7 +275,7 @@ def knast(monoid: Monoid | None, aperiodic: Aperiodicity | None) -> Membership:
 
 
 def _knast_failures(monoid: Monoid) -> Iterator[tuple[int, ...]]:
-    """Elements for which the equation fails; pairs with the same ``(ab)^w``, ``a`` (or ``d``, ``(cd)^w``) are tried
+    """Elements for which the equation fails; pairs with one ``(ab)^w`` and ``a``, or ``d`` and ``(cd)^w``, are tried
     once."""
     semigroup = sorted(
         set(monoid.right.ravel().tolist())

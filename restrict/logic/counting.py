@@ -144,8 +144,8 @@ def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
 
 @lru_cache(maxsize=1024)
 def parsed(text: str) -> Expr:
-    """The expression of a predicate in ``x`` and ``n``, with docs/format.md's operators except ``hash`` and ``isqrt``;
-    else ``UsageError``."""
+    """The expression of a predicate in ``x`` and ``n``, without ``hash`` and ``isqrt`` (docs/format.md); else
+    ``UsageError``."""
     try:
         tree = parse(text.strip(), frozenset("xn"))
     except ModelError as error:
@@ -208,8 +208,7 @@ def _values(node: Expr, x: Numbers, n: int, text: str) -> Numbers:
 
 
 def counted(values: npt.NDArray[np.bool_], direction: str) -> Numbers:
-    """How often a formula (bool, (..., n)) holds in a direction (past, future or all) of every position: int64.
-    Linear."""
+    """How often a formula (bool, (..., n)) holds past, future or all around each position: int64. Linear."""
     if direction == "all":
         return np.broadcast_to(values.sum(axis=-1, dtype=np.int64)[..., None], values.shape)
     if direction == "past":

@@ -134,8 +134,7 @@ class Builder:
         return at[-1]
 
     def formula(self, root: int) -> Formula:
-        """The formula at a node, without the nodes that it does not use, in the order of its text. Linear in its
-        nodes."""
+        """The formula at a node, without the nodes that it does not use, in the order of its text. Linear."""
         order: dict[int, int] = {}
         stack = [(root, False)]
         while stack:

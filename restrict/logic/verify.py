@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.semantics import evaluate_tokens
@@ -44,13 +44,6 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
                 return [model.alphabet[token] for token in words[wrong[0]]], count + int(wrong[0]) + 1
             count += len(words)
     return None, count
-
-
-def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> I64:
-    """Words of one length (at least 1) in lexicographic order, the numbers ``start`` to ``stop`` - 1 (default: all), as
-    int64 symbol indices."""
-    index = np.arange(start, symbols**n if stop is None else stop, dtype=np.int64)
-    return np.stack([index // symbols**p % symbols for p in reversed(range(n))], axis=1)
 
 
 def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -88,6 +88,6 @@ def the_share(name: str, given: Any) -> Fraction:
 
 
 def least_free(positions: int, share: float | str | Fraction) -> int:
-    """How many free positions a free fraction of ``positions`` (without markers) asks for: ``ceil(share * positions)``,
+    """The free positions that a fraction of ``positions`` (without markers) asks for: ``ceil(share * positions)``,
     exact."""
     return math.ceil(as_written(share) * positions)

@@ -41,6 +41,5 @@ class Brackets:
         return self.letters or bracket_alphabet(self.k)
 
     def spec_of(self, name: str, more: str = "") -> str:
-        """A language over these brackets: ``name:k``, or ``name[SYMBOLS]:k`` where the letters are not the usual
-        ones."""
+        """A language over these brackets: ``name:k``, or ``name[SYMBOLS]:k`` where the letters are others."""
         return f"{name}[{' '.join(self.letters)}]:{self.k}{more}" if self.letters else f"{name}:{self.k}{more}"

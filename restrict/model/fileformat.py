@@ -218,7 +218,7 @@ def _dump_table(table: Table, name: str) -> dict[str, Any]:
 
 
 def dumps(document: dict[str, Any]) -> bytes:
-    """The bytes of a model file, of :func:`to_document`'s object: UTF-8, one variable per line; the same for the same
+    """A model file's bytes, of :func:`to_document`'s object: UTF-8, one variable per line; the same for the same
     model."""
     return (one_line_lists(document, 2) + "\n").encode()
 

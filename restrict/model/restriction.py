@@ -25,8 +25,7 @@ Span = tuple[int, int]
 
 
 def value_runs(values: Mapping[int, Any]) -> list[list[Any]]:
-    """``[start, count, value]`` runs, in order, of a value for each ascending position: equal neighbours share one.
-    Linear."""
+    """``[start, count, value]`` runs of a value for each ascending position: equal neighbours share one. Linear."""
     found: list[list[Any]] = []
     for position, value in values.items():
         if found and found[-1][0] + found[-1][1] == position and found[-1][2] == value:
@@ -65,8 +64,7 @@ def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
 
 
 def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
-    """The positions of ``(start, count)`` runs one by one. ``ResourceLimit``, with the place: more than
-    ``EXPANDED``."""
+    """Positions of ``(start, count)`` runs one by one. ``ResourceLimit``, with the place: more than ``EXPANDED``."""
     check_expansion(sum(count for _, count in spans), place)
     return tuple(i for start, count in spans for i in range(start, start + count))
 

@@ -103,8 +103,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Callback:
-    """A Python callable: ``score(n, i, q, j, k)`` or ``map(n, i, *args)``; ``mentions`` is declared by the variable
-    that holds it."""
+    """A Python callable: ``score(n, i, q, j, k)`` or ``map(n, i, *args)``; ``mentions`` comes from its variable."""
 
     function: Callable[..., int]
     mentions: frozenset[str]
@@ -184,8 +183,7 @@ def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
 
 
 def registers(code: Code, size: int) -> I64:
-    """Registers for blocks of elements, int64 (registers, size), the constants filled in; other rows are not yet
-    set."""
+    """Registers for blocks of elements, int64 (registers, size), only the constants filled in."""
     regs = np.empty((code.registers, size), dtype=np.int64)
     regs[code.constants[:, 0]] = code.constants[:, 1:]
     return regs

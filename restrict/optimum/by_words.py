@@ -49,7 +49,7 @@ def few_small(instance: Instance) -> bool:
 def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]:
     """The least size of a restriction that words do not refute (exact as a lower bound: every smaller one agrees with
     two words of different labels that were run), a certificate of the smallest one confirmed, or ``None``, and all
-    those of that size; none where it was not tried. Cost: at most ``BATCHES`` batches of words for each size, and some
+    those of that size; none where it was not tried. Cost: at most ``BATCHES`` batches of words for each size, some
     trees."""
     search = _Refuting(task)
     least, first = 0, list[dict[int, int]]()

@@ -82,8 +82,7 @@ class WideMap:
 @dataclass(frozen=True, eq=False)
 class Encoding:
     """``clauses`` over variables ``1 .. top``; ``values[node][a]`` is the literal of ``node = a``. ``inputs``: free
-    positions that the targets can read, the only ones with variables; ``wide``: the maps that the clauses leave
-    open."""
+    positions that the targets can read, the only ones with variables; ``wide``: maps left open."""
 
     instance: Instance
     restriction: Restriction

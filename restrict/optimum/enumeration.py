@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words, digits
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
@@ -88,26 +88,17 @@ def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
 # ---------------------------------------------------------------- tables
 
 
-def digits(numbers: I64, base: int, m: int) -> I64:
-    """The ``m`` digits of each number, the first most significant; shape (numbers, m). ``numbers``: int64, shape
-    (count,), 0..base^m - 1; ``base``: at least 2. Gives int64, shape (count, m), values 0..base - 1."""
-    powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
-    return np.asarray(numbers)[:, None] // powers % base
-
-
-def all_words(symbols: int, m: int) -> Iterator[I64]:
-    """All words of ``m`` symbols in the order of their digits, ``CHUNK`` at a time; shape (words, m). ``symbols``: the
-    size of the alphabet, at least 1. Gives Chunks of words: int64, shape (at most ``CHUNK``, m), symbol indices."""
+def word_chunks(symbols: int, m: int) -> Iterator[I64]:
+    """All words of ``m`` symbols in order, at most ``CHUNK`` at a time; shape (words, m)."""
     for start in range(0, symbols**m, CHUNK):
-        yield digits(np.arange(start, min(symbols**m, start + CHUNK), dtype=np.int64), symbols, m)
+        yield all_words(symbols, m, start, min(symbols**m, start + CHUNK))
 
 
 def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
-    """The index of every word's label at a position, (s,) * m, int16; and the labels' names. Cost: every word is
-    run."""
+    """The index of every word's label at a position, (s,) * m, int16; the labels' names. Every word is run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
-    for words in all_words(symbols, m):
+    for words in word_chunks(symbols, m):
         deadline.check()
         values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
         seen, where = np.unique(values, return_inverse=True)
@@ -175,7 +166,7 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 
 
 def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
-    """All restrictions that force the label at a position, fewest fixed first. Cost: every word, and m passes over the
+    """All restrictions that force the label at a position, fewest fixed first. Cost: every word, m passes over a
     table."""
     labels, _ = all_labels(instance, position)
     _, order = by_size(constant_labels(labels) != MIXED)

@@ -59,8 +59,7 @@ class Problem:
         return {i: a for (i, a), z in self.element.items() if z in true}
 
     def missed(self, h: Cube, rng: np.random.Generator) -> Cube | None:
-        """A subset-minimal cube that a restriction does not conflict with, now added; ``None``: it forces the label
-        (exact)."""
+        """A subset-minimal cube that a restriction does not meet, now added; ``None``: it forces the label (exact)."""
         x = self.oracle.find(h, self.other)
         if x is None:
             return None

@@ -95,8 +95,7 @@ class Blocks:
         return self.last - self.shared.spent
 
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
-        """Positions whose change alone flips the label, in every explanation. One evaluation per position and
-        symbol."""
+        """Positions whose change alone flips the label, in every explanation. A run per position and symbol."""
         for i in sorted(read):
             self.task.deadline.check()
             if any(self.flips.of({i: a}) for a in range(self.symbols) if a != self.word[i]):
@@ -256,8 +255,7 @@ class _Closing:
         return None if self.complete else {i: self.blocks.word[i] for i in hit}
 
     def learn(self, cube: Cube) -> bool:
-        """Add sets that a proposal does not hit, but every explanation, or every one of the plain run; whether there
-        are some."""
+        """Add sets that not a proposal, but every explanation (of the plain run) hits; whether there are some."""
         if self.blocks.explains(cube):
             self.take(cube)
             self.complete = True

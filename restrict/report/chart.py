@@ -56,8 +56,7 @@ class Chart:
         return self.written("pdf")
 
     def save(self, path: Path) -> None:
-        """Write the chart as SVG, PDF or PNG, by the name's ending; ``UsageError``: another one, or it cannot be
-        written."""
+        """Write the chart as SVG, PDF or PNG, by the name's ending; ``UsageError``: another one, or not written."""
         kind = check_chart(path)
         write_bytes(path, self.svg().encode() if kind == ".svg" else self.written(kind[1:]))
 

@@ -91,8 +91,8 @@ def figure_of_dfa(dfa: Dfa) -> Figure:
 
 
 def small_drawing(result: Any) -> str:
-    """The drawing of a result (:func:`report_of`) as SVG, where it is soon made; otherwise nothing: a notebook still
-    shows the table."""
+    """The drawing of a result (:func:`report_of`) as SVG, where it is soon made; else nothing: a notebook has the
+    table."""
     if getattr(result, "n", LONG + 1) > (SMALL if getattr(result, "target", None) == "all" else LONG):
         return ""
     try:

@@ -37,8 +37,7 @@ Checked = Callable[[Model, Any], str | None]
 def page_of(path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False) -> Page:
     """The report of a file: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft
     certificate, a verdict on a trained model, the rows of a sweep, the output of `restrict soft influence --json`, or a
-    folder with the certificates of a front. ``model``: as on the command line; by default the one that the file
-    names."""
+    folder with the certificates of a front. ``model``: by default the one that it names."""
     if path.is_dir():
         return front_page(path)
     content = read_bytes(path)

@@ -188,8 +188,7 @@ class Row:
 
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
         """Score and position of the floor over the first positions with fewer key values, a bound on the row's: a free
-        position with many values has a low worst score, and most pairs would be kept until the scan reaches another
-        one."""
+        position with many values has a low worst score, and without it most pairs would be kept for long."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
         few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:MOST_KNOWN]
         return self._pairs_of(keys, few)[1]

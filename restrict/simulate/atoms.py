@@ -57,8 +57,7 @@ class Classes:
 
 def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
     """The atoms of one side of an expression over ``n i j`` and other names (no free ``position``), each once, as
-    expressions over ``i`` and ``n``: on the side ``j`` that name is replaced. What reads ``n`` alone belongs to
-    ``i``."""
+    expressions over ``i`` and ``n``: on the side ``j`` that name is replaced. ``n`` alone is of ``i``."""
     found: dict[Expr, None] = {}
     _collect(expr, side, found)
     return tuple(bind_name(atom, "j", "i") for atom in found)
@@ -109,8 +108,7 @@ def reach(atoms: Sequence[Expr]) -> int | None:
     """A length up to which everything shows about the classes of atoms over ``i`` and ``n``; ``None`` where an atom
     grows, is not understood, or would need more than 200 lengths. With threshold ``t`` and period ``p`` from either
     end, positions have the same classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one
-    position there hold one at all greater lengths, and all others two or more. So lengths up to ``2 (t + p) + p`` show
-    everything."""
+    position there hold one at all greater lengths, and all others two or more. So ``2 (t + p) + p`` is enough."""
     threshold, period = 1, 1
     for atom in atoms:
         try:

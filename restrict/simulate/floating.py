@@ -51,8 +51,7 @@ def check_epsilon(epsilon: Fraction) -> None:
 
 
 def share(odds: float) -> float:
-    """``m / (1 + m)`` of odds not below the true ones, rounded up, at most 1; 1 for infinite odds. It grows with
-    them."""
+    """``m / (1 + m)`` of odds not below the true ones, rounded up; at most 1, and growing with them."""
     if odds == 0:
         return 0.0
     return min(up(odds / down(1.0 + odds)), 1.0) if math.isfinite(odds) else 1.0
@@ -78,9 +77,8 @@ def deviation(odds: float, n: int, unit: float, few: bool = False) -> float:
 
 
 def noise(n: int, unit: float, few: bool = False) -> float:
-    """A certified bound on what the sums of softmax add to an average of values in [0, 1]; it does not fall with the
-    length. ``few``: all but 41 positions have less than ``2^-38`` of the winner's weight together, where ``n`` is at
-    least 33."""
+    """A certified bound on what the sums of softmax add to an average of values in [0, 1], not falling with n. ``few``:
+    all but 41 positions have less than ``2^-38`` of the winner's weight together, where ``n`` is at least 33."""
     if n == 1 or unit == 0:
         return 0.0
     found = (2 * n + 32) * unit

@@ -194,8 +194,7 @@ def fractions(x: Floats) -> Numbers:
 
 
 def times(x: Numbers, matrix: Floats) -> Numbers:
-    """``x @ matrix.T`` exactly, fractions (..., d) and floats (m, d) to (..., m), in time proportional to entries not
-    0."""
+    """``x @ matrix.T`` exactly, fractions (..., d) and floats (m, d) to (..., m); zeros take no time."""
     out = np.full((*x.shape[:-1], len(matrix)), Fraction(0), dtype=object)
     for r, c in _entries(matrix):
         out[..., r] += x[..., c] * Fraction(float(matrix[r, c]))
@@ -207,8 +206,7 @@ def _entries(matrix: Floats) -> Iterable[tuple[int, int]]:
 
 
 def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
-    """The dot-product scores of one head before its scale, from fractions (n, d): (n, n), row the query, column the
-    key."""
+    """A head's dot-product scores before its scale, from fractions (n, d): (n, n), row the query, column the key."""
     q = times(x, head.query) + fractions(head.query_bias)
     k = times(x, head.key) + fractions(head.key_bias)
     out = np.full((len(x), len(x)), Fraction(0), dtype=object)
@@ -219,8 +217,7 @@ def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
 
 
 def run_layer_exactly(layer: SoftLayer, x: Numbers, law: Law) -> Numbers:
-    """One layer of dot-product heads and a ReLU network or none, without LayerNorm, under a hard law: fractions (n,
-    d)."""
+    """A layer of dot-product heads, perhaps a ReLU network, no LayerNorm, under a hard law: fractions (n, d)."""
     n, moved = len(x), x + fractions(layer.attention_bias)
     for head in layer.heads:
         seen = visible(head.mask, np.arange(n), n)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.model.trace import Batch, run_batch
 from restrict.simulate.report import Compiled
 from restrict.soft.models.evaluate import Real, activations, labels
@@ -39,8 +39,7 @@ class Measured:
 
 
 def affordable(samples: int, n: int, heads: int) -> int:
-    """How many of the samples are run, ``n^2`` scores for each head and sample: 0 where a single one would be too
-    much."""
+    """How many of the samples are run, ``n^2`` scores for each head and sample; 0: one would be too much."""
     cost = n * n * max(heads, 1)
     return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
 
@@ -50,8 +49,7 @@ def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64
     nearly constant; fewer, down to none, where the length makes them costly."""
     symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
     if length == 0 or symbols**length <= EXHAUSTIVE:
-        grid = np.indices((symbols,) * length).reshape(length, -1).T if length else np.zeros((1, 0), dtype=np.int64)
-        return np.ascontiguousarray(grid, dtype=np.int64), True
+        return all_words(symbols, length), True
     samples = affordable(samples, compiled.n, len(compiled.heads))
     rng = np.random.default_rng(seed)
     found = rng.integers(0, symbols, (samples, length))

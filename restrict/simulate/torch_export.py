@@ -30,8 +30,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def state_of(model: SoftModel, n: int, kind: str = "float32") -> Arrays:
     """The arrays of the module's parameters and buffers, ``float32`` or ``float64``, at a length. ``UsageError``:
-    another type or length; ``ModelError``: not defined there; ``NotEstablished``: LayerNorm, GELU, additive scores, or
-    a set of labels."""
+    another type or length; ``ModelError``: not defined there; ``NotEstablished``: LayerNorm, GELU, additive scores,
+    sets of labels."""
     if kind not in KINDS:
         raise UsageError(f"the type {kind!r} must be one of {', '.join(KINDS)}")
     _refuse(model)
@@ -78,8 +78,7 @@ def _head_state(head: SoftHead, n: int) -> Arrays:
 
 
 def structure_of(model: SoftModel, n: int) -> dict[str, Any]:
-    """What the state dict does not say, as JSON: masks of the heads, which layers have a network, symbols and
-    labels."""
+    """What the state dict does not say, as JSON: heads' masks, which layers have a network, symbols, labels."""
     layers = [{"masks": [h.mask for h in layer.heads], "network": layer.ffn is not None} for layer in model.layers]
     return {
         "format": FORMAT, "name": model.name, "n": n, "symbols": list(model.symbols), "layers": layers,

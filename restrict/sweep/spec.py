@@ -86,9 +86,8 @@ class Grid:
         raise ModelError(f"{self.place}: {key}: {reason}")
 
     def items(self) -> Iterator[Item]:
-        """The items in the order of the product, axes in the order of the file, the last one running fastest.
-        ``ModelError``: a value that is not allowed, or an axis that means nothing; ``ResourceLimit``: too many
-        items."""
+        """The product, axes in the order of the file, the last one running fastest. ``ModelError``: a value that is not
+        allowed, or an axis that means nothing; ``ResourceLimit``: too many items."""
         axes = {key: self.values(key, value) for key, value in self.table.items()}
         for needed in ("model", "n"):
             if needed not in axes:

@@ -61,8 +61,8 @@ class _Crew:
 
     def each(self, work: Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
         """The results of ``work`` for the parts, in their order; ``shared`` goes to every worker once. Raises what the
-        work raises, ``ResourceLimit`` where a block lost its workers again and again, ``InternalError`` for a fault on
-        a worker."""
+        work raises, ``ResourceLimit`` where a block lost its workers again and again, ``InternalError`` for a fault
+        there."""
         found: dict[int, Any] = {}
         results = self.crew.map(attempted, parts, (work, shared))
         try:

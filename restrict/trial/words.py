@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 
 FEW = 512
 """All words of a length are run where they are at most so many."""
@@ -20,7 +20,7 @@ CHANGES = (1.0, 0.15)
 def words_of(symbols: int, length: int, rng: np.random.Generator, count: int = SOME) -> I64:
     """All words of a length where they are few, else random ones: symbol indices, int64, (words, length)."""
     if symbols == 1 or symbols ** min(length, 40) <= FEW:
-        return np.array(list(np.ndindex((symbols,) * length)), dtype=np.int64).reshape(symbols**length, length)
+        return all_words(symbols, length)
     return random_words(symbols, length, rng, count)
 
 
@@ -42,7 +42,7 @@ def completions(
     free = len(cells) - len(fixed)
     if symbols ** min(free, 60) <= few:
         words = np.zeros((symbols**free, len(cells)), dtype=np.int64)
-        words[:, [t for t, i in enumerate(cells) if i not in fixed]] = list(np.ndindex((symbols,) * free))
+        words[:, [t for t, i in enumerate(cells) if i not in fixed]] = all_words(symbols, free)
     else:
         words = random_words(symbols, len(cells), rng, count)
     places = np.arange(cells.start, cells.stop) if isinstance(cells, range) else np.asarray(cells, dtype=np.int64)

@@ -136,8 +136,7 @@ def possible_values(instance: Instance, name: str | None, base: Mapping[str, Act
 
 
 def truth_activation(instance: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:
-    """V and D of a variable's truth tables where inputs are ``fixed`` (symbols, -1 where free, shape (n,)). Linear in
-    the tables."""
+    """V and D of a variable's truth tables where inputs are ``fixed`` (symbols, -1 where free, shape (n,)). Linear."""
     n, domain = instance.n, instance.domains[name]
     arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
     counts = np.zeros(n, np.int64)

@@ -202,7 +202,7 @@ def _first_k(t: CTransformer, budget: int) -> int:
 
 
 def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, rough: bool) -> int:
-    """The least k at which greedy covering keeps to the budget, to a thirtieth, then one by local search; ``rough``: an
+    """Least k at which greedy covering keeps to the budget, to a thirtieth, then one by local search; ``rough``: an
     eighth."""
     low, high = 0, min(ranks.chosen.k, t.n)
     below = None

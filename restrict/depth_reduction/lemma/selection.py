@@ -141,8 +141,7 @@ def selection(t: CTransformer, k: int) -> Selection:
 
 
 def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
-    """:func:`selection`, with the ranking that it was made from, long enough for k selections of each pair; its
-    errors."""
+    """:func:`selection`, with its ranking, long enough for k selections of each pair; its errors."""
     check_parameters(k=k)
     widest = max((int(t.base[key].sizes.max()) for head in t.heads if (key := t.instance.key(head))), default=1)
     limit = max(64, widest * (k + 8)) if t.n > 500 else 0

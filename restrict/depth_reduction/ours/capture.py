@@ -54,8 +54,7 @@ class LayerObjective:
         return "few long lists" if self.kind == "long" else f"few positions with lists (scale {self.tau:g})"
 
     def phi(self, size: int) -> I64 | None:
-        """The rising objective (size,) of "short" by the inputs that a position depends on; ``None``: the
-        exchange's."""
+        """The rising objective (size,) of "short" by a position's dependencies; ``None``: the exchange's."""
         if self.kind == "long":
             return None
         return np.rint(SHORT_UNIT * (1.0 - np.exp(-np.arange(size) / self.tau))).astype(np.int64)

@@ -44,8 +44,7 @@ class Bound:
         return False
 
     def odds(self, n: int, unit: float) -> float:
-        """A certified bound on the odds against the winner, infinite where there is none. ``unit``: 0 for exact
-        arithmetic."""
+        """A certified bound on the odds against the winner, infinite without one. ``unit`` 0: exact arithmetic."""
         return self._odds(n, unit) if n > 1 else self._alone(unit)
 
     def _alone(self, unit: float) -> float:
@@ -61,8 +60,7 @@ class Bound:
         raise NotImplementedError
 
     def deviation(self, n: int, unit: float = 0.0) -> float:
-        """A certified bound, at most 1, on how far the head's result is from a truth value. ``unit``: 0 for exact
-        arithmetic."""
+        """A certified bound, at most 1, on how far the head is from a truth value. ``unit`` 0: exact arithmetic."""
         return deviation(self.odds(n, unit), n, unit, self.few)
 
 
@@ -204,8 +202,7 @@ class Threshold(Bound):
 def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[float] | None:
     """Certified bounds on the weights of a table look-up at the distances 1 to 12, relative to the winner, on either
     side, for scores of at most ``-gap d^2`` (:class:`Lookup`); ``None`` where rounding may upset the order, and for
-    gaps below 1/2. ``shift``: how far the number looked up may be from the integer meant; it takes ``2 gap d
-    shift``."""
+    gaps below 1/2. ``shift``: how far off the number looked up may be; it takes ``2 gap d shift``."""
     v = _embedded(unit)
     common, bend = 16 * float(n) ** 2 * v, 32 * n * v + 2 * shift
     if common > 0.5 or bend > 0.75 or gap < 0.5:

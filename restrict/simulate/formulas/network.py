@@ -66,8 +66,7 @@ class Attention:
 
 
 class Network:
-    """Values in a stream under construction, equal ones written once; the first coordinates are the one-hot
-    embedding."""
+    """Values in a stream that is built, equal ones once; the first coordinates are the one-hot embedding."""
 
     def __init__(self, alphabet: Sequence[str]) -> None:
         self.stream = Stream(alphabet)

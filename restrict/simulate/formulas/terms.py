@@ -12,8 +12,7 @@ _LOGICAL = ("and", "or", "not")
 
 
 def predicate_term(text: str, argument: str) -> str:
-    """A predicate ``text`` in ``x`` and ``n`` as a position embedding with the values 0 and 1; ``argument`` is
-    ``x``."""
+    """A predicate ``text`` in ``x`` and ``n`` as a position embedding of 0 and 1; ``x``: the argument."""
     tree = parsed(text)
     term = _truth(tree, argument)
     if len(term) > MAX_TEXT:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import ResourceLimit
 from restrict.logic.semantics import evaluate_tokens
-from restrict.logic.verify import MAX_WORDS, all_words
+from restrict.logic.verify import MAX_WORDS
 from restrict.simulate.formulas.compiler import Compiled
 from restrict.simulate.formulas.network import Value
 from restrict.soft.models import evaluate

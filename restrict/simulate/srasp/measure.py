@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
@@ -26,7 +26,7 @@ def measure(
         raise UsageError(f"n = {n} leaves no room for a word behind the start marker")
     everything = symbols**length <= EXHAUSTIVE
     if everything:
-        words = np.indices((symbols,) * length).reshape(length, -1).T
+        words = all_words(symbols, length)
     else:
         samples = affordable(samples, n, sum(len(layer.heads) for layer in soft.layers))
         words = np.random.default_rng(seed).integers(0, symbols, (samples, length))

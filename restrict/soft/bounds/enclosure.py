@@ -42,8 +42,7 @@ def norms(x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """All ``x`` with ``|x - centre| <= box`` and ``||x - centre|| <= ball``; shapes (..., d), (..., d), (...),
-    float64."""
+    """All ``x`` with ``|x - centre| <= box`` and ``||x - centre|| <= ball``; shapes (..., d), (..., d), (...)."""
 
     centre: Floats
     box: Floats

@@ -72,8 +72,8 @@ def run_exchange(
 ) -> Exchange:
     """The sets of differences after the model, at the positions ``at`` (default: all), where one position of
     ``positions`` (ascending; each) is exchanged by any of ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed
-    ones elsewhere. Cost: :func:`.values.run_values`, and about four products of (n, n) with (n, dv) matrices per head
-    and pair."""
+    ones elsewhere. Cost: :func:`.values.run_values`, and about four products of (n, n) by (n, dv) matrices a head and
+    pair."""
     n, rows = parts.n, np.arange(parts.n)
     if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(n)):
         raise UsageError("the positions to exchange must be at least one, and none of them a marker")
@@ -177,8 +177,7 @@ def _pre_difference(layer: ReadyLayer, sets: Enclosure, pair: Pair) -> Pair:
 
 
 def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
-    """LayerNorm and network after the heads, for differences. ``y``: one set for both runs, or the sets of the two
-    runs."""
+    """LayerNorm and network after the heads, for differences. ``y``: one set for both runs, or two."""
     if layer.norm == "post" and layer.norm1 is not None:
         change = norm_difference(layer.norm1, y, change)
         y = tuple(normed(layer.norm1, v) for v in y)

@@ -150,7 +150,7 @@ def readout_rows(model: SoftModel) -> Floats:
 
 
 def logit_gap(parts: Parts, y: Enclosure) -> float:
-    """A bound on the change of any difference of two logits (of a logit, for signs), over differences of activations
+    """A bound on the change of any difference of two logits (of a logit, for signs), over activations' differences
     (d,)."""
     rows, pairs = parts.unembed.matrix, readout_rows(parts.model)
     d = rows.shape[1]

@@ -204,8 +204,7 @@ def vanishing(size: Floats) -> Floats:
 
 
 def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
-    """``matrix x + bias``, (n, inputs) to (n, outputs), the sums in any order; ``within``: as in :meth:`Pass.ball`,
-    also below."""
+    """``matrix x + bias``, (n, inputs) to (n, outputs), the sums in any order; ``within``: as in :meth:`Pass.ball`."""
     weights, m = np.abs(matrix).T, matrix.shape[1] + 1
     size = x.computed @ weights + np.abs(bias)
     own = run.gamma(m) * size + m * TINY + x.computed @ vanishing(weights) + beyond(size)

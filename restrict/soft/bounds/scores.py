@@ -103,8 +103,7 @@ def keys_of(head: ReadyHead, sets: Enclosure) -> Keys:
 @dataclass(frozen=True, eq=False)
 class Scores:
     """A block of queries: bounds ``low``, ``high`` (r, K, n) on their scaled scores over the cases of the keys, minus
-    infinity where the mask ``seen`` (r, n) hides; ``split``: for every case of the keys, (r, K, n, K'), where asked
-    for."""
+    infinity where the mask ``seen`` (r, n) hides; ``split``: for every case of the keys, (r, K, n, K')."""
 
     rows: Rows
     seen: Bools

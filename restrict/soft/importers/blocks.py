@@ -92,8 +92,7 @@ def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) ->
 
 
 def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | None:
-    """The position table (positions, d) of a layout that has one; ``None`` where somebody says that the model has
-    none."""
+    """The position table (positions, d) of a layout that has one; ``None`` where the model is said to have none."""
     if name in tensors.arrays:
         return tensors.take(name, (None, d))
     if "none" not in (choices.options.positions, choices.config.get("position_embeddings")):

@@ -18,8 +18,7 @@ Arrays = Mapping[str, Any]
 
 
 class Named:
-    """Arrays by name; ``finish`` refuses those that were not taken, and biases of which a file has some and lacks
-    others."""
+    """Arrays by name; ``finish`` refuses those that were not taken, and files with some biases only."""
 
     def __init__(self, arrays: Arrays, source: str) -> None:
         self.source = source

@@ -101,7 +101,7 @@ class Choices:
         return first_of(self.config, keys, self.source)
 
     def pick(self, name: str, given: Value | None, keys: tuple[str, ...], default: Value, why: str) -> Any:
-        """A setting: as given, else as configured under one of the keys, else the default, an assumption with a reason
+        """A setting: as given, else as configured by one of the keys, or the default, an assumption with a reason
         ``why``."""
         key, configured = self.key(*keys)
         if given is not None:
@@ -128,8 +128,7 @@ class Choices:
         return found
 
     def activation(self, keys: tuple[str, ...], default: str, why: str) -> Activation:
-        """The networks' activation, as :meth:`pick`: ``relu``, ``gelu`` or ``gelu_tanh``; ``ModelError``: another
-        one."""
+        """As :meth:`pick`: ``relu``, ``gelu`` or ``gelu_tanh``; ``ModelError``: another one."""
         found = self.pick("activation", self.options.activation, keys, default, why)
         if not isinstance(found, str) or found not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
@@ -148,7 +147,7 @@ class Choices:
         return str(self.pick("eps", self.options.eps, keys, "0.00001", "the default of PyTorch and GPT-2"))
 
     def demand(self, **wanted: object) -> None:
-        """Keys that, where the configuration has them (and not null), must say what the weights say; else
+        """Keys that, where the configuration has them (and not null), must say what weights say; else
         ``ModelError``."""
         for key, found, value in self._others(wanted):
             if found is not None:

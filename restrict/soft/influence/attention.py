@@ -94,8 +94,7 @@ def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:
 
 
 def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
-    """A pair of words that no step makes differ more, and its change. A step changes a symbol of both, or exchanges
-    another."""
+    """A pair of words that no step makes differ more, and its change. A step changes or exchanges a symbol."""
     sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
     places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
     reached = climb.apart(pair)

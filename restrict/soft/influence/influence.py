@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
@@ -127,17 +128,10 @@ def measured_influence(
     size, slots = len(model.alphabet), n - len(model.pinned(n))
     total = len(positions) * size ** (slots - 1) * size * (size - 1) // 2 if slots < 40 else EXHAUSTIVE + 1
     if total <= EXHAUSTIVE:
-        words = _all_words(model, slots)
+        words = model.encode(all_words(size, slots)[:, ::-1])
         return _largest(model, n, words, positions), True, total
     rng = np.random.default_rng([seed, n])
     return _climb(model, n, positions, samples, rng), False, samples
-
-
-def _all_words(model: SoftModel, slots: int) -> npt.NDArray[np.int64]:
-    size = len(model.alphabet)
-    count = size**slots
-    inner = (np.arange(count)[:, None] // size ** np.arange(slots)[None, :]) % size
-    return model.encode(inner)
 
 
 def _changes(model: SoftModel, words: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:

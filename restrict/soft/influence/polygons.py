@@ -67,8 +67,7 @@ class Exchange(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The sides from ``a`` to ``b`` of polygons around points ``(x, y)``, and which are left: shape (polygons,
-    angles)."""
+    """Sides from ``a`` to ``b`` of polygons around points ``(x, y)``, and which are left: shape (polygons, angles)."""
 
     xa: Floats
     ya: Floats

@@ -27,6 +27,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.exchange import run_exchange
@@ -177,10 +178,8 @@ def _dyck_floor(parts: Parts, source: Dyck2, m: int) -> tuple[float, float]:
 
 def _membership(model: SoftModel, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
     everything = m <= 14
-    if everything:
-        words = (np.arange(2**m)[:, None] >> np.arange(m)[None, :]) & 1
-    else:
-        words = np.random.default_rng([seed, m]).integers(0, 2, (samples, m))
+    drawn = np.random.default_rng([seed, m])
+    words = all_words(2, m)[:, ::-1] if everything else drawn.integers(0, 2, (samples, m))
     losses = np.concatenate([_membership_loss(model, part) for part in _batches(model, words)])
     return _summary(losses, None if not everything else np.full(len(losses), 1 / len(losses)))
 

@@ -78,8 +78,7 @@ class Term:
         return _enclosed(self._exact(i, n), self.text)
 
     def exact(self, i: int, n: int) -> Fraction | None:
-        """The exact value at position ``i`` of ``n``; ``None`` where only an enclosure is known (a root, a
-        logarithm)."""
+        """The exact value at position ``i`` of ``n``; ``None`` where it has only an enclosure (a root)."""
         found = self._exact(i, n)
         return found if isinstance(found, Fraction) else None
 

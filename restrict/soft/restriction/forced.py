@@ -86,8 +86,7 @@ class RestrictedAttack(Attack):
     fixed: Fixed
 
     def longest(self, key: Key, lengths: Array) -> Word:
-        """The word of a case with the fixed symbols whose sum of ``lengths[j, s]``, shape ``(n + 1, S)``, is
-        greatest."""
+        """The word of a case, as fixed, whose sum of ``lengths[j, s]``, shape ``(n + 1, S)``, is greatest."""
         return super().longest(key, masked(lengths, self.fixed))
 
 

@@ -66,8 +66,7 @@ class Atoms:
         return basis_of(v, mean, rows[reach > self.least])
 
     def weights(self, h: int, i: int, a: int) -> Array:
-        """The weights, shape ``(i + 1, S)``, of all symbols up to position ``i`` with symbol ``a`` (-1: start); the
-        largest is 1."""
+        """The weights, shape ``(i + 1, S)``, of all symbols up to ``i`` with symbol ``a`` (-1: start), at most 1."""
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.maximum(np.exp(scores - scores.max()), LIGHT)
         return found

@@ -127,8 +127,7 @@ class EverySearch(Search):
         super().weigh(min(i, 1), a)
 
     def case(self, key: Key) -> Case | Open:
-        """The checker's hints for a case of the block that is set, in coordinates of its own if it is hard, or why it
-        is open."""
+        """The checker's hints for a case of the block set, in its own coordinates if it is hard, or why it is open."""
         self.use(self.chosen.get(key[1:], 0))
         found = self.attempt(key)
         if key[0] == 0 or (isinstance(found, Case) and found.cells <= FEW) or len(self.turns) >= MOST_TURNS:

@@ -89,8 +89,7 @@ class Verdict(Certified):
         return self.wrong is not None or self.upto >= 0
 
     def without(self, number: int, label: int) -> Verdict:
-        """The verdict where ``label`` in case ``number``, and all that comes at its position or later, is open after
-        all."""
+        """The verdict where ``label`` in case ``number``, and all from its position on, is open after all."""
         doubted = [case for case in self.cases if case.key[0] <= self.upto][number]
         return replace(
             self,
@@ -164,8 +163,7 @@ def model_document(model: Trained) -> dict[str, Any]:
 
 
 def memories(symbols: int) -> Iterator[Memory]:
-    """What a graph of so many symbols can be made to remember, in the order of the trials: names, complete
-    transitions."""
+    """What a graph can be made to remember, in the order of the trials: names, complete transitions."""
     yield "the symbol before the last", [list(range(1, symbols + 1))] * (symbols + 1)
     for s in range(symbols):
         yield f"whether symbol {s + 1} was seen", [[int(t == s) for t in range(symbols)], [1] * symbols]

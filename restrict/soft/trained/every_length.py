@@ -255,8 +255,7 @@ def verify_every_length(
 ) -> EveryLength:
     """Decide whether a model is right on every prefix of every word of a graph, of whatever length, in ``seconds`` if
     given; an interrupt ends the search, and what is decided is kept. Cost: O(states x transitions x directions) for a
-    case of all lengths, O(last x transitions x directions) for one of a block. Source: Theorem 10 of
-    docs/soft-verdicts.md."""
+    case of all lengths, O(last x transitions x directions) for one of a block. Theorem 10, docs/soft-verdicts.md."""
     begin = time.monotonic()
     model_document(model)
     if len(model.layers) != 1:

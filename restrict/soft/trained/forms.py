@@ -69,8 +69,7 @@ class Stages(NamedTuple):
 
 
 class Tail:
-    """From the stream behind attention to the signs of some rows of the unembedding, for a block, by default the last
-    one."""
+    """From the stream behind attention to the signs of some rows of the unembedding, for the last or another block."""
 
     def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
         layer = layer or model.layers[-1]

@@ -124,8 +124,8 @@ class Search:
         return both[0], both[1]
 
     def case(self, key: Key) -> Case | Open:
-        """The checker's hints for a case (position, symbol, state), in coordinates of its own if it is hard; or why it
-        is open."""
+        """The checker's hints for a case (position, symbol, state), in its own coordinates if it is hard; or why it is
+        open."""
         group = key[1:]
         self.use(self.chosen.get(group, 0))
         found = self.attempt(key)
@@ -149,8 +149,7 @@ class Search:
         return found
 
     def turned(self, key: Key) -> list[Basis]:
-        """A basis for each head, as wide as before, along the principal axes of the outputs of words at the ends of
-        random lines."""
+        """A basis for each head, as wide as before, by the principal axes of outputs at random lines' ends."""
         high, low = self.box(key)
         found, at, rng = [], 0, np.random.default_rng(0)
         for h, basis in enumerate(self.atoms.bases):
@@ -246,7 +245,7 @@ class Search:
         return float(least - self.most(key, 0, values))
 
     def most(self, key: Key, h: int, values: Array) -> float:
-        """The greatest average over the words of a case, by head ``h``, of ``values``, one for each symbol up to the
+        """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the
         position."""
         return greatest(self.weights[h], values, *self.graph.edges, self.graph.spanned(key), 0.0)
 
@@ -320,8 +319,8 @@ def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
 
 
 def prepare(model: Trained) -> None:
-    """Have the kernels compiled, or loaded from the cache, before a clock runs, by any one-layer model with a start
-    token."""
+    """Have the kernels compiled, or loaded from the cache, before a clock runs, by any one-layer model that has a
+    start."""
     graph = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
     search = Search(model, graph, 1 if model.longest != 0 else 0)
     search.attack(graph.cases(search.n)[-1], 0)

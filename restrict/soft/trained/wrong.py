@@ -40,8 +40,7 @@ def logits(model: Trained, words: I64) -> Array:
 
 
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
-    """The label farthest on the wrong side behind a word (a path of the graph) by the plain forward pass, or
-    ``None``."""
+    """The label farthest on the wrong side behind a word (a path of the graph) by the forward pass, or ``None``."""
     found = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
     want = graph.want[graph.state(word)]
     signed = {k: found[k] if k in want else -found[k] for k in graph.labels}
@@ -123,8 +122,7 @@ class Hunt:
 
     def walk(self, n: int, size: int, near: I64 | None = None) -> tuple[I64, I64]:
         """``size`` random words of ``n`` symbols (at most the hunt's), ``(size, n)``, with their states, ``(size, n +
-        1)``, -1 where nothing goes on. ``near``: words followed except at some places, or as far as the language lets
-        them."""
+        1)``, -1 where nothing goes on. ``near``: words followed but at some places."""
         delta = np.array(self.graph.delta, dtype=np.int64)
         words, states = np.zeros((size, n), dtype=np.int64), np.zeros((size, n + 1), dtype=np.int64)
         bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
@@ -175,7 +173,7 @@ class Hunt:
     def climbed(self, best: Wrong | None, late: Callable[[], bool]) -> Wrong | None:
         """The shortest wrong prefix known, after ``best``: random words, then the worst at each length, changed in a
         few places again and again. What is wrong shortens the words that follow; ``CLIMB`` scores in vain, or ``late``,
-        end it."""
+        end."""
         n, work, worst, elite = self.n, 0, np.full(self.n + 1, np.inf), np.zeros((self.n + 1, self.n), dtype=np.int64)
         while work < CLIMB and not late():
             if best is not None and n >= len(best.word):
