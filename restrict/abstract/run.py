@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, bits_of
 from restrict.base.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.restriction import Restriction
@@ -41,8 +41,7 @@ def mask_of(positions: Iterable[int]) -> int:
 
 def positions_of(mask: int) -> tuple[int, ...]:
     """The positions in a bit mask, ascending."""
-    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-    return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
+    return tuple(bits_of(mask).tolist())
 
 
 class SharedFinds(NamedTuple):

@@ -66,3 +66,9 @@ def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> 
     """Words of one length in lexicographic order, the numbers ``start`` to ``stop`` - 1 (default: all), as int64 symbol
     indices, shape (stop - start, n)."""
     return digits(np.arange(start, symbols**n if stop is None else stop, dtype=np.int64), symbols, n)
+
+
+def bits_of(mask: int) -> I64:
+    """The numbers of the bits that are set in an integer of any size, ascending."""
+    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(raw, bitorder="little"))

@@ -101,7 +101,8 @@ class Refutation(Record):
             "member": self._runs(self.member),
             "nonmember": self._runs(self.nonmember),
         }
-        if self.errors is not None and self._countable():
+        countable = "transitions" in self.document or self.document.get("name") in COUNTABLE
+        if self.errors is not None and countable:
             document["errors"] = f"{self.errors.wrong:x}"
         found: dict[str, Any] = {"language": self.language, "label": self.label, "rechecked": self.rechecked}
         if self.optimum is not None:
@@ -110,9 +111,6 @@ class Refutation(Record):
             found["errors"] = {"wrong": f"{self.errors.wrong:x}", "exact": self.errors.exact}
         document["provenance"] = {**self.provenance, **found}
         return (one_line_lists(document, 1) + "\n").encode()
-
-    def _countable(self) -> bool:
-        return "transitions" in self.document or self.document.get("name") in COUNTABLE
 
     def _runs(self, word: Sequence[str]) -> list[list[Any]]:
         return Restriction(self.n, dict(enumerate(word, self.start))).to_json()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, bits_of
 from restrict.checker.account import Meter, exhausted
 from restrict.checker.normal_form import FILE_BYTES
 from restrict.elaboration.rows import Rows
@@ -65,8 +65,7 @@ class Writer:
         if positions is None:
             return 0
         self.meter.charge(positions.bit_length() // 32)
-        raw = np.frombuffer(positions.to_bytes((positions.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-        return self.runs(self.ends(np.flatnonzero(np.unpackbits(raw, bitorder="little"))))
+        return self.runs(self.ends(bits_of(positions)))
 
     def ends(self, positions: I64) -> list[int]:
         """Starts and stops of the runs of some positions. ``positions``: int64, ascending."""

@@ -17,10 +17,9 @@ import numpy as np
 
 from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.base.scanner import Token, scan
-from restrict.languages.predicate import Drawn, completions, few, look_for
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.predicate import Drawn, Searched, completions, few, look_for
+from restrict.languages.protocol import Pattern, Word, check_word, pattern_of
 from restrict.languages.regular import below
-from restrict.languages.search import cheapest_pattern
 from restrict.model.restriction import Restriction
 
 CHART_BUDGET = 40_000_000
@@ -166,7 +165,7 @@ def read_off(found: Chart) -> Word | None:
 
 
 @dataclass(frozen=True)
-class ContextFree(Drawn):
+class ContextFree(Drawn, Searched):
     """The language of a grammar. ``sample`` is uniform: uniform derivations, each word kept by 1/derivations."""
 
     name: str
@@ -210,12 +209,6 @@ class ContextFree(Drawn):
             if below(_ambiguity(self.form, word), rng) == 0:
                 return word
         raise ResourceLimit(f"members of length {n} have too many derivations for a uniform sample")
-
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``."""
-        cells, start = start_of(self.alphabet, n, pre)
-        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
-        return None if found is None else forcing(member, cells, found, start, method)
 
     def __repr__(self) -> str:
         return f"ContextFree({self.spec!r}, {len(self.form.binary)} binary rules)"

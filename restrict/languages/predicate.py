@@ -90,8 +90,18 @@ class Drawn(ByPattern):
         return found
 
 
+class Searched(ByPattern):
+    """A language whose forcing costs are found by search."""
+
+    def forcing_cost(self: Any, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
+        cells, start = start_of(self.alphabet, n, pre)
+        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
+        return None if found is None else forcing(member, cells, found, start, method)
+
+
 @dataclass(frozen=True)
-class Predicate(ByPattern):
+class Predicate(Searched):
     """The words on which a callable answers true. ``sample`` is uniform, by rejection."""
 
     exact: ClassVar[bool] = False
@@ -129,12 +139,6 @@ class Predicate(ByPattern):
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform, by rejection; ``ResourceLimit`` where such words are too rare."""
         return uniform_sample(self.alphabet, n, rng, lambda w: bool(self.test(w)) == member, _what(member))
-
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
-        cells, start = start_of(self.alphabet, n, pre)
-        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
-        return None if found is None else forcing(member, cells, found, start, method)
 
 
 def _what(member: bool) -> str:

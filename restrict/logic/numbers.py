@@ -90,7 +90,11 @@ def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
         return _residue(args[0], piece.op, args[1], builder)
     sums = [a for a in args if isinstance(a, Sum)]
     if len(sums) < len(args):
-        kind = "a remainder is compared with one number by = or !=" if _has_remainder(args) else _NO_NUMBER
+        kind = (
+            "a remainder is compared with one number by = or !="
+            if any(isinstance(a, Remainder) for a in args)
+            else _NO_NUMBER
+        )
         raise CountingError(kind)
     if piece.op == "predicate of":
         text = _NAMED.get(piece.text, piece.text[1:-1])
@@ -114,10 +118,6 @@ def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
 
 
 _NO_NUMBER = "a number or a count must stand on either side, and this is a formula; count it, as in '#past a'"
-
-
-def _has_remainder(args: Sequence[Value]) -> bool:
-    return any(isinstance(a, Remainder) for a in args)
 
 
 def _residue(left: Remainder, sign: str, right: Value, builder: Builder) -> int:

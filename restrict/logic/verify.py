@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from restrict.base.arrays import I64, all_words
@@ -32,18 +34,22 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
         ResourceLimit: more than 2^20 words of ``length`` symbols, or a numerical predicate with a value beyond 62 bits.
         UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
     """
-    symbols = len(model.alphabet)
+    count = 0
+    for words in word_batches(len(model.alphabet), length):
+        wrong = np.flatnonzero(differs(model, formula, words, at))
+        if len(wrong):
+            return [model.alphabet[token] for token in words[wrong[0]]], count + int(wrong[0]) + 1
+        count += len(words)
+    return None, count
+
+
+def word_batches(symbols: int, length: int) -> Iterator[I64]:
+    """All words of 1 to ``length`` symbols, the shortest first, many at a time. ``ResourceLimit``: too many."""
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
         raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
-    count = 0
     for n in range(1, length + 1):
         for start in range(0, symbols**n, _BATCH):
-            words = all_words(symbols, n, start, min(start + _BATCH, symbols**n))
-            wrong = np.flatnonzero(differs(model, formula, words, at))
-            if len(wrong):
-                return [model.alphabet[token] for token in words[wrong[0]]], count + int(wrong[0]) + 1
-            count += len(words)
-    return None, count
+            yield all_words(symbols, n, start, min(start + _BATCH, symbols**n))
 
 
 def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -195,7 +195,8 @@ def explain(
         ResourceLimit: ``exact`` with ``all`` cannot encode the cone.
         Disagreement: a run of the model contradicts an explanation, which is a bug.
     """
-    task = Task.of(*_length(model, x), target=target, seed=seed, time=time, progress=progress).noting(engine="explain")
+    n = len(the_model(model).symbols(x)) + len(model.markers)
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress).noting(engine="explain")
     question = _question_of(task, x, given, weights or {})
     count = 1 if all is None else the_integer("all", all, 1, MOST)
     if all is None:
@@ -216,7 +217,11 @@ def _one(question: _Question, exact: bool) -> Explanation:
         best = _by_goals(question, best)
     found = Minimum(best, 0)
     if exact or question.instance.n <= LENGTH:
-        effort = None if exact or question.deadline.moment is not None else _effort(question)
+        effort = (
+            None
+            if exact or question.deadline.moment is not None
+            else (SHORT_EFFORT if question.instance.n <= SHORT else EFFORT)
+        )
         found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), effort)
         if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
@@ -243,11 +248,6 @@ def _by_sat(question: _Question, found: Minimum, exact: bool) -> Explanation:
     return question.result(smaller, oracle, found.lower, certificate)
 
 
-def _effort(question: _Question) -> int:
-    """What the search for a lighter explanation may cost."""
-    return SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
-
-
 def _oracle(question: _Question, exact: bool) -> Oracle | None:
     """SAT on the cone under the given positions; where it is not ``exact`` that is asked for, only if it is cheap."""
     if not exact and question.instance.n > SAT_LENGTH:
@@ -258,11 +258,6 @@ def _oracle(question: _Question, exact: bool) -> Oracle | None:
         if exact:
             raise
         return None
-
-
-def _length(model: Model, x: str | Sequence[str]) -> tuple[Model, int]:
-    """The model, and the length of the input with its markers."""
-    return model, len(the_model(model).symbols(x)) + len(model.markers)
 
 
 def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weights: Mapping[int, int]) -> _Question:

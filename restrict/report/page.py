@@ -111,7 +111,8 @@ class Page:
     def html(self) -> str:
         """The page."""
         environment = _environment()
-        return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=_sheet()))
+        sheet = "".join(style(name, True) for name in LOOKS)
+        return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=sheet))
 
     def document(self) -> dict[str, Any]:
         """The page as JSON takes it: facts and tables, no drawings."""
@@ -165,11 +166,6 @@ def script(value: Any) -> Any:
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
-
-
-def _sheet() -> str:
-    """The style of all looks, with colours as variables."""
-    return "".join(style(name, True) for name in LOOKS)
 
 
 def interactive(section: Section, picture: Picture) -> Section:

@@ -60,7 +60,7 @@ def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
     expressions over ``i`` and ``n``: on the side ``j`` that name is replaced. ``n`` alone is of ``i``."""
     found: dict[Expr, None] = {}
     _collect(expr, side, found)
-    return tuple(bind_name(atom, "j", "i") for atom in found)
+    return tuple(substitute(atom, {"j": name("i")}) for atom in found)
 
 
 def _collect(expr: Expr, side: str, found: dict[Expr, None]) -> None:
@@ -74,11 +74,6 @@ def _collect(expr: Expr, side: str, found: dict[Expr, None]) -> None:
             return
     for arg in expr.args:
         _collect(arg, side, found)
-
-
-def bind_name(expr: Expr, old: str, new: str) -> Expr:
-    """The expression with one name replaced by another."""
-    return substitute(expr, {old: name(new)})
 
 
 def atom_values(atoms: Sequence[Expr], n: int) -> list[tuple[int, ...]]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64, all_words
-from restrict.base.errors import ResourceLimit
+from restrict.base.arrays import I64
 from restrict.logic.semantics import evaluate_tokens
-from restrict.logic.verify import MAX_WORDS
+from restrict.logic.verify import word_batches
 from restrict.simulate.formulas.compiler import Compiled
 from restrict.simulate.formulas.network import Value
 from restrict.soft.models import evaluate
@@ -55,18 +54,13 @@ def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, i
     """A shortest word of 1 to ``length`` symbols on which a compiled model and its formula differ at some position in
     float64 or float32, or ``None``, and how many words were compared: all of lengths that are certified for the type.
     Two runs each."""
-    symbols = len(compiled.model.alphabet)
-    if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
-        raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
     safe = {kind: compiled.budget.safe_length(kind) for kind in DTYPES}
     count = 0
-    for n in range(1, length + 1):
-        for start in range(0, symbols**n, _BATCH):
-            words = all_words(symbols, n, start, min(start + _BATCH, symbols**n))
-            for kind in DTYPES:
-                wrong = measure(compiled, words, kind).wrong if n <= safe[kind] else np.zeros(0, dtype=bool)
-                if wrong.any():
-                    first = int(np.argmax(wrong))
-                    return [compiled.model.alphabet[token] for token in words[first]], count + first + 1
-            count += len(words)
+    for words in word_batches(len(compiled.model.alphabet), length):
+        for kind in DTYPES:
+            wrong = measure(compiled, words, kind).wrong if words.shape[1] <= safe[kind] else np.zeros(0, dtype=bool)
+            if wrong.any():
+                first = int(np.argmax(wrong))
+                return [compiled.model.alphabet[token] for token in words[first]], count + first + 1
+        count += len(words)
     return None, count

@@ -66,15 +66,11 @@ def parse(text: str, name: str = "program") -> Program:
             if alphabet is None:
                 raise ModelError(f"{name}:{number}: the first line must be 'alphabet: SYMBOLS'")
             statement = _Line(line, f"{name}:{number}", alphabet, known).statement()
-            known[statement.name] = _boolean(statement)
+            known[statement.name] = not isinstance(statement, PrefixSum) and statement.value.boolean
             statements.append(statement)
     if alphabet is None or not output:
         raise ModelError(f"{name}: a program needs 'alphabet: SYMBOLS' and 'output: VECTOR'")
     return Program(alphabet, tuple(statements), output, name)
-
-
-def _boolean(statement: Statement) -> bool:
-    return not isinstance(statement, PrefixSum) and statement.value.boolean
 
 
 class _Line(Operators[Node]):

@@ -180,16 +180,11 @@ def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int
         total = _sums(head, delta, n)
         avg = np.minimum(_largest(head, delta, n), p * total * ROOM)
         rest = np.minimum(_largest(head, delta, n), weight_bound(sizes.scores, seen - 1) * total * ROOM)
-        kappa = sizes.query_part * rest + sizes.key_part * delta * (rest_any(seen))
+        kappa = sizes.query_part * rest + sizes.key_part * delta * (seen > 0).astype(np.float64)
         change = p * sizes.move * step + 2 * p * sizes.value + sizes.move * avg + 2 * sizes.value * np.minimum(kappa, 1)
         moved = moved + np.minimum(change, 2 * sizes.value) * ROOM
         own = own + 2 * sizes.value * ROOM
     return own * made.after * ROOM, moved * made.after * ROOM
-
-
-def rest_any(seen: Floats) -> Floats:
-    """1 where something is visible, else 0."""
-    return (seen > 0).astype(np.float64)
 
 
 def _seen(head: ReadyHead, n: int) -> Floats:

@@ -85,12 +85,18 @@ def label_sets(model: SoftModel, found: Real) -> npt.NDArray[np.bool_]:
 
 def softmax(x: Real) -> Real:
     """Softmax along the last axis; zero where every entry is minus infinity."""
-    top = x.max(axis=-1, keepdims=True)
-    weights = x - np.where(np.isfinite(top), top, 0)
-    np.exp(weights, out=weights)
-    total = weights.sum(axis=-1, keepdims=True)
-    weights /= np.where(total > 0, total, 1)
+    weights = x.copy()
+    weights /= _exponentiated(weights)
     return weights
+
+
+def _exponentiated(scores: Real) -> Real:
+    """Turn scores into weights, the largest 1, in place; their sums, or 1 where every entry is minus infinity."""
+    top = scores.max(axis=-1, keepdims=True)
+    scores -= np.where(np.isfinite(top), top, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, total, 1)
 
 
 def embedded(model: SoftModel, words: Words) -> Floats:
@@ -172,11 +178,8 @@ def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
 def averaged(scores: Real, v: Real) -> Real:
     """Values weighted by softmax; ``scores`` (batch, r, n) is overwritten. Zero where every score is minus infinity.
     The division comes after the sum, so a uniform head that counts is exact except for one rounding."""
-    top = scores.max(axis=-1, keepdims=True)
-    scores -= np.where(np.isfinite(top), top, 0)
-    np.exp(scores, out=scores)
-    total = scores.sum(axis=-1, keepdims=True)  # at least 1 where anything is visible
-    return (scores @ v) / np.where(total > 0, total, 1)
+    total = _exponentiated(scores)
+    return (scores @ v) / total
 
 
 def is_uniform(head: SoftHead) -> bool:
