@@ -90,11 +90,8 @@ def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
         return _residue(args[0], piece.op, args[1], builder)
     sums = [a for a in args if isinstance(a, Sum)]
     if len(sums) < len(args):
-        kind = (
-            "a remainder is compared with one number by = or !="
-            if any(isinstance(a, Remainder) for a in args)
-            else _NO_NUMBER
-        )
+        modular = any(isinstance(a, Remainder) for a in args)
+        kind = "a remainder is compared with one number by = or !=" if modular else _NO_NUMBER
         raise CountingError(kind)
     if piece.op == "predicate of":
         text = _NAMED.get(piece.text, piece.text[1:-1])

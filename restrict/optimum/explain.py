@@ -217,12 +217,9 @@ def _one(question: _Question, exact: bool) -> Explanation:
         best = _by_goals(question, best)
     found = Minimum(best, 0)
     if exact or question.instance.n <= LENGTH:
-        effort = (
-            None
-            if exact or question.deadline.moment is not None
-            else (SHORT_EFFORT if question.instance.n <= SHORT else EFFORT)
-        )
-        found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), effort)
+        effort = SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
+        limit = None if exact or question.deadline.moment is not None else effort
+        found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), limit)
         if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
     plain = question.result(found.cube, None, found.lower, found.certificate)
