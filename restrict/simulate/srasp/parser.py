@@ -1,15 +1,5 @@
-"""Reading S-RASP programs: one statement per line, errors with line and column. For example::
-
-    alphabet: ( )
-    left(i) = psum [j <= i] Q_"("(j)
-    right(i) = psum [j <= i] Q_")"(j)
-    low(i) = left(i) < right(i)
-    bad(i) = rightmost [j <= i, low(j)] 1 : 0
-    ok(i) = not bad(i) and left(i) == right(i)
-    output: ok
-
-Lines that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``1`` (everything).
-"""
+"""Reading S-RASP programs (docs/simulate.md has an example): one statement per line, errors with line and column. Lines
+that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``1`` (everything)."""
 
 from __future__ import annotations
 
