@@ -132,7 +132,7 @@ def _folded(expr: Expr, known: dict[str, Expr]) -> Expr:
     return substitute(expr, {x: name(x) for x in expr.names} | known)
 
 
-def _constant(reader: _Reader, size: Size | None, what: str) -> int:
+def _constant(size: Size | None) -> int:
     if isinstance(size, int):
         return size
     assert isinstance(size, Formula)
@@ -152,13 +152,13 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
     if isinstance(rule, Callback):
         raise Declined("it is a Python callable, which cannot be analysed; write it as an expression or a table")
     if isinstance(variable, Map):
-        reader.sizes[variable.name] = _constant(reader, variable.domain, "domain")  # type: ignore[arg-type]
+        reader.sizes[variable.name] = _constant(variable.domain)  # type: ignore[arg-type]
         known = {a: name("i") if a == "position" else name(a) for a in variable.args}
     else:
         if variable.value == "position":
             raise Declined("it copies 'position', whose domain grows with n")
         inner = reader.sizes[variable.value]
-        reader.sizes[variable.name] = inner if variable.domain is None else _constant(reader, variable.domain, "domain")  # type: ignore[arg-type]
+        reader.sizes[variable.name] = inner if variable.domain is None else _constant(variable.domain)  # type: ignore[arg-type]
         known = {"q": name("i") if variable.query == "position" else name("q")}
         known["k"] = name("j") if variable.key == "position" else name("k")
     if isinstance(rule, Dot):

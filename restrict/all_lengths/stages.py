@@ -230,7 +230,7 @@ def extend(
     at_r, rows_r = outcomes(right, side_r[0], side_r[2], -1)
     names = tuple(h.model_variable for h in heads)
     joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
-    after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names)
+    after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, last, names)
     return Stage(
         tuple(heads),
         tuple(steps),
@@ -307,11 +307,11 @@ class _Joint:
             if self.rights[h] is not None:
                 assert b is not None
                 right, at_r = b[:, at_r], at_r + 1
-            columns.append(self._value(h, look, label, left, right, last)[:, None])
+            columns.append(self._value(h, look, label, left, right)[:, None])
         names = (*self.machine.names, *(h.name for h in self.heads))
         return names, np.concatenate(columns, axis=1)
 
-    def _value(self, h: int, look: Look, label: I32, left: I32 | None, right: I32 | None, last: bool) -> I64:
+    def _value(self, h: int, look: Look, label: I32, left: I32 | None, right: I32 | None) -> I64:
         table = self.tables[h]
         query = table.query[label]
         if left is not None and right is not None:
@@ -326,7 +326,7 @@ class _Joint:
         return np.full(len(label), look.default, dtype=np.int64)
 
 
-def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names):  # type: ignore[no-untyped-def]
+def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, last, names):  # type: ignore[no-untyped-def]
     """Minimise both new automata for the labels of the kept variables."""
     machine = joint.machine
     if last:

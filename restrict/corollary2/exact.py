@@ -163,7 +163,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
     optimum: int | None = None
     seen: list[Cube] = []
     try:
-        for h in _open_forcing(task, language, oracle, problems):
+        for h in _open_forcing(task, language, problems):
             optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
             found = confirm(task, h)
             if found is not None:
@@ -184,7 +184,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
     return Immune(instance.model.name, language.name, instance.n, reason)
 
 
-def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list[Problem]) -> Iterator[Cube]:
+def _open_forcing(task: Task, language: Language, problems: list[Problem]) -> Iterator[Cube]:
     """All minimal restrictions that force a label and leave membership open, by number of fixed positions."""
     rng = np.random.default_rng(task.seed)
     if len(problems) == 1:  # the label never changes

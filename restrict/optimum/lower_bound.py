@@ -169,7 +169,7 @@ class _Proving:
                 try:
                     self._level(level)
                 except _Forced as stop:
-                    if self._improved(stop, level):
+                    if self._improved(stop):
                         level = self._ruled_out() - 1
                     elif self.task.deadline.left is None or stop.label is None:
                         return "open"
@@ -258,7 +258,7 @@ class _Proving:
 
     # ------------------------------------------------------------ optima met on the way
 
-    def _improved(self, stop: _Forced, level: int) -> bool:
+    def _improved(self, stop: _Forced) -> bool:
         """Whether the node's positions force the label, provably; then they are the best restriction so far."""
         if stop.label is None:
             return False

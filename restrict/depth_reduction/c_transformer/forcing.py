@@ -121,7 +121,7 @@ def _empty(t: CTransformer, activation: Activation) -> ValueCubes:
 
 def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]) -> ValueCubes:
     if activation.values.domain > WIDEST:
-        return _wide(t, activation)
+        return _wide(t)
     cubes, values, source = _empty(t, activation), activation.values, activation.source
     if isinstance(source, Truth):
         _truth(t, activation, source, cubes)
@@ -134,7 +134,7 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]
     return cubes
 
 
-def _wide(t: CTransformer, activation: Activation) -> ValueCubes:
+def _wide(t: CTransformer) -> ValueCubes:
     """No cubes, for a domain that is too wide; variables that read it find no cube through it."""
     return ValueCubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
 
