@@ -310,7 +310,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     nq = reader.sizes[head.query] if q and head.query else 1
     nk = reader.sizes[head.key] if k and head.key else 1
     if not forms:
-        value = _plain(rule, q, k, nq, nk)
+        value = _plain(rule, nq, nk)
         return _Scores(q, False, k, False, 0, _dense(value), np.zeros_like(value))
     roles = {
         "q": name("i") if head.query == "position" else name("q"),
@@ -327,7 +327,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     return _by_position(table, q, k)
 
 
-def _plain(rule: Formula | Table | Dot, q: bool, k: bool, nq: int, nk: int) -> I64:
+def _plain(rule: Formula | Table | Dot, nq: int, nk: int) -> I64:
     if isinstance(rule, Dot):
         one = rule.query.values.reshape(-1, rule.query.values.shape[-1])
         two = rule.key.values.reshape(-1, rule.key.values.shape[-1])
