@@ -51,10 +51,9 @@ MOST_FIXED = 2**30
 @dataclass(frozen=True)
 class Standing:
     """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
-    (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that
-    they do not refute; ``None`` while unknown), and whether nothing is left to do (``over``).
-
-    ``c`` and ``free`` are the wish, for strategies that release positions."""
+    (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that they
+    do not refute; ``None`` while unknown), and whether nothing is left to do (``over``). ``c`` and ``free`` are the
+    wish, for strategies that release positions."""
 
     task: Task
     best: Certificate | None = None
@@ -83,10 +82,8 @@ class Standing:
 
 
 class Strategy(NamedTuple):
-    """One strategy: when it is worth its work, and how it improves what is known.
-
-    It may raise ``OutOfTime`` and ``KeyboardInterrupt``; what is known then stays.
-    """
+    """One strategy: when it is worth its work, and how it improves what is known. It may raise ``OutOfTime`` and
+    ``KeyboardInterrupt``; what is known then stays."""
 
     name: str
     applies: Callable[[Standing], bool]
@@ -184,11 +181,7 @@ def _certificate(
 
 
 def check_wish(c: int | None, free: float | Fraction | None) -> None:
-    """Refuse a bad bound on the dependencies, a bad free fraction, and both together.
-
-    Raises:
-        UsageError: a bad argument.
-    """
+    """Refuse (``UsageError``) a bad bound on the dependencies, a bad free fraction, and both together."""
     if c is not None:
         the_integer("c", c)
     if free is not None:
@@ -208,13 +201,9 @@ def _given(task: Task, restriction: Restriction) -> Certificate:
 
 def force_output(task: Task) -> Certificate:
     """The best certificate for c = 0 that the portfolio :data:`FORCED` finds; its provenance says how it ended.
-
-    Raises:
-        NotEstablished: nothing was found within the budget.
-        ModelError: the trusted checker calls the model malformed.
-        ResourceLimit: the model is too deep for the search.
-        InternalError: the abstract run does not confirm what the search found.
-    """
+    ``NotEstablished``: nothing was found within the budget; ``ModelError``: the checker calls the model malformed;
+    ``ResourceLimit``: it is too deep for the search; ``InternalError``: the abstract run does not confirm what was
+    found."""
     standing = run(Standing(task), FORCED)
     if standing.optimum is not None:
         standing = standing.noting(optimum=standing.optimum, optimum_by=standing.optimum_by)
@@ -227,10 +216,8 @@ def force_output(task: Task) -> Certificate:
 
 
 def _searched(task: Task) -> tuple[Best, str]:
-    """What the search found, and why it ended.
-
-    Where the program cannot tell most of its symbols apart, the search uses only one symbol of each kind.
-    """
+    """What the search found, and why it ended. Where the program cannot tell most of its symbols apart, the search uses
+    only one symbol of each kind."""
     kinds, instance = kinds_of(task.instance.model), task.instance
     search = GoalSearch(task if kinds is None else replace(task, instance=kinds.model.at(instance.n)))
     stopped = "budget" if task.deadline.moment is None else "time"

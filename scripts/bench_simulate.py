@@ -22,7 +22,8 @@ import numpy.typing as npt
 from restrict.model.source import load
 from restrict.simulate.floating import UNITS
 from restrict.simulate.hard import compile_program
-from restrict.simulate.measure import smallest_factor, words_of
+from restrict.simulate.measure import measure, words_of
+from restrict.simulate.report import Compiled
 from restrict.simulate.srasp.budget import Budget
 from restrict.simulate.srasp.compiler import compile_with_budget, gap_of
 from restrict.simulate.srasp.interpreter import run
@@ -35,6 +36,7 @@ from restrict.simulate.theorem26 import Sharpness, by_softmax, temperature
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
 from restrict.soft.models.prefixes import Decoder, Prefixes
+from restrict.soft.models.terms import Term
 
 EPSILON = Fraction(1, 5)
 CHUNK = 256
@@ -54,6 +56,28 @@ def balanced(words: Words) -> npt.NDArray[np.bool_]:
         depth = np.maximum(depth + np.where(closes, -1, 1), 0)
         found[:, at] = alive & (depth == 0)
     return found
+
+
+def sharpened(model: SoftModel, factor: float) -> SoftModel:
+    """The same model with every inverse temperature multiplied. ``factor``: positive."""
+    layers = []
+    for layer in model.layers:
+        heads = [replace(h, scale=Term(f"({h.scale.text})*{factor!r}")) for h in layer.heads]
+        layers.append(replace(layer, heads=tuple(heads)))
+    return replace(model, layers=tuple(layers))
+
+
+def smallest_factor(compiled: Compiled, words: Words, exhaustive: bool, steps: int = 20) -> float:
+    """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
+    ``compiled``: at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. In (0, 1], up to
+    ``2^-steps``: exact (up to rounding) on all words, else an estimate from below."""
+    low, high = 0.0, 1.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        found = measure(compiled, words, exhaustive, soft=sharpened(compiled.soft, middle))
+        fine = found.error <= compiled.epsilon and not found.wrong
+        low, high = (low, middle) if fine else (middle, high)
+    return high
 
 
 class Softened(NamedTuple):

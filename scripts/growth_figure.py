@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from bench_simulate import EPSILON, Words, least_of_program
+from bench_simulate import EPSILON, Words, least_of_program, smallest_factor
 from soft_formulas_sweep import smallest
 
-from restrict.logic.verify import all_words
+from restrict.base.arrays import all_words
 from restrict.model.source import load
 from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.simulate.formulas import compile_soft
 from restrict.simulate.hard import compile_program
-from restrict.simulate.measure import smallest_factor, words_of
+from restrict.simulate.measure import words_of
 from restrict.simulate.srasp.compiler import compile_with_budget
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.source import BUILT_IN

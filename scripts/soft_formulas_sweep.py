@@ -25,11 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.logic.fragments import NAMES
 from restrict.logic.sample import random_in
-from restrict.logic.verify import all_words
 from restrict.simulate.floating import UNITS
 from restrict.simulate.formulas.compiler import Compiled, compile_soft
 from restrict.simulate.formulas.patterns import How

@@ -12,9 +12,9 @@ from restrict.all_lengths.bimachine import Limits, TooLarge
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.all_lengths.stages import Built, build
+from restrict.base.arrays import all_words
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.languages.monoid import star_free
-from restrict.logic.verify import all_words
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.trace import run_batch

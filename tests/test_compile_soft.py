@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic.counting import truths
 from restrict.logic.formula import Builder
 from restrict.logic.fragments import NAMES, fragment
 from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
-from restrict.logic.verify import all_words
 from restrict.simulate.floating import SAFE, UNITS
 from restrict.simulate.formulas import Compiled, compile_soft
 from restrict.simulate.formulas.bounds import Exists, Lookup, Nearest, Neighbour, Threshold

@@ -48,9 +48,11 @@ class Callable(NamedTuple):
 
     @property
     def public(self) -> bool:
-        """Whether its module is described on a page or has a name of the public API."""
-        module = self.place.partition(":")[0].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        return not module.startswith("restrict.") or module in public_modules()
+        """Whether a page lists it or its class, or it is of the public API."""
+        where, _, name = self.place.partition(" ")
+        module = where.partition(":")[0].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        listed = public_names().get(module, frozenset())
+        return not module.startswith("restrict.") or not listed.isdisjoint((name.partition(".")[0], "*"))
 
     @property
     def command(self) -> bool:
@@ -58,16 +60,18 @@ class Callable(NamedTuple):
 
 
 @cache
-def public_modules() -> frozenset[str]:
-    """The modules that pages describe, and the homes of what the package exports."""
+def public_names() -> dict[str, frozenset[str]]:
+    """What pages describe of each module, ``*`` for all of it, and what the package exports."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
-    pages = re.findall(r"automodule:: ([\w.]+)", text)
-    homes = [
-        getattr(restrict, name).__module__
-        for name in restrict.__all__
-        if hasattr(getattr(restrict, name), "__module__")
-    ]
-    return frozenset([*pages, *homes])
+    found = {
+        module: frozenset(re.findall(r"\w+", members)) or frozenset("*")
+        for module, members in re.findall(r"automodule:: (restrict\.[\w.]+)\n +:members:((?:.*,\n)*.*)", text)
+    }
+    assert len(found) == text.count("automodule:: restrict.")
+    for name in restrict.__all__:
+        home = getattr(getattr(restrict, name), "__module__", "")
+        found[home] = found.get(home, frozenset()) | {name}
+    return found
 
 
 def callables() -> Iterator[Callable]:
@@ -155,6 +159,15 @@ def test_every_public_module_and_class_says_what_it_is_for() -> None:
             if not ast.get_docstring(node)
         )
     assert silent == []
+
+
+def test_public_is_what_a_page_lists_or_the_package_exports() -> None:
+    public = {(item.place.partition(":")[0], item.place.partition(" ")[2]) for item in everything() if item.public}
+    folder = "restrict/depth_reduction/lemma/selection.py"
+    assert {(folder, "selection"), (folder, "Selection.first")} <= public
+    assert (folder, "ranked") not in public
+    assert {("restrict/certification.py", "certify"), ("restrict/base/errors.py", "quote")} <= public
+    assert ("restrict/certification.py", "force_output") not in public
 
 
 def test_docstrings_of_public_functions_have_one_form() -> None:

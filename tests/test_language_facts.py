@@ -19,7 +19,7 @@ from restrict.languages.growth import regular_growth, simplest
 from restrict.languages.monoid import Aperiodicity, _by_library, quasi_aperiodic, star_free
 from restrict.languages.pre import read_pre
 from restrict.languages.predicate import Predicate
-from restrict.languages.regular import Regular, from_dfa
+from restrict.languages.regular import Regular
 from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.source import language
 from tests.test_cli import Shell, shell
@@ -115,7 +115,7 @@ def test_star_freeness_of_known_languages_is_decided() -> None:
 def test_growth_of_random_automata_is_what_happens_at_large_lengths() -> None:
     rng, met = random.Random(3), dict.fromkeys(("none", "constant", "linear"), 0)
     for _ in range(500):
-        found = from_dfa(some_dfa(rng, rng.randint(1, 5)))
+        found = Regular("DFA", "python:dfa", some_dfa(rng, rng.randint(1, 5)))
         for member in (True, False):
             grown = regular_growth(found.dfa, member)
             for r, case in enumerate(grown.cases):
@@ -142,7 +142,7 @@ def test_growth_of_random_automata_is_what_happens_at_large_lengths() -> None:
 def test_the_exact_cost_of_regular_languages_at_every_length() -> None:
     rng = random.Random(5)
     for _ in range(12):
-        found = from_dfa(some_dfa(rng, rng.randint(1, 5)))
+        found = Regular("DFA", "python:dfa", some_dfa(rng, rng.randint(1, 5)))
         for member in (True, False):
             grown = regular_growth(found.dfa, member)
             assert grown.exact is not None
@@ -195,7 +195,7 @@ def test_closed_forms_are_what_happens() -> None:
 def test_sensitivity_equals_enumeration() -> None:
     rng = random.Random(4)
     for _ in range(300):
-        found = from_dfa(some_dfa(rng, rng.randint(1, 5)))
+        found = Regular("DFA", "python:dfa", some_dfa(rng, rng.randint(1, 5)))
         n = rng.randint(0, 7)
         assert regular_sensitivity(found.dfa, n) == by_enumeration(found, n)
     for spec in LANGUAGES:
@@ -342,7 +342,7 @@ def test_a_thousand_states_take_seconds() -> None:
         row[word[at]] = at + 1
         rows.append(row)
         back = rows[back][word[at]]
-    found = from_dfa(minimal("01", [*rows, [999, 999]], 0, [999]))
+    found = Regular("DFA", "python:dfa", minimal("01", [*rows, [999, 999]], 0, [999]))
     assert found.dfa.states == 1000
     start = time.monotonic()
     cost = found.forcing_cost(100_000, True)

@@ -19,7 +19,7 @@ from restrict.languages.dyck import Dyck
 from restrict.languages.grammar import read_grammar
 from restrict.languages.predicate import Predicate
 from restrict.languages.protocol import Language, check_alphabet, pattern_of, restriction_of, word_positions
-from restrict.languages.regular import Regular, dfa_document, from_dfa
+from restrict.languages.regular import Regular, dfa_document
 from restrict.languages.shuffle import ShuffleDyck, _splits, _two_types
 from restrict.languages.source import language, listing
 from restrict.model.brackets import bracket_alphabet
@@ -129,7 +129,7 @@ def test_forcing_cost_of_random_automata_by_every_method() -> None:
     rng = random.Random(5)
     for _ in range(400):
         dfa = some_dfa(rng, rng.randint(1, 4))
-        found = from_dfa(dfa)
+        found = Regular("DFA", "python:dfa", dfa)
         pattern = some_cells(rng, "ab", rng.randint(0, 6), 64)
         agree(found, pattern, True)
         cells = [None if s is None else "ab".index(s) for s in pattern]
@@ -154,7 +154,7 @@ def test_forcing_cost_of_random_automata_by_every_method() -> None:
 def test_forcing_cost_of_random_automata_up_to_length_8() -> None:
     rng = random.Random(6)
     for _ in range(150):
-        found = from_dfa(some_dfa(rng, rng.randint(2, 4)))
+        found = Regular("DFA", "python:dfa", some_dfa(rng, rng.randint(2, 4)))
         for member in (True, False):
             cost = found.forcing_cost(8, member)
             assert (None if cost is None else cost.cost) == naive_cost(found, member, (None,) * 8)
@@ -192,7 +192,7 @@ def test_dyck_is_linear_after_the_pre_restriction_of_corollary_2(n: int) -> None
 
 def test_large_automata_answer_or_say_why() -> None:
     counter = minimal("01", [[q, (q + 1) % 1000] for q in range(1000)], 0, [0])
-    found = from_dfa(counter).forcing_cost(5000, True)
+    found = Regular("DFA", "python:dfa", counter).forcing_cost(5000, True)
     assert found is not None
     assert found.cost == 5000
     rng = random.Random(3)

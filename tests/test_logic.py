@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from restrict import Head, ModelError, ResourceLimit, UsageError, certify, check, compile_formula
+from restrict.base.arrays import all_words
 from restrict.logic import OPERATORS, apply, atom, evaluate, evaluate_tokens, parse, random_formula, satisfies
 from restrict.logic.operators import ALIASES, ARITY, MIRROR
-from restrict.logic.verify import all_words, counterexample
+from restrict.logic.verify import counterexample
 from restrict.model.fileformat import loads
 from restrict.model.rules import Formula as Text
 from restrict.model.trace import run_batch

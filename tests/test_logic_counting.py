@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic import compile_formula, evaluate, parse
 from restrict.logic.counting import Inequality, Predicate, truths
 from restrict.logic.fragments import NAMES, fragment
 from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
-from restrict.logic.verify import all_words
 from tests import naive_logic
 
 AB = ["0", "1"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from restrict import check, compile_formula
+from restrict.base.arrays import all_words
 from restrict.logic import evaluate_tokens, parse
-from restrict.logic.verify import all_words
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import exact, recheck
 

@@ -23,10 +23,11 @@ from restrict.model.variables import Head, Map, Output
 from restrict.simulate.atoms import reach, term_text
 from restrict.simulate.hard import Compiled, compile_program
 from restrict.simulate.lemmas_6_to_9 import tied_error, tied_rate
-from restrict.simulate.measure import affordable, measure, smallest_factor, words_of
+from restrict.simulate.measure import affordable, measure, words_of
 from restrict.soft.models.evaluate import activations
 from restrict.soft.models.format import loads as loads_soft
 from restrict.soft.models.terms import Term
+from scripts.bench_simulate import sharpened, smallest_factor
 from tests.generator import random_length, random_order_only, random_program
 from tests.random_brasp import random_brasp
 from tests.test_simulate_laws import off_winner
@@ -214,8 +215,6 @@ def test_the_temperature_is_within_a_factor_of_two(name: str) -> None:
 
 def test_a_model_that_is_not_sharp_enough_is_measured_as_wrong() -> None:
     """A model that is not sharp enough is seen to be wrong."""
-    from restrict.simulate.measure import sharpened
-
     compiled = compile_program(load("flip-flop"), 6)
     words, everything = words_of(compiled)
     assert measure(compiled, words, everything).wrong == 0

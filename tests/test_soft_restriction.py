@@ -29,7 +29,7 @@ from restrict.soft.models.model import Positions, SoftHead, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 from restrict.soft.restriction import restriction
 from restrict.soft.restriction.claim import SoftCertificate
-from restrict.soft.restriction.movement import certified_movement, movement
+from restrict.soft.restriction.movement import bounded_movement, movement, symbol_indices
 from restrict.soft.restriction.restriction import certify_soft
 from tests.marks import heavy_after
 
@@ -97,8 +97,9 @@ def test_certified_restrictions_hold_on_every_completion(model: SoftModel, quant
         free = [i for i in range(n) if i not in model.pinned(n)]
         chosen = rng.choice(free, 3, replace=False)
         fixed = {int(i): str(rng.choice(model.alphabet)) for i in chosen}
-        bound = certified_movement(model, n, fixed, quantity=quantity)
-        assert spread(model, n, fixed, quantity, model.output_position(n)) <= bound + 1e-12
+        at = model.output_position(n)
+        bound = bounded_movement(prepare(model, n), symbol_indices(model, fixed), quantity, at)
+        assert spread(model, n, fixed, quantity, at) <= bound + 1e-12
 
 
 @pytest.mark.parametrize("sharpness", heavy_after([4, 8], 1))

@@ -45,14 +45,7 @@ class RankSets:
     runs: I64
 
     def only(self, kept: npt.NDArray[np.bool_]) -> RankSets:
-        """These sets where ``kept`` is true, and empty ones elsewhere.
-
-        Args:
-            kept: bool, shape (n,): the positions that keep their sets.
-
-        Returns:
-            The new sets; the table is shared.
-        """
+        """These sets where ``kept`` (bool, (n,)) is true, and empty ones elsewhere; the table is shared."""
         return RankSets(np.where(kept, self.ids, 0), self.ptr, self.runs)
 
     def sizes(self) -> I64:
@@ -93,12 +86,8 @@ class BulkFacts:
 
     @staticmethod
     def make(values: I64, sets: RankSets) -> BulkFacts:
-        """The facts, in which a node of one value depends on nothing.
-
-        Args:
-            values: int64, shape (n,): V of each position as a bit mask, not 0.
-            sets: D of each position.
-        """
+        """Facts from V of each position as a mask (int64, (n,), not 0) and D; a node of one value depends on
+        nothing."""
         return BulkFacts(values, sets.only(values & (values - 1) != 0))
 
 
@@ -126,10 +115,8 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
 
 
 class AllPositions:
-    """V and D of every node under a restriction, all nodes examined.
-
-    Cost: O(n) scores a head and query value, and the total size of the sets (as runs).
-    """
+    """V and D of every node under a restriction, all nodes examined. Cost: O(n) scores a head and query value, and the
+    total size of the sets (as runs)."""
 
     def __init__(self, instance: Instance, restriction: Restriction) -> None:
         self.instance, self.restriction = instance, restriction
@@ -296,11 +283,9 @@ class _Sweeps:
         return self._sweep(u, floor, every, inclusive=inclusive, backwards=backwards)
 
     def _row_apart(self, u: int, worst: I64) -> tuple[I64, RankSets]:
-        """The position gives something else to itself than to others (rule 4): prefix, position and suffix apart.
-
-        The floor is the best of the three; where they tie, the tie rule says which of them it is, and so which
-        candidates at the floor's own score still count.
-        """
+        """The position gives something else to itself than to others (rule 4): prefix, position and suffix apart. The
+        floor is the best of the three; where they tie, the tie rule says which of them it is, and so which candidates
+        at the floor's own score still count."""
         n, mask = self.n, self.head.mask
         own = np.concatenate([scores for _, scores in self.scores(u)])
         possible = np.arange(self.domain) == u if self.own_key else self.possible(0, n)

@@ -1,8 +1,6 @@
-"""The abstract run on kernels: V and D of every node of a cone (docs/kernel.md, rules 1-6).
-
-The fast twin of restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are
-Python integers used as bit masks, so that a union costs n/64 words.
-"""
+"""The abstract run on kernels: V and D of every node of a cone (docs/kernel.md, rules 1-6). The fast twin of
+restrict/checker, and tested against it: the same rules, written a second time. Sets of positions are Python integers
+used as bit masks, so that a union costs n/64 words."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, bits_of
 from restrict.base.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.restriction import Restriction
@@ -32,14 +30,7 @@ most ``MOST_SHARED`` of each."""
 
 
 def mask_of(positions: Iterable[int]) -> int:
-    """The bit mask of a set of positions.
-
-    Args:
-        positions: positions, at least 0, in any order.
-
-    Returns:
-        The mask: bit ``i`` stands for position ``i``.
-    """
+    """The bit mask of positions (at least 0, in any order): bit ``i`` stands for position ``i``."""
     array = np.fromiter(positions, dtype=np.int64)
     if not len(array):
         return 0
@@ -49,16 +40,8 @@ def mask_of(positions: Iterable[int]) -> int:
 
 
 def positions_of(mask: int) -> tuple[int, ...]:
-    """The positions in a bit mask, in order.
-
-    Args:
-        mask: a bit mask, at least 0.
-
-    Returns:
-        The positions, ascending.
-    """
-    raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-    return tuple(int(p) for p in np.flatnonzero(np.unpackbits(raw, bitorder="little")))
+    """The positions in a bit mask, ascending."""
+    return tuple(bits_of(mask).tolist())
 
 
 class SharedFinds(NamedTuple):
@@ -305,11 +288,7 @@ class Earlier:
 
 
 def examined_block(earlier: Earlier, positions: Sequence[int]) -> list[Fact]:
-    """The facts of some nodes of a head, for another process.
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
-    """
+    """The facts of some nodes of a head, for another process. ``ResourceLimit``: a row has too many pairs."""
     run = AbstractRun(earlier.instance.instance, earlier.restriction, earlier.facts)
     head = run.instance.model.by_name[earlier.head]
     return [run.examined(head, i) for i in positions]
@@ -331,17 +310,10 @@ MOST_POINTS = 2**20
 
 
 def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
-    """The cone of all nodes except those whose image is too large to compute.
-
-    A node that is not examined has its whole domain and depends on every free position, so this is sound. The checker
-    reads the cone, so it needs no rule of its own. Cost: that of :func:`abstract_run` where a map is wide.
-
-    Returns:
-        The positions by variable; ``"all"`` where no map is wide, which makes certificates smaller.
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
-    """
+    """The cone of all nodes except those whose image is too large to compute; ``"all"`` where no map is wide, which
+    makes certificates smaller. What is not examined has its whole domain and depends on every free position, so this is
+    sound; the checker reads the cone, and needs no rule of its own. Cost: :func:`abstract_run`'s where a map is wide.
+    ``ResourceLimit``: a row has too many pairs."""
     domains = instance.domains
     wide = {
         v.name: v

@@ -27,12 +27,9 @@ Progress = Callable[[str], None]
 
 
 class Automaton(Found):
-    """What a model computes at every length.
-
-    ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
-    is the bimachine of all labels. ``account``: states on both sides after each stage. ``trial``: the runs of the model
-    with which it was compared.
-    """
+    """What a model computes at every length. ``moore``: the minimal automaton of the label at the last position. With
+    output at every position ``built.machine`` is the bimachine of all labels. ``account``: states on both sides after
+    each stage. ``trial``: the runs of the model with which it was compared."""
 
     @property
     def account(self) -> tuple[Record, ...]:
@@ -165,11 +162,7 @@ def labels_of(found: Automaton) -> list[str]:
 
 
 def known_label(found: Automaton, label: str) -> str:
-    """A label, if the model has it.
-
-    Raises:
-        UsageError: the model does not have it; the message lists its labels.
-    """
+    """A label of the model; ``UsageError``, which lists its labels, if it has another one."""
     if label not in labels_of(found):
         some = ", ".join(repr(name) for name in labels_of(found)[:20])
         raise UsageError(f"no value of the output has the label {label!r}; the labels are {some}")

@@ -153,11 +153,8 @@ def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool
 
 
 def merged(delta: I32, first: I32 | I64) -> tuple[I32, I32, I32]:
-    """The coarsest congruence of an automaton that refines ``first``, on its reachable states.
-
-    Returns ``(classes, delta, representatives)``: the class of each state, the automaton of the classes (numbered by
-    first occurrence, so that the start is 0) and a state of each.
-    """
+    """The coarsest congruence of an automaton's reachable states that refines ``first``: the class of each state, the
+    automaton of the classes (numbered by first occurrence, so the start is 0) and a state of each."""
     states, letters = delta.shape
     start = np.unique(first, return_inverse=True)[1].astype(np.int32)
     offset = np.arange(0, states * letters + 1, letters, dtype=np.int32)

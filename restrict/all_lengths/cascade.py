@@ -44,8 +44,7 @@ class Level:
 
 @dataclass
 class Cascade:
-    """The cascade of a minimal star-free automaton; ``levels`` from the top. The sets after the last are single
-    states, ``states``."""
+    """The cascade of a minimal star-free automaton, ``levels`` from the top; ``states``: the single states."""
 
     dfa: Dfa
     levels: list[Level] = field(default_factory=list)
@@ -135,7 +134,6 @@ class _Structure:
                         todo.append(to)
 
     def height(self, states: Set) -> int:
-        """The height of an image."""
         return self.rank[self.number[states]]
 
     def whole(self, states: Set) -> Set:
@@ -180,11 +178,8 @@ def _topological(direct: dict[int, set[int]]) -> list[int]:
 
 
 def decompose(dfa: Dfa) -> Cascade:
-    """The cascade of a minimal automaton whose language is star-free.
-
-    ``dfa``: minimal, without groups (:func:`restrict.languages.monoid.star_free`). Result: the cascade, with tables
-    over what occurs from the start state on.
-    """
+    """The cascade of a minimal automaton without groups (:func:`restrict.languages.monoid.star_free`), with tables over
+    what occurs from the start state on."""
     cascade = Cascade(dfa)
     whole = frozenset(range(dfa.states))
     structure = _Structure(cascade)
@@ -209,9 +204,7 @@ def _first(structure: _Structure, whole: Set, top: int) -> dict[int, Set]:
 
 class _Builder:
     """Goes down the levels and notes what can occur: letter, old and new set, and all tiles that resets choose.
-
-    Whatever the tile of the old chain is, the old set's image lies in the new set, so no more than that is followed.
-    """
+    Whatever the tile of the old chain is, the old set's image lies in the new set, so no more than that is followed."""
 
     def __init__(self, cascade: Cascade, structure: _Structure, top: int, first: dict[int, Set]) -> None:
         self.cascade, self.structure, self.top, self.first = cascade, structure, top, first
@@ -219,7 +212,6 @@ class _Builder:
         self.last: tuple[Set, ...] = ()
 
     def run(self, whole: Set) -> None:
-        """All levels, from the top."""
         front = {(a, whole, whole) for a in range(len(self.cascade.dfa.alphabet))}
         sets: dict[Set, int] = {whole: 0}
         for height in range(self.top, 0, -1):

@@ -1,10 +1,8 @@
-"""A model against a language, or another model, at every length.
-
-With a regular language the pairs of states that words reach are a finite set, closed under letters: either acceptance
-agrees on all of them (then it agrees at every length), or a shortest word leads to a pair where it does not. With
-other languages the pairs are of a state and a configuration of the language's own machine (a stack, counters, or the
-word itself); a model of this kind has a regular language, so a disagreement exists, and the search goes up by length.
-"""
+"""A model against a language, or another model, at every length. With a regular language the pairs of states that words
+reach are a finite set, closed under letters: either acceptance agrees on all of them (then it agrees at every length),
+or a shortest word leads to a pair where it does not. With other languages the pairs are of a state and a configuration
+of the language's own machine (a stack, counters, or the word itself); a model of this kind has a regular language, so a
+disagreement exists, and the search goes up by length."""
 
 from __future__ import annotations
 
@@ -27,10 +25,8 @@ MAX_PAIRS = 2_000_000
 
 @dataclass(frozen=True)
 class Difference:
-    """A shortest word on which both differ: ``said`` by the model, ``member`` of the language; ``n`` with markers.
-
-    Of two models without ``accept``: ``other`` is the other one's label, ``position`` where (output everywhere).
-    """
+    """A shortest word on which both differ: ``said`` by the model, ``member`` of the language; ``n`` with markers. Of
+    two models without ``accept``: ``other`` is the other one's label, ``position`` where (output everywhere)."""
 
     word: tuple[str, ...]
     n: int
@@ -60,12 +56,9 @@ def own_machine(language: Language, alphabet: Sequence[str]) -> Other:
 
 
 def difference(automaton: Moore, language: Language, markers: int, first: int = 0) -> Difference | None:
-    """A shortest word of at least ``first`` positions on which the model and the language differ.
-
-    ``automaton``: the model's; its labels must include what the model says for ``accept``. ``first``: lengths, markers
-    counted, begin here (or at 1). Result: the difference, or ``None``: there is none at any length at which the model
-    is defined.
-    """
+    """A shortest word of at least ``first`` positions on which the model and the language differ. ``automaton``: the
+    model's; its labels must include what the model says for ``accept``. ``first``: lengths, markers counted, begin here
+    (or at 1). Result: the difference, or ``None``: there is none at any length at which the model is defined."""
     check_alphabet(language, automaton.alphabet, "the model")
     needs_accept(automaton)
     own = own_machine(language, automaton.alphabet)

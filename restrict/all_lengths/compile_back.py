@@ -1,9 +1,7 @@
-"""The way back: a hard-attention model for any star-free language, verified at every length before it is returned.
-
-Each level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the rightmost reset before, and three
-maps: the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the
-tile is t" says "no reset since the last reset to t".
-"""
+"""The way back: a hard-attention model for any star-free language, verified at every length before it is returned. Each
+level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the rightmost reset before, and three maps:
+the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the tile is
+t" says "no reset since the last reset to t"."""
 
 from __future__ import annotations
 
@@ -127,12 +125,9 @@ MAX_TEXT = 200_000
 
 
 def formula_of_model(model: Model) -> Formula:
-    """A formula that is true at the last position of exactly the words that an order-only model accepts.
-
-    ``model``: an order-only model without markers, with ``accept`` at the last position. Result: the formula: compiled
-    again, it is proved to have the language of the model; and its own truth on words is compared with runs of the
-    model.
-    """
+    """A formula that is true at the last position of exactly the words that an order-only model accepts. ``model``: an
+    order-only model without markers, with ``accept`` at the last position. Result: the formula: compiled again, it is
+    proved to have the language of the model; and its own truth on words is compared with runs of the model."""
     if model.markers:
         raise NotEstablished("a formula does not see markers; --to ltl is for models without them")
     found = automaton(model)
@@ -146,10 +141,8 @@ def formula_of_model(model: Model) -> Formula:
 
 
 def formula_of(dfa: Dfa, what: str) -> Formula:
-    """A formula of temporal logic that is true at the last position of exactly the words of a language.
-
-    Result: the formula; its operators are Boolean ones and strict ``since``.
-    """
+    """A formula of temporal logic that is true at the last position of exactly the words of a language. Result: the
+    formula; its operators are Boolean ones and strict ``since``."""
     cascade = cascade_of(dfa, what)
     builder = Builder()
     writer = _Writer(builder, cascade)
@@ -199,7 +192,6 @@ class _Writer:
         return {to: self.any(p) for to, p in onward.items()}, {to: self.any(p) for to, p in renewed.items()}
 
     def negation(self, part: int) -> int:
-        """A negation."""
         node = self.builder.nodes[part]
         if node.op == "not":
             return node.args[0]
@@ -213,7 +205,6 @@ class _Writer:
         return self._join("or", self.false, parts)
 
     def all(self, parts: list[int]) -> int:
-        """A conjunction."""
         return self.false if self.false in parts else self._join("and", self.true, parts)
 
     def _join(self, op: str, neutral: int, parts: list[int]) -> int:
@@ -225,10 +216,7 @@ class _Writer:
 
 
 def spelled(formula: Formula) -> str:
-    """A formula as text.
-
-    ``formula``: a formula, whose parts may be shared.
-    """
+    """A formula as text. ``formula``: a formula, whose parts may be shared."""
     sizes: list[int] = []
     for node in formula.nodes:
         sizes.append(1 + sum(sizes[a] for a in node.args))

@@ -13,11 +13,8 @@ from restrict.model.source import load
 
 
 def program_of(text: str, alphabet: Sequence[str]) -> Model:
-    """The hard-attention program of a text.
-
-    ``text``: a model file, a built-in model, or a formula that is true at the last position of what it accepts. Gives
-    the model; a formula is compiled.
-    """
+    """The hard-attention program of a text. ``text``: a model file, a built-in model, or a formula that is true at the
+    last position of what it accepts. Gives the model; a formula is compiled."""
     from restrict.logic import compile_formula, parse
 
     if is_there(text) or text.endswith(".json"):
@@ -42,11 +39,8 @@ def decides_empty(program: Model) -> bool:
 
 
 def decisions_of(program: Model, alphabet: Sequence[str]) -> Regular:
-    """What a program accepts, at every length.
-
-    ``program``: an order-only model with ``accept`` at the last position. ``alphabet``: the symbols that it must have.
-    Gives the language; words at which the program is not defined are not in it.
-    """
+    """What an order-only program, with ``accept`` at the last position, accepts at every length, over an alphabet that
+    it must have; words at which it is not defined are not in it."""
     if set(program.alphabet) != set(alphabet):
         raise UsageError(
             f"{program.name} is over {quote(' '.join(program.alphabet))}, not over {quote(' '.join(alphabet))}"

@@ -101,10 +101,7 @@ def common(one: Moore, two: Moore) -> Moore:
 
 
 def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
-    """The lengths at which exactly one of two models is defined, exactly.
-
-    Result: the set; lengths are those of the first model's inputs, its markers counted.
-    """
+    """The lengths, markers of the first model counted, at which exactly one of two models is defined: exact."""
     pair, seen, history = (0, 0), dict[tuple[int, int], int](), [False] * markers[0]
     while pair not in seen:
         seen[pair] = len(history)

@@ -46,12 +46,9 @@ class Evidenced:
 
 @dataclass(frozen=True, eq=False)
 class Proved(Evidenced):
-    """The claim holds at every length ``n >= first`` at which the model is defined.
-
-    ``other``: where two models were compared, the same claim about the second one, and the same automaton.
-    ``defined_once``: then, the lengths (markers of the first model counted) at which exactly one of them is defined, of
-    which nothing is claimed.
-    """
+    """The claim holds at every length ``n >= first`` at which the model is defined. ``other``: where two models were
+    compared, the same claim about the second one, and the same automaton. ``defined_once``: then, the lengths (markers
+    of the first model counted) at which exactly one of them is defined, of which nothing is claimed."""
 
     what: str
     first: int
@@ -66,10 +63,8 @@ class Proved(Evidenced):
 
 @dataclass(frozen=True, eq=False)
 class Counterexample(Evidenced):
-    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language.
-
-    ``defined_once``: where two models were compared, the lengths at which exactly one of them is defined.
-    """
+    """A shortest word on which the model is wrong: ``said`` by the model, ``member`` of the language. ``defined_once``:
+    where two models were compared, the lengths at which exactly one of them is defined."""
 
     what: str
     difference: Difference
@@ -82,11 +77,8 @@ class Counterexample(Evidenced):
 
 
 def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
-    """A proof of a claim, and the trusted checker's line; or neither, and why.
-
-    Raises:
-        NotEstablished: the checker refuses the proof, which is a bug.
-    """
+    """A proof of a claim, and the trusted checker's line; or neither, and why. ``NotEstablished``: the checker refuses
+    the proof, which is a bug."""
     if "unchecked" in claim.get("language", ()):
         return Evidence(reason="the checker does not have this language")
     try:
@@ -100,11 +92,7 @@ def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:
 
 
 def run_checker(model: Model, content: bytes) -> str | None:
-    """The trusted checker's line; ``None`` where that takes too many steps.
-
-    Raises:
-        NotEstablished: the checker refuses the proof, which is a bug.
-    """
+    """The trusted checker's line; ``None``: too many steps. ``NotEstablished``: it refuses, which is a bug."""
     from restrict.checker.account import Reject
 
     assert model.content is not None

@@ -1,9 +1,7 @@
-"""The exact cost of forcing a label, at every length.
-
-A restriction forces a label iff all states that its completions reach have that label. So the fewest fixed symbols at
-one length are a shortest walk in the graph of all sets of states that fixed and free positions reach; at all lengths
-they are a quasi-linear function (:mod:`restrict.languages.quasilinear`): on each residue class bounded, or growing.
-"""
+"""The exact cost of forcing a label, at every length. A restriction forces a label iff all states that its completions
+reach have that label. So the fewest fixed symbols at one length are a shortest walk in the graph of all sets of states
+that fixed and free positions reach; at all lengths they are a quasi-linear function
+(:mod:`restrict.languages.quasilinear`): on each residue class bounded, or growing."""
 
 from __future__ import annotations
 
@@ -61,7 +59,6 @@ class Costs:
         return [*out, *(f"t = {t}, {t + cost.period}, ... symbols: {cost.formula(t, v, g)}" for t, v, g in late)]
 
     def _said(self, value: int) -> str:
-        """A cost in words."""
         return "impossible" if value == NEVER else str(value)
 
     def text(self) -> str:
@@ -130,10 +127,8 @@ def costs(automaton: Moore, label: str, markers: int) -> Costs:
 
 
 def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[str, ...] | None:
-    """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones.
-
-    Result: a symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label.
-    """
+    """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones. Result: a symbol or
+    ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label."""
     sets = Sets(automaton, label)
     if len(sets.explore()) * symbols > MAX_CELLS:
         raise ResourceLimit(f"a cheapest restriction of {symbols} symbols takes too much memory")

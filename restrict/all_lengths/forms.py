@@ -1,9 +1,6 @@
 """Which expressions over positions depend on position *classes* only: the lemmas of :mod:`restrict.checker.positions`,
-here for a model's expressions and for arrays of points.
-
-A refusal names the sub-expression; a window of many distances is refused earlier, and no number is folded that the
-model's reader has left open.
-"""
+here for a model's expressions and for arrays of points. A refusal names the sub-expression; a window of many distances
+is refused earlier, and no number is folded that the model's reader has left open."""
 
 from __future__ import annotations
 

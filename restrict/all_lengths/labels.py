@@ -1,11 +1,8 @@
-"""Two models compared by their labels, at the last position or at every one: for models without ``accept``.
-
-The labels of a model are given by an automaton with a label for each state, or (output at every position) by a
-bimachine. Both are compared on the pairs of states that words reach, and a shortest difference is found by
-breadth-first search. With output at every position the search goes from both ends: the shortest word with a given pair
-of left states before a position and a given pair of right states behind it is the shortest prefix, the letter and the
-shortest suffix.
-"""
+"""Two models compared by their labels, at the last position or at every one: for models without ``accept``. The labels
+of a model are given by an automaton with a label for each state, or (output at every position) by a bimachine. Both are
+compared on the pairs of states that words reach, and a shortest difference is found by breadth-first search. With
+output at every position the search goes from both ends: the shortest word with a given pair of left states before a
+position and a given pair of right states behind it is the shortest prefix, the letter and the shortest suffix."""
 
 from __future__ import annotations
 
@@ -53,8 +50,7 @@ def automaton_document(one: Moore, taken: tuple[str, ...]) -> dict[str, Any]:
 
 
 def common_bimachine(one: Built, two: Built) -> dict[str, Any]:
-    """The bimachine of the second model's labels and, at lengths at which it is not defined, of the first model's; as
-    the checker reads it."""
+    """The bimachine of the second model's labels, of the first's where that is not defined, as the checker reads it."""
     if two.program.defined is None:
         return bimachine_document(two)
     order = letter_order(one.program, two.program)
@@ -97,10 +93,8 @@ def letter_order(one: OrderOnly, two: OrderOnly) -> list[int]:
 
 
 def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], first: int) -> Difference | None:
-    """A shortest word with different labels where both models are defined.
-
-    Words have at least ``first`` positions in both models, the markers of each counted; the empty run is not a word.
-    """
+    """A shortest word with different labels where both models are defined. Words have at least ``first`` positions in
+    both models, the markers of each counted; the empty run is not a word."""
     rows, says = two.delta[:, [two.alphabet.index(a) for a in one.alphabet]].tolist(), two.labels
     other = Other(0, lambda q, x: rows[q][x], lambda q: int(two.label[q]), "model")
     found = first_difference(

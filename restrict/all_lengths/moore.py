@@ -18,11 +18,9 @@ from restrict.languages.walk import breadth_first, letters_to
 
 @dataclass(frozen=True, eq=False)
 class Moore:
-    """``delta`` (S, symbols), start state 0; ``label`` (S,): a number in ``labels`` for the words that end there.
-
-    The label ``UNDEFINED`` says that the model is not defined at this length (without markers: the empty word).
-    ``accepts``: the labels are ``accept`` and ``reject``, by ``output.accept``.
-    """
+    """``delta`` (S, symbols), start state 0; ``label`` (S,): a number in ``labels`` for the words that end there. The
+    label ``UNDEFINED`` says that the model is not defined at this length (without markers: the empty word).
+    ``accepts``: the labels are ``accept`` and ``reject``, by ``output.accept``."""
 
     alphabet: tuple[str, ...]
     delta: I32
@@ -62,12 +60,8 @@ class Moore:
 
 
 def moore(built: Built, merging: bool = True) -> Moore:
-    """The automaton of the label at the last position.
-
-    A state is a state of the left automaton and the label of the last position; with an end marker, the label at it.
-
-    ``merging``: whether the automaton is minimal; without, its states are those that the trusted checker walks.
-    """
+    """The automaton of the label at the last position: a state is one of the left automaton and that label, with an end
+    marker the label at it. Minimal, unless not ``merging``: then as the trusted checker walks it."""
     program = built.program
     labels = tuple(program.labels)
     empty = UNDEFINED if merging else "reject" if program.accepts else labels[0]  # as the trusted checker has it

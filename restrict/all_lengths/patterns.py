@@ -1,10 +1,8 @@
-"""Patterns that force a label at every length: fixed symbols at both ends, and between them free positions.
-
-After ``start`` and any number of cells of the middle the states reached lie in one set, the union over all these
-numbers. So the pattern works at every length from ``len(start) + len(end)`` on iff ``end`` leads that union to states
-with the label. With a middle of free positions only, the cost is the same at every length. Where no such pattern forces
-a label (by Theorem 1 one of two labels has one), a middle with fixed symbols at a period is tried.
-"""
+"""Patterns that force a label at every length: fixed symbols at both ends, and between them free positions. After
+``start`` and any number of cells of the middle the states reached lie in one set, the union over all these numbers. So
+the pattern works at every length from ``len(start) + len(end)`` on iff ``end`` leads that union to states with the
+label. With a middle of free positions only, the cost is the same at every length. Where no such pattern forces a label
+(by Theorem 1 one of two labels has one), a middle with fixed symbols at a period is tried."""
 
 from __future__ import annotations
 
@@ -23,10 +21,8 @@ SMALL = 1000
 
 @dataclass(frozen=True)
 class Pattern:
-    """``start``, then ``middle`` repeated and cut off to fit the length, then ``end``: this forces ``label``.
-
-    It does so at every ``n >= first`` (markers counted) at which the model is defined.
-    """
+    """``start``, then ``middle`` repeated and cut off to fit the length, then ``end``: this forces ``label``. It does
+    so at every ``n >= first`` (markers counted) at which the model is defined."""
 
     label: str
     start: tuple[str, ...]
@@ -63,11 +59,8 @@ class Pattern:
 
 
 def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | None:
-    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle.
-
-    Where there is none, the one whose middle has the smallest share of fixed symbols, among middles of up to four
-    cells; ``None`` where no such pattern forces the label either.
-    """
+    """The pattern that forces a label with the fewest fixed symbols at its ends and a free middle, else with the
+    smallest share of fixed symbols in a middle of up to four cells; ``None`` where none does."""
     sets = Sets(automaton, label)
     for middle in middles(automaton.alphabet):
         if middle != (FREE,) and len(sets.order) > SMALL:

@@ -1,9 +1,7 @@
-"""Order-only programs in the form that the construction works on.
-
-A program is a list of :class:`Step` (a function of variables at the same position) and :class:`Look` (a head whose
-score is a table of ranks). Two variables are given besides the token: ``@p`` and ``@s``, the classes of the number of
-positions to the left and to the right (exact below ``threshold``, then by residue modulo ``period``).
-"""
+"""Order-only programs in the form that the construction works on. A program is a list of :class:`Step` (a function of
+variables at the same position) and :class:`Look` (a head whose score is a table of ranks). Two variables are given
+besides the token: ``@p`` and ``@s``, the classes of the number of positions to the left and to the right (exact below
+``threshold``, then by residue modulo ``period``)."""
 
 from __future__ import annotations
 
@@ -34,10 +32,8 @@ class Step:
 @dataclass(frozen=True, eq=False)
 class Look:
     """A head. ``query`` (a variable below U) chooses the row, ``pair`` (a variable below P) is what a position offers.
-
     ``rank`` (U, P): the order of the scores, larger is better, from 0. ``later`` (U, ranks): whether of two pairs of
-    equal rank the one at the larger position wins. ``value`` (P,): what the head copies.
-    """
+    equal rank the one at the larger position wins. ``value`` (P,): what the head copies."""
 
     name: str
     query: str
@@ -54,11 +50,9 @@ class Look:
 @dataclass(frozen=True, eq=False)
 class OrderOnly:
     """``output`` at the last position, or at every one. ``classes`` (threshold, period) of ``@p`` and ``@s``.
-
     ``label_of``: from an output value to a number in ``labels``. ``defined``: the variable (0 or 1) that says whether
     the model is defined at this length; ``None`` where it is defined at every one. ``accepts``: the labels are
-    ``accept`` and ``reject``, by ``output.accept``.
-    """
+    ``accept`` and ``reject``, by ``output.accept``."""
 
     alphabet: tuple[str, ...]
     start: bool

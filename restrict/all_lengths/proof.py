@@ -1,9 +1,7 @@
-"""From the layers of a construction to a ``restrict-automaton/1`` proof (docs/format.md, docs/all-lengths.md).
-
-A class of summaries becomes a **box**: for each query value the entries that its members have there. Since a summary
-is extended and read separately for each query value, a box extended by a pair lies in the box of the class that
-follows, and all entries of a box that are read give one value: the equations of Theorem B.
-"""
+"""From the layers of a construction to a ``restrict-automaton/1`` proof (docs/format.md, docs/all-lengths.md). A class
+of summaries becomes a **box**: for each query value the entries that its members have there. Since a summary is
+extended and read separately for each query value, a box extended by a pair lies in the box of the class that follows,
+and all entries of a box that are read give one value: the equations of Theorem B."""
 
 from __future__ import annotations
 
@@ -43,10 +41,8 @@ def document(model: Model, built: Built, claim: dict[str, Any]) -> dict[str, Any
 
 
 def spoken_of(model: Model, claim: dict[str, Any]) -> int:
-    """The least length at which the checker may read the model: one about which the claim says something.
-
-    For a word that is its own length, and for other claims their ``from``.
-    """
+    """The least length at which the checker may read the model: one about which the claim says something. For a word
+    that is its own length, and for other claims their ``from``."""
     if "word" in claim:
         return max(2, len(claim["word"]) + len(model.markers))
     return max(2, int(claim.get("from", 0)))

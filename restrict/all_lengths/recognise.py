@@ -1,9 +1,7 @@
-"""Is a model order-only? Its program, or a refusal that names the sub-expression.
-
-Maps may read ``i`` and ``n`` through expressions that depend on position classes only
-(:mod:`restrict.all_lengths.forms`); a score is a function of ``q``, ``k`` and such classes of ``i`` and of ``j``, or
-orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a constant (:mod:`restrict.all_lengths.window`).
-"""
+"""Is a model order-only? Its program, or a refusal that names the sub-expression. Maps may read ``i`` and ``n`` through
+expressions that depend on position classes only (:mod:`restrict.all_lengths.forms`); a score is a function of ``q``,
+``k`` and such classes of ``i`` and of ``j``, or orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a
+constant (:mod:`restrict.all_lengths.window`)."""
 
 from __future__ import annotations
 
@@ -134,7 +132,7 @@ def _folded(expr: Expr, known: dict[str, Expr]) -> Expr:
     return substitute(expr, {x: name(x) for x in expr.names} | known)
 
 
-def _constant(reader: _Reader, size: Size | None, what: str) -> int:
+def _constant(size: Size | None) -> int:
     if isinstance(size, int):
         return size
     assert isinstance(size, Formula)
@@ -154,13 +152,13 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
     if isinstance(rule, Callback):
         raise Declined("it is a Python callable, which cannot be analysed; write it as an expression or a table")
     if isinstance(variable, Map):
-        reader.sizes[variable.name] = _constant(reader, variable.domain, "domain")  # type: ignore[arg-type]
+        reader.sizes[variable.name] = _constant(variable.domain)  # type: ignore[arg-type]
         known = {a: name("i") if a == "position" else name(a) for a in variable.args}
     else:
         if variable.value == "position":
             raise Declined("it copies 'position', whose domain grows with n")
         inner = reader.sizes[variable.value]
-        reader.sizes[variable.name] = inner if variable.domain is None else _constant(reader, variable.domain, "domain")  # type: ignore[arg-type]
+        reader.sizes[variable.name] = inner if variable.domain is None else _constant(variable.domain)  # type: ignore[arg-type]
         known = {"q": name("i") if variable.query == "position" else name("q")}
         known["k"] = name("j") if variable.key == "position" else name("k")
     if isinstance(rule, Dot):
@@ -312,7 +310,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     nq = reader.sizes[head.query] if q and head.query else 1
     nk = reader.sizes[head.key] if k and head.key else 1
     if not forms:
-        value = _plain(rule, q, k, nq, nk)
+        value = _plain(rule, nq, nk)
         return _Scores(q, False, k, False, 0, _dense(value), np.zeros_like(value))
     roles = {
         "q": name("i") if head.query == "position" else name("q"),
@@ -329,7 +327,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     return _by_position(table, q, k)
 
 
-def _plain(rule: Formula | Table | Dot, q: bool, k: bool, nq: int, nk: int) -> I64:
+def _plain(rule: Formula | Table | Dot, nq: int, nk: int) -> I64:
     if isinstance(rule, Dot):
         one = rule.query.values.reshape(-1, rule.query.values.shape[-1])
         two = rule.key.values.reshape(-1, rule.key.values.shape[-1])

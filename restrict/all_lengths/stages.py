@@ -1,10 +1,7 @@
-"""From an order-only program to the bimachine of its output, layer by layer.
-
-Heads of one depth make a stage. Between stages only the variables that are still read are kept, and both automata are
-minimised for them. Where the output is at the last position, the heads that matter only there come last: they look
-left at the whole word, so the right automaton is not extended for them, and their summaries are merged for the one
-place where they are read.
-"""
+"""From an order-only program to the bimachine of its output, layer by layer. Heads of one depth make a stage. Between
+stages only the variables that are still read are kept, and both automata are minimised for them. Where the output is at
+the last position, the heads that matter only there come last: they look left at the whole word, so the right automaton
+is not extended for them, and their summaries are merged for the one place where they are read."""
 
 from __future__ import annotations
 
@@ -36,12 +33,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage as it was built, before merging: what a certificate records.
-
-    ``heads``; ``tables`` of their entries; ``left`` and ``right``: the classes for each head (``None``: not seen from
-    that side); ``base``, ``delta``, ``vectors`` of both new automata; ``before`` and ``after``: the bimachines.
-    ``merge_l``, ``merge_r``: the state of ``after`` for each new one. ``steps``: the maps computed with it.
-    """
+    """One stage as it was built, before merging: what a certificate records. ``heads``; ``tables`` of their entries;
+    ``left`` and ``right``: the classes for each head (``None``: not seen from that side); ``base``, ``delta``,
+    ``vectors`` of both new automata; ``before`` and ``after``: the bimachines. ``merge_l``, ``merge_r``: the state of
+    ``after`` for each new one. ``steps``: the maps computed with it."""
 
     heads: tuple[Look, ...]
     steps: tuple[Step, ...]
@@ -82,8 +77,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Plan:
-    """``stages``: heads and the maps after them; then what matters at the last position only: maps that the last heads
-    read, the last heads, and the maps after those."""
+    """``stages``: heads and the maps after them; then, for the last position only: maps before, heads, maps after."""
 
     stages: list[tuple[list[Look], list[Step]]]
     before: list[Step]
@@ -114,10 +108,8 @@ def levels(program: OrderOnly) -> Plan:
 
 
 def _everywhere(program: OrderOnly) -> set[str]:
-    """The variables that are needed at every position; the others at the last one only.
-
-    A head at the last position whose query is another such head is computed everywhere, so that one stage is enough.
-    """
+    """The variables that are needed at every position; the others at the last one only. A head at the last position
+    whose query is another such head is computed everywhere, so that one stage is enough."""
     if program.every:
         return {s.name for s in program.steps}
     by_name = {s.name: s for s in program.steps}
@@ -148,9 +140,7 @@ def build(
     program: OrderOnly, limits: Limits | None = None, progress: Progress | None = None, keep: bool = False
 ) -> Built:
     """The bimachine of the output's label (a column ``@label``); at the last position only ``lab[:, :, 0]`` counts.
-
-    ``keep``: keep every layer, for a certificate. Raises :class:`restrict.all_lengths.bimachine.TooLarge`.
-    """
+    ``keep``: keep every layer, for a certificate. Raises :class:`restrict.all_lengths.bimachine.TooLarge`."""
     limits = limits or Limits()
     say = progress or (lambda _: None)
     program = _with_label(program)
@@ -223,10 +213,8 @@ def _record(layer: Stage, start: float) -> Record:
 def extend(
     machine: Bimachine, heads: list[Look], steps: list[Step], keep: list[str], limits: Limits, last: bool
 ) -> Stage:
-    """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``.
-
-    ``last``: only the last position counts, so heads are seen from the left only.
-    """
+    """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``. ``last``: only the last
+    position counts, so heads are seen from the left only."""
     tables, lefts, rights, outs = [], [], [], []
     for look in heads:
         seen = _seen(machine, look, limits, last)
@@ -242,7 +230,7 @@ def extend(
     at_r, rows_r = outcomes(right, side_r[0], side_r[2], -1)
     names = tuple(h.model_variable for h in heads)
     joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
-    after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names)
+    after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, last, names)
     return Stage(
         tuple(heads),
         tuple(steps),
@@ -319,11 +307,11 @@ class _Joint:
             if self.rights[h] is not None:
                 assert b is not None
                 right, at_r = b[:, at_r], at_r + 1
-            columns.append(self._value(h, look, label, left, right, last)[:, None])
+            columns.append(self._value(h, look, label, left, right)[:, None])
         names = (*self.machine.names, *(h.name for h in self.heads))
         return names, np.concatenate(columns, axis=1)
 
-    def _value(self, h: int, look: Look, label: I32, left: I32 | None, right: I32 | None, last: bool) -> I64:
+    def _value(self, h: int, look: Look, label: I32, left: I32 | None, right: I32 | None) -> I64:
         table = self.tables[h]
         query = table.query[label]
         if left is not None and right is not None:
@@ -338,7 +326,7 @@ class _Joint:
         return np.full(len(label), look.default, dtype=np.int64)
 
 
-def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, limits, last, names):  # type: ignore[no-untyped-def]
+def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, last, names):  # type: ignore[no-untyped-def]
     """Minimise both new automata for the labels of the kept variables."""
     machine = joint.machine
     if last:

@@ -1,9 +1,7 @@
-"""Answers about every length, tried on the concrete model before they are given (:mod:`restrict.trial`).
-
-An automaton is compared with runs on all short words, on a word for each of its edges, and on random words, at lengths
-around the thresholds and periods of position classes and up to 64. What is derived from the automaton (patterns,
-costs, words on which a language differs) is tried once more by itself.
-"""
+"""Answers about every length, tried on the concrete model before they are given (:mod:`restrict.trial`). An automaton
+is compared with runs on all short words, on a word for each of its edges, and on random words, at lengths around the
+thresholds and periods of position classes and up to 64. What is derived from the automaton (patterns, costs, words on
+which a language differs) is tried once more by itself."""
 
 from __future__ import annotations
 
@@ -54,11 +52,8 @@ MEMBERS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a model computes at every length, as far as it is tried.
-
-    ``moore``: the minimal automaton of the label at the last position. With output at every position ``built.machine``
-    is the bimachine of all labels. ``trial``: the runs of the model with which it was compared.
-    """
+    """What a model computes at every length, as far as it is tried in ``trial``. ``moore``: the minimal automaton of
+    the label at the last position; with output everywhere ``built.machine`` is the bimachine of all labels."""
 
     model: Model
     built: Built
@@ -72,10 +67,7 @@ class Found:
 
 
 def try_automaton(found: Found) -> Trial:
-    """Compare an automaton, or a bimachine, with runs of the model.
-
-    Result: the runs; lengths at which the model is not defined are left out and listed.
-    """
+    """Compare an automaton, or a bimachine, with runs of the model; lengths where it is not defined are listed."""
     trial = Trial(found.model)
     for words in _plan(found):
         if trial.over:
@@ -99,11 +91,8 @@ def agree(found: Found, sample: Sample) -> None:
 
 
 def end_labels(found: Found, words: Any) -> list[str]:
-    """The automaton's labels of the last position.
-
-    ``words``: symbol indices in the model's alphabet, shape (count, symbols). Result: one label for each word;
-    ``UNDEFINED`` where the model should not be defined.
-    """
+    """The automaton's labels of the last position. ``words``: symbol indices in the model's alphabet, shape (count,
+    symbols). Result: one label for each word; ``UNDEFINED`` where the model should not be defined."""
     one = found.moore
     state = np.zeros(len(words), dtype=np.int64)
     for column in np.asarray(words).T:
@@ -112,11 +101,8 @@ def end_labels(found: Found, words: Any) -> list[str]:
 
 
 def predicted(found: Found, word: Sequence[int], positions: Sequence[int]) -> list[str]:
-    """The labels at some positions of a word, by the bimachine.
-
-    ``found``: the automaton of a model with output at every position. ``positions``: where the labels are wanted,
-    markers counted. Result: the labels; ``UNDEFINED`` also where the bimachine has no such position.
-    """
+    """The labels at some positions of a word (markers counted), by the bimachine of a model with output everywhere;
+    ``UNDEFINED`` also where there is no such position."""
     program, machine = found.built.program, found.built.machine
     tokens = _tokens(program, word)
     left, right = [0], [0]
@@ -173,8 +159,7 @@ def found_shortest(found: Found) -> Iterator[list[int]]:
 
 
 def _edge_words(found: Found, rng: np.random.Generator) -> list[list[int]]:
-    """For each edge a shortest word that ends with it, and one that goes on at random; where the words are not short
-    anyway."""
+    """For each edge a shortest word that ends with it and, unless all are short, one that goes on at random."""
     rows, symbols, out = found.moore.delta.tolist(), len(found.moore.alphabet), list[list[int]]()
     reached = breadth_first(0, lambda state: rows[state])
     for state in reached:
@@ -202,10 +187,8 @@ def try_pattern(model: Model, pattern: Pattern) -> Trial:
 
 
 def try_cells(model: Model, cells: Sequence[str] | None, label: str, claim: str) -> None:
-    """Run several words of a restriction that forces a label of the last position.
-
-    ``cells``: a symbol or ``*`` for each position without a marker; ``None``: nothing is claimed.
-    """
+    """Run several words of a restriction that forces a label of the last position. ``cells``: a symbol or ``*`` for
+    each position without a marker; ``None``: nothing is claimed."""
     if cells is not None:
         _try_cells(Trial(model), cells, label, claim, list(cells), np.random.default_rng(0))
 
@@ -231,10 +214,7 @@ def _try_cells(
 
 
 def try_costs(found: Found, costs: Costs) -> None:
-    """Compare costs of forcing with those that all words of a length show, and run words of cheapest restrictions.
-
-    ``found``: the automaton, with its trial.
-    """
+    """Compare an automaton's costs of forcing with those of all words of a length, and run words of restrictions."""
     model, markers = found.model, len(found.model.markers)
     size = len(model.alphabet)
     for sample in found.trial.samples:
@@ -252,11 +232,8 @@ def try_costs(found: Found, costs: Costs) -> None:
 
 
 def least_cost(has: Any, size: int, length: int) -> int:
-    """The fewest fixed symbols that force a label, from the labels of all words of a length.
-
-    ``has``: whether each word has the label, in lexicographic order. Result: the number (exact), or ``NEVER``. Cost:
-    one step for each of the ``(size + 1) ** length`` restrictions.
-    """
+    """The exact fewest fixed symbols that force a label, or ``NEVER``; ``has``: whether each word of a length has it,
+    in lexicographic order. Cost: a step for each of the ``(size + 1) ** length`` restrictions."""
     forced, fixed = of_restrictions(np.asarray(has).reshape((size,) * length))
     return int(fixed[forced].min()) if forced.any() else NEVER
 
@@ -314,10 +291,7 @@ def try_member(language: Language, model: Model, word: tuple[str, ...], member: 
 
 
 def try_wrong_word(model: Model, language: Language, word: tuple[str, ...]) -> None:
-    """Run a word on which a model is said to be wrong about a language.
-
-    ``model``: the model, with ``accept``.
-    """
+    """Run a word on which a model is said to be wrong about a language. ``model``: the model, with ``accept``."""
     _says(model, word, None, "reject" if language.contains(word) else "accept", {"wrong_about": language.name})
 
 
@@ -326,19 +300,14 @@ Members = Callable[[Any], Sequence[bool]]
 
 
 def members_of(found: Found, language: Callable[[tuple[str, ...]], bool]) -> Members:
-    """A test of single words as one of many.
-
-    ``language``: whether a word, without markers, is a member.
-    """
+    """A test of single words as one of many. ``language``: whether a word, without markers, is a member."""
     alphabet = found.model.alphabet
     return lambda words: [language(spelled(alphabet, word)) for word in words]
 
 
 def agree_with(found: Found, members: Members, what: str, samples: Iterable[Sample] | None = None) -> None:
     """Compare a test of membership with runs of a model that recognises a language, on up to ``MEMBERS`` words.
-
-    ``found``: the automaton, with its trial. ``samples``: the runs; by default those of the trial.
-    """
+    ``found``: the automaton, with its trial. ``samples``: the runs; by default those of the trial."""
     left = MEMBERS
     for sample in found.trial.samples if samples is None else samples:
         words = sample.words[:left]
@@ -353,11 +322,9 @@ def agree_with(found: Found, members: Members, what: str, samples: Iterable[Samp
 
 
 def try_language(found: Found, language: Language, first: int, lengths: Container[int] | None = None) -> None:
-    """Test that the runs of a model agree with a language, for an answer that says so.
-
-    ``found``: the automaton, with its trial. ``first``: lengths from here on are compared, markers counted.
-    ``lengths``: instead, a set of lengths at which the model may be wrong; all others are compared.
-    """
+    """Test that the runs of a model agree with a language, for an answer that says so. ``found``: the automaton, with
+    its trial. ``first``: lengths from here on are compared, markers counted. ``lengths``: instead, a set of lengths at
+    which the model may be wrong; all others are compared."""
     symbols, markers = len(found.model.alphabet), len(found.model.markers)
     rng, more = np.random.default_rng(1), Trial(found.model, 400)
     for n in range(first, first + 3) if first > FIRST else ():
@@ -368,11 +335,8 @@ def try_language(found: Found, language: Language, first: int, lengths: Containe
 
 
 def try_equal(one: Found, two: Found, first: int) -> None:
-    """Run the words of one model's trial on the other model, for an answer that says that they agree.
-
-    ``one``: a model's automaton, with its trial. ``first``: lengths from here on are compared, the markers of either
-    model counted.
-    """
+    """Run the words of one model's trial on the other, for an answer that says that they agree from length ``first``
+    on, the markers of either counted."""
     order = [two.model.alphabet.index(a) for a in one.model.alphabet]
     more = len(two.model.markers) - len(one.model.markers)
     trial = Trial(two.model)

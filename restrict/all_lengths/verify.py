@@ -74,14 +74,9 @@ def verify(
 
 
 def named(language: Language | str) -> Language:
-    """A language from its specification, ``model:FILE`` included.
-
-    Raises:
-        UsageError: the specification is wrong, or a file cannot be read, or the model in it has no ``accept``.
-        ModelError: a file is malformed, or the model in it is not defined at any length.
-        NotEstablished: the model in the file is not order-only.
-        ResourceLimit: the language, or the automaton of the model, is too large.
-    """
+    """A language from its specification, ``model:FILE`` included, else ``UsageError``: the file's model must be
+    order-only (``NotEstablished``), have ``accept`` (``UsageError``) and be defined at some length (``ModelError``);
+    ``ResourceLimit`` where the language, or the model's automaton, is too large."""
     if isinstance(language, str) and language.startswith("model:"):
         from restrict.model.source import load
 
@@ -90,13 +85,7 @@ def named(language: Language | str) -> Language:
 
 
 def language_of_model(model: Model) -> Regular:
-    """What an order-only model recognises, as a language.
-
-    Raises:
-        NotEstablished: the model is not order-only.
-        UsageError: it has no ``accept`` at the last position.
-        ModelError: it is not defined at any length.
-        ResourceLimit: its automaton is too large.
-    """
+    """What an order-only model (else ``NotEstablished``) recognises, as a language. ``UsageError``: no ``accept`` at
+    the last position; ``ModelError``: defined at no length; ``ResourceLimit``: its automaton is too large."""
     found = automaton(model)
     return Regular(f"the language of {model.name}", f"model:{model.source or model.name}", found.dfa())

@@ -1,10 +1,8 @@
-"""Rules whose values at the classes of positions fit 64 bits: those of the others are not followed.
-
-The engine evaluates forms (:mod:`.forms`) on arrays of 64-bit integers, the checker with integers of any size. A class
-stands for positions up to ``MOST`` on each side; beyond 64 bits there an array would hold another number. That
-counts for differences, too: a comparison, ``min``, ``max`` and ``abs`` look at the sign of one, which a model at one
-length never computes.
-"""
+"""Rules whose values at the classes of positions fit 64 bits: those of the others are not followed. The engine
+evaluates forms (:mod:`.forms`) on arrays of 64-bit integers, the checker with integers of any size. A class stands for
+positions up to ``MOST`` on each side; beyond 64 bits there an array would hold another number. That counts for
+differences, too: a comparison, ``min``, ``max`` and ``abs`` look at the sign of one, which a model at one length never
+computes."""
 
 from __future__ import annotations
 

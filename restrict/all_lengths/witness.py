@@ -1,8 +1,6 @@
-"""A word of a given length on which a model is wrong, from the equations between sets of lengths.
-
-A set of lengths has ``n`` for a reason: one of the terms of its equation has it, with smaller numbers. Following the
-reasons down, letter by letter, gives a word; no step ever has to be taken back.
-"""
+"""A word of a given length on which a model is wrong, from the equations between sets of lengths. A set of lengths has
+``n`` for a reason: one of the terms of its equation has it, with smaller numbers. Following the reasons down, letter by
+letter, gives a word; no step ever has to be taken back."""
 
 from __future__ import annotations
 
@@ -19,12 +17,9 @@ Holds = Callable[[Any, int], bool]
 
 
 def wrong_word(wrong: Wrong, first: int, turn: int, length: int) -> list[int] | None:
-    """The letters of a word of ``length`` symbols on which model and language differ.
-
-    ``wrong``: the equations, whose sets repeat with the period ``turn`` from ``first`` on. Result: the word; ``None``
-    where no word of this length is certain to be wrong. Cost: the length times the terms of an equation; for brackets,
-    times the length again.
-    """
+    """The letters of a word of ``length`` symbols on which model and language differ. ``wrong``: the equations, whose
+    sets repeat with the period ``turn`` from ``first`` on. Result: the word; ``None`` where no word of this length is
+    certain to be wrong. Cost: the length times the terms of an equation; for brackets, times the length again."""
     system = wrong.system
 
     def holds(name: Hashable, n: int) -> bool:

@@ -1,11 +1,9 @@
-"""The set of all lengths at which a model is wrong about a language on some word.
-
-For regular languages: the sets of pairs of states that words of one length reach, until one repeats. For Dyck,
-MAJORITY, ``a^n b^n`` and palindromes the words on which both differ are context-free, so their lengths are ultimately
-periodic, too. They solve a system of equations between sets of lengths (:mod:`restrict.checker.lengths`), which is
-solved number by number until a period passes the test of Theorem E (:mod:`restrict.checker.equations`); the checker
-repeats this test. For shuffles of brackets the lengths lie between two such sets.
-"""
+"""The set of all lengths at which a model is wrong about a language on some word. For regular languages: the sets of
+pairs of states that words of one length reach, until one repeats. For Dyck, MAJORITY, ``a^n b^n`` and palindromes the
+words on which both differ are context-free, so their lengths are ultimately periodic, too. They solve a system of
+equations between sets of lengths (:mod:`restrict.checker.lengths`), which is solved number by number until a period
+passes the test of Theorem E (:mod:`restrict.checker.equations`); the checker repeats this test. For shuffles of
+brackets the lengths lie between two such sets."""
 
 from __future__ import annotations
 
@@ -46,12 +44,8 @@ TRIED = (*range(1, 9), 13, 22, 37)
 
 
 def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
-    """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly.
-
-    Raises:
-        UsageError: the model has no ``accept``.
-        ResourceLimit: the sets of pairs have too long a period.
-    """
+    """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly. ``UsageError``: the model
+    has no ``accept``; ``ResourceLimit``: the sets of pairs have too long a period."""
     needs_accept(automaton)
     order = [dfa.index[a] for a in automaton.alphabet]
     size = dfa.states
@@ -81,10 +75,8 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
 @dataclass(frozen=True, eq=False)
 class WrongLengths(Evidenced):
     """The lengths ``n``, markers counted, at which a model is wrong on some word: all in ``least``, and none outside
-    ``most``. For most languages the two sets are equal (``exact``).
-
-    ``example``: a shortest word on which the model is wrong.
-    """
+    ``most``. For most languages the two sets are equal (``exact``). ``example``: a shortest word on which the model is
+    wrong."""
 
     least: Lengths
     most: Lengths
@@ -167,11 +159,7 @@ def wrong_lengths(
 
 
 def lengths_of(model: Model, language: Language, example: Counterexample) -> WrongLengths:
-    """The set, where a shortest word on which the model is wrong is known.
-
-    Raises:
-        ResourceLimit: too large, or not computed for this language.
-    """
+    """The set, from a shortest wrong word. ``ResourceLimit``: too large, or not computed for this language."""
     one, markers, document = example.automaton.moore, len(model.markers), spelled(language)
     raw = moore(example.automaton.built, merging=False)
     if isinstance(language, Regular):
@@ -199,18 +187,9 @@ def lengths_of(model: Model, language: Language, example: Counterexample) -> Wro
 
 
 def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
-    """The equations of the lengths of words on which an automaton and a language differ.
-
-    Args:
-        automaton: its labels are ``accept``, ``reject``, and others that are never wrong.
-        document: the language, as the checker reads it.
-
-    Returns:
-        The equations, not yet solved.
-
-    Raises:
-        ResourceLimit: there are too many, or they are not made for this language.
-    """
+    """The equations, not yet solved, of the lengths of words on which an automaton (labels ``accept``, ``reject``, and
+    others that are never wrong) and a language, as the checker reads it, differ. ``ResourceLimit``: too many, or not
+    made for it."""
     if "unchecked" in document:
         raise ResourceLimit(f"the set of lengths is not computed for {document['unchecked']}; the first one is known")
     names = [automaton.labels[int(v)] for v in automaton.label]
@@ -229,17 +208,8 @@ def _too_large(automaton: Moore) -> str:
 
 
 def settled_pair(wrong: Wrong) -> tuple[int, int]:
-    """The length from which on all sets repeat, and their period (Theorem E).
-
-    Args:
-        wrong: the equations; they are solved on the way.
-
-    Returns:
-        The first number, and the period.
-
-    Raises:
-        ResourceLimit: none was found.
-    """
+    """The length from which on all sets repeat, and their period (Theorem E); the equations are solved on the way.
+    ``ResourceLimit``: none was found."""
     system, most = wrong.system, 32
     while most <= MAX_LENGTH:
         try:
@@ -261,18 +231,8 @@ def _repeats(system: System, turn: int, most: int) -> int:
 
 
 def possible_lengths(wrong: Wrong, first: int, turn: int, markers: int, side: int) -> Lengths:
-    """The lengths at which the model is certainly, or possibly, wrong.
-
-    Args:
-        wrong: the equations, solved.
-        first: from here on the sets repeat.
-        turn: their period.
-        markers: how many positions the model adds to a word.
-        side: 0 for those at which it certainly is, 1 for those at which it may be.
-
-    Returns:
-        The set, markers counted.
-    """
+    """The lengths, ``markers`` counted, at which the model is certainly (``side`` 0) or possibly (1) wrong, from solved
+    equations whose sets repeat from ``first`` on with the period ``turn``."""
     low = max(1, markers)
     found = [n >= low and wrong.at(n - markers, first, turn)[side] for n in range(max(first + markers, 1) + turn)]
     return shortest_lengths(found[:-turn], found[-turn:])

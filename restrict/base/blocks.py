@@ -1,11 +1,9 @@
-"""Independent blocks of one large piece of work: done here, or by workers that the caller lends.
-
-A search asks :func:`each` for the results of blocks that do not depend on each other (rows of a head, candidates that
-are measured). Without lent workers the blocks are done here, one after the other, each when its result is asked for.
-Inside :func:`lent` they go to processes or machines (:mod:`restrict.sweep.workers`). Invariant: a block is a pure
-function of its arguments, and results come in the order of the blocks; so who does them changes how long it takes,
-never what is found.
-"""
+"""Independent blocks of one large piece of work: done here, or by workers that the caller lends. A search asks
+:func:`each` for the results of blocks that do not depend on each other (rows of a head, candidates that are measured).
+Without lent workers the blocks are done here, one after the other, each when its result is asked for. Inside
+:func:`lent` they go to processes or machines (:mod:`restrict.sweep.workers`). Invariant: a block is a pure function of
+its arguments, and results come in the order of the blocks; so who does them changes how long it takes, never what is
+found."""
 
 from __future__ import annotations
 
@@ -26,13 +24,7 @@ class Workers(Protocol):
         """How many blocks they do at a time."""
 
     def each(self, work: Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
-        """Results in the order of the parts.
-
-        Args:
-            work: a function that the workers can import.
-            shared: its first argument; it is pickled.
-            parts: its second argument, one for each block.
-        """
+        """Results of ``work``, which the workers can import, in the parts' order; ``shared`` is pickled."""
 
 
 _LENT: ContextVar[Workers | None] = ContextVar("workers", default=None)

@@ -18,10 +18,7 @@ class OutOfTime(Exception):
 
 @dataclass(eq=False)
 class Deadline:
-    """A moment on the monotonic clock, in seconds; ``None`` is a moment that never comes.
-
-    ``interrupted``: Ctrl-C made it come (:meth:`ends`).
-    """
+    """A moment on the monotonic clock, in seconds; ``None`` never comes. ``interrupted``: Ctrl-C made it come."""
 
     moment: float | None = None
     interrupted: bool = False

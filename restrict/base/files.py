@@ -24,14 +24,7 @@ File = tuple[int, int] | str
 
 
 def is_there(text: str) -> bool:
-    """Whether there is a file or a pipe of this name; a name that no file can have is not there.
-
-    Args:
-        text: a path, or ``-`` for standard input, which is always there.
-
-    Returns:
-        The answer; ``False`` for a folder.
-    """
+    """Whether there is a file or a pipe of this name (not a folder); ``-``, standard input, is always there."""
     try:
         return text == STANDARD_INPUT or (Path(text).exists() and not Path(text).is_dir())
     except (OSError, ValueError):
@@ -39,11 +32,8 @@ def is_there(text: str) -> bool:
 
 
 def read_bytes(path: Path, regular: bool = False) -> bytes:
-    """The bytes of a file, of a pipe, or (for ``-``) of standard input.
-
-    ``regular``: refuse a pipe or a device, which might never end: for files that another file names. Gives the whole
-    content, at most ``MAX_BYTES``.
-    """
+    """The bytes of a file, of a pipe, or (for ``-``) of standard input. ``regular``: refuse a pipe or a device, which
+    might never end: for files that another file names. Gives the whole content, at most ``MAX_BYTES``."""
     standard = str(path) == STANDARD_INPUT and not regular
     name = "standard input" if standard else str(path)
     try:
@@ -134,11 +124,8 @@ def _file(path: Path) -> File:
 
 
 def is_regular(path: str | Path) -> bool:
-    """Whether a path names a regular file, with other files beside it.
-
-    ``path``: the path; links are followed. Gives the answer; ``False`` for standard input, pipes, devices, folders, and
-    what is not there.
-    """
+    """Whether a path names a regular file, with other files beside it. ``path``: the path; links are followed. Gives
+    the answer; ``False`` for standard input, pipes, devices, folders, and what is not there."""
     try:
         return str(path) != STANDARD_INPUT and stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -147,11 +134,9 @@ def is_regular(path: str | Path) -> bool:
 
 @contextmanager
 def one_command() -> Iterator[None]:
-    """While one command line is run: results must not replace what it reads, and what a pipe gave is kept.
-
-    Yields nothing. Inside, :func:`read_bytes` and :func:`write_bytes` raise ``UsageError`` for a file that is both read
-    and written, whatever its names (links are followed), and :func:`will_write` does so before the work.
-    """
+    """While one command line is run: results must not replace what it reads, and what a pipe gave is kept. Yields
+    nothing. Inside, :func:`read_bytes` and :func:`write_bytes` raise ``UsageError`` for a file that is both read and
+    written, whatever its names (links are followed), and :func:`will_write` does so before the work."""
     _commands.append(_Command(active=True))
     try:
         yield
@@ -165,10 +150,7 @@ def will_write(path: Path) -> None:
 
 
 def will_read(path: Path) -> None:
-    """Note a regular file that another reader reads, so that the command does not replace it.
-
-    ``path``: the file; one that cannot be opened is left to its reader.
-    """
+    """Note a regular file, if it can be opened, that another reader reads, so that the command does not replace it."""
     with suppress(OSError, ValueError):
         if is_regular(path):
             with open(path, "rb") as file:
@@ -186,13 +168,9 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file: whole, or leave it as it was.
-
-    The content goes to a temporary file beside it, is synced, and takes the name in one step. So after a full disk, a
-    kill or a second writer there is the old file or the new one. Devices and pipes are written in place.
-
-    ``path``: the file; a link is followed, and an existing file keeps its permissions.
-    """
+    """Write a file whole, or leave it as it was: the content goes to a temporary file beside it, is synced, and takes
+    the name in one step, with the permissions of an existing file; a link is followed. Devices and pipes are written in
+    place."""
     path = Path(path)
     try:
         _commands[-1].write(path)

@@ -24,12 +24,9 @@ Quartiles = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Group:
-    """The rows with the same arguments but for the seed.
-
-    ``axes`` has the arguments that tell the groups of a sweep apart, ``failed`` counts rows with an error, and
-    ``quartiles`` has the lower quartile, the median and the upper quartile of each result over the other rows.
-    ``outcomes`` counts what refutations and verdicts came to, the most frequent first.
-    """
+    """The rows with the same arguments but for the seed: ``axes`` tell the groups of a sweep apart; ``failed`` rows
+    have an error; ``quartiles``: lower, median, upper of each result over the others; ``outcomes``: what refutations
+    and verdicts came to, the most frequent first."""
 
     axes: dict[str, Any]
     rows: int

@@ -12,11 +12,7 @@ ROWS = 40
 
 
 def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
-    """A table of names and values.
-
-    ``facts``: names and values; both are escaped. ``drawing``: SVG that stands below them, as wide as the page. Gives
-    HTML. Linear.
-    """
+    """An HTML table of names and values, escaped, over a drawing (SVG), if there is one, as wide as the page."""
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
     )
@@ -24,11 +20,8 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = 
 
 
 def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], drawing: str = "") -> str:
-    """A table with column heads.
-
-    ``head``: one text for each column. ``rows``: the rows; their cells are escaped. After ``ROWS`` rows the others
-    are only counted. ``drawing``: as :func:`facts_table` has it. Gives HTML. Linear.
-    """
+    """A table with column heads. ``head``: one text for each column. ``rows``: the rows; their cells are escaped. After
+    ``ROWS`` rows the others are only counted. ``drawing``: as :func:`facts_table` has it. Gives HTML. Linear."""
     listed = list(rows)
     heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in listed[:ROWS])
@@ -45,9 +38,5 @@ def _table(title: str, rows: str, columns: int, drawing: str) -> str:
 
 
 def shortened(word: Sequence[str], most: int = 120) -> str:
-    """A word as text, cut where it is long.
-
-    ``most``: the most symbols that are shown. Gives the symbols, with spaces between them where one has several
-    characters.
-    """
+    """A word as text, with spaces where a symbol has several characters, cut after ``most`` symbols."""
     return joined(word[:most]) + (f" ... ({len(word)} symbols)" if len(word) > most else "")

@@ -1,9 +1,7 @@
-"""Tokens, a bounded cursor over them, and operators by precedence: shared by the parsers outside the trusted checker.
-
-A parser gives one regular expression with named groups, the kinds of its tokens; blanks before a token are skipped.
-The cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack. Operators
-are a table of levels, the loosest first; what a level's operators make of their operands is the parser's own.
-"""
+"""Tokens, a bounded cursor over them, and operators by precedence: shared by the parsers outside the trusted checker. A
+parser gives one regular expression with named groups, the kinds of its tokens; blanks before a token are skipped. The
+cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack. Operators are a
+table of levels, the loosest first; what a level's operators make of their operands is the parser's own."""
 
 from __future__ import annotations
 
@@ -38,12 +36,9 @@ class Fail(Protocol):
 def scan(
     text: str, pattern: re.Pattern[str], bad: Callable[[Token], NoReturn], blank: str | None = None
 ) -> list[Token]:
-    """Cut a text into tokens.
-
-    ``pattern``: named groups, one for each kind of token; it must not match the empty text. ``bad``: called with the
-    first character that starts no token; raises. ``blank``: the characters that are skipped; by default all white
-    space. Gives the tokens, in order; the last is of kind ``end`` and empty. Linear.
-    """
+    """Cut a text into tokens. ``pattern``: named groups, one for each kind of token; it must not match the empty text.
+    ``bad``: called with the first character that starts no token; raises. ``blank``: the characters that are skipped;
+    by default all white space. Gives the tokens, in order; the last is of kind ``end`` and empty. Linear."""
     tokens: list[Token] = []
     at, stop = 0, len(text)
     while True:
@@ -77,11 +72,8 @@ class Cursor:
         return token
 
     def take(self, *texts: str) -> str:
-        """Take the next token if it is one of these.
-
-        ``texts``: texts of tokens, none of them empty. Gives the token's text; empty where it is none of these, and
-        then the cursor stays.
-        """
+        """Take the next token if it is one of these. ``texts``: texts of tokens, none of them empty. Gives the token's
+        text; empty where it is none of these, and then the cursor stays."""
         text = self.token.text
         if text not in texts:
             return ""
@@ -89,10 +81,7 @@ class Cursor:
         return text
 
     def nested(self, rule: Callable[[], T]) -> T:
-        """``rule()`` one level deeper; fails beyond ``deepest`` levels.
-
-        Gives the result of ``rule``.
-        """
+        """``rule()`` one level deeper; fails beyond ``deepest`` levels. Gives the result of ``rule``."""
         self.depth += 1
         if self.depth > self.deepest:
             self.fail(self.token, self.too_deep)
@@ -122,11 +111,8 @@ class Operators(Cursor, Generic[T]):
         raise NotImplementedError
 
     def operators(self, level: int = 0) -> T:
-        """Read what binds at least as tightly as a level.
-
-        ``level``: the index of the level; 0 is the loosest. Gives what :meth:`join` made of it. Cost: linear in the
-        tokens times the levels.
-        """
+        """Read what binds at least as tightly as a level. ``level``: the index of the level; 0 is the loosest. Gives
+        what :meth:`join` made of it. Cost: linear in the tokens times the levels."""
         if level == len(self.levels):
             return self.atom()
         chain, texts = self.levels[level]

@@ -24,10 +24,7 @@ Read = TypeVar("Read")
 
 
 def parse(content: bytes, source: str) -> Any:
-    """The JSON value in ``content``.
-
-    Gives objects, lists, texts, Booleans, ``None`` and 64-bit integers, nested at most 64 deep.
-    """
+    """The JSON value in ``content``: no floats, integers of 64 bits, nested at most 64 deep."""
     with uncollected(), translated(source):
         return read_json(content, Place(source), Meter(READING))
 
@@ -61,10 +58,8 @@ class Node:
         return self.value
 
     def read(self, shape: Any) -> Any:
-        """The value by a shape of the trusted checker's tables (:mod:`restrict.checker.read`).
-
-        ``shape``: a table of fields, the texts allowed, or a reader of a value and a place.
-        """
+        """The value by a shape of the trusted checker's tables (:mod:`restrict.checker.read`). ``shape``: a table of
+        fields, the texts allowed, or a reader of a value and a place."""
         if isinstance(shape, dict) and "format" in shape and isinstance(self.value, dict) and "format" in self.value:
             dict(self.members())["format"].read(shape["format"])  # before the keys, which another format has not
         try:
@@ -77,10 +72,7 @@ class Node:
         return str(self.expect(str, "a string"))
 
     def integer(self, low: int = MIN64, high: int = MAX64) -> int:
-        """The value as an integer in a range.
-
-        ``low``: the least value allowed. Gives ``low .. high``; by default any integer of 64 bits.
-        """
+        """The value as an integer of ``low .. high``; by default any of 64 bits."""
         number = int(self.expect(int, "an integer"))
         if not low <= number <= high:
             self.fail(f"{number} is not in {low} .. {high}")
@@ -91,10 +83,7 @@ class Node:
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
     def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """The members of an object, all known and none missing.
-
-        ``required``: the keys that must be there. Gives key to member, in the order of the file.
-        """
+        """The members of an object by key, in the order of the file: all known and none that is required missing."""
         members = self.expect(dict, "an object")
         missing = [key for key in required if key not in members]
         if missing:
@@ -106,29 +95,21 @@ class Node:
         return dict(self.members())
 
     def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """The members of a file's object, whose ``format`` is the one expected.
-
-        ``form``: the format, such as ``restrict-certificate/1``. ``required``: the other keys that must be there. Gives
-        key to member, in the order of the file.
-        """
+        """The members by key, in order, of an object of this ``format``; ``required``: the other keys that must be
+        there."""
         members = self.fields(("format", *required), optional)
         if members["format"].text() != form:
             members["format"].fail(f"this is {quote(members['format'].value)}, not {form!r}")
         return members
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        """The members of an object, whatever their keys, one by one.
-
-        Gives keys and members, in the order of the file.
-        """
+        """Keys and members of an object, whatever they are, in the order of the file."""
         for key, value in self.expect(dict, "an object").items():
             yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")
 
     def located(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function`` and put this place before its error.
-
-        ``function``: what is called; its :class:`ModelError` has no place yet.
-        """
+        """Call ``function`` and put this place before its error. ``function``: what is called; its :class:`ModelError`
+        has no place yet."""
         try:
             return function(*args)
         except ModelError as error:
@@ -136,10 +117,7 @@ class Node:
 
 
 def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
-    """What a JSON file holds.
-
-    Gives what ``read`` returns.
-    """
+    """What a JSON file holds. Gives what ``read`` returns."""
     with naming(path):
         return read(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
 
@@ -161,10 +139,7 @@ class Record:
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
-        """Write the file.
-
-        ``path``: the file; it is overwritten.
-        """
+        """Write the file. ``path``: the file; it is overwritten."""
         write_bytes(Path(path), self.to_bytes())
 
     @classmethod
@@ -173,11 +148,9 @@ class Record:
         return read_document(path, cls.from_json)
 
     def figure(self) -> Any:
-        """The drawing of a report: tokens, heads, and what is captured; a notebook shows it.
-
-        Gives a :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run
-        over the certificate's nodes, where the model is built in.
-        """
+        """The drawing of a report: tokens, heads, and what is captured; a notebook shows it. Gives a
+        :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run over the
+        certificate's nodes, where the model is built in."""
         # What is shown stands above what is stored, so the room is named here, and loaded when something is shown.
         return import_module("restrict.report.figure").figure_of(self)
 
@@ -188,10 +161,8 @@ class Record:
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:
     """Deterministic JSON text: down to ``depth`` levels, objects and lists of objects have one line for each entry.
-
     ``depth``: how many levels are broken into lines, at least 0. ``level``: how deep ``value`` stands; 0 for the whole
-    text.
-    """
+    text."""
     broken = level < depth and (level == 0 or (isinstance(value, list) and all(isinstance(v, dict) for v in value)))
     if not broken or not value:
         return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))

@@ -36,10 +36,8 @@ def described(content: bytes, what: str) -> Node:
 def arrays_of(
     content: bytes, types: Mapping[str, str], skip: re.Pattern[str] | None = None
 ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """The tensors of a file by name, each of one of ``types``; BF16 becomes float32.
-
-    Names that ``skip`` matches as a whole are left out, whatever their type. Linear.
-    """
+    """The tensors of a file by name, of one of ``types`` (BF16 becomes float32), without names that ``skip``
+    matches."""
     from safetensors import SafetensorError, deserialize
 
     try:

@@ -1,7 +1,5 @@
 """Words that depend on a number ("1 node", "2 nodes") and tables. Every line that counts something is worded here.
-
-Imports nothing of the package, so that any module can use it.
-"""
+Imports nothing of the package, so that any module can use it."""
 
 from __future__ import annotations
 
@@ -17,45 +15,32 @@ DISTRIBUTION = "restrict-attention"
 
 
 def install(extra: str) -> str:
-    """The commands that install an extra. Cost: O(1).
-
-    ``extra``: its name in pyproject.toml, such as ``sweep``. Gives the command for a clone, and the one for what was
-    installed from the package index.
-    """
+    """The commands that install an extra. Cost: O(1). ``extra``: its name in pyproject.toml, such as ``sweep``. Gives
+    the command for a clone, and the one for what was installed from the package index."""
     return f'pip install -e ".[{extra}]" in a clone, or pip install "{DISTRIBUTION}[{extra}]"'
 
 
 def several(noun: str) -> str:
-    """The plural of a noun, or of words that end in one: "free positions", "boxes", "entries". Cost: O(1).
-
-    ``noun``: the singular; its last word is the one that changes.
-    """
+    """The plural of a noun, or of words that end in one: "free positions", "boxes", "entries". Cost: O(1). ``noun``:
+    the singular; its last word is the one that changes."""
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(SIBILANTS) else "s")
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with what it counts: "1 node", "0 nodes", "2 nodes". Cost: O(1).
-
-    ``count``: the number, at least 0.
-    """
+    """A number with what it counts: "1 node", "0 nodes", "2 nodes". Cost: O(1). ``count``: the number, at least 0."""
     return f"{count} {noun if count == 1 else several(noun)}"
 
 
 def doing(count: int, noun: str, verb: str) -> str:
-    """A number with what it counts and a verb: "1 position forces", "2 positions force". Cost: O(1).
-
-    ``count``: the number, at least 0.
-    """
+    """A number with what it counts and a verb: "1 position forces", "2 positions force"."""
     return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
 
 
 def fixed_spans(spans: Sequence[Sequence[Any]], most: int = 12) -> str:
-    """Fixed positions in words: ``3-5:0 9:1``, the first ``most`` of the runs (start, count, symbol).
-
-    ``spans``: the runs, in order; ``none`` is said where there is none.
-    """
+    """Fixed positions in words: ``3-5:0 9:1``, the first ``most`` of the runs (start, count, symbol). ``spans``: the
+    runs, in order; ``none`` is said where there is none."""
     parts = [
         f"{start}:{symbol}" if count == 1 else f"{start}-{start + count - 1}:{symbol}"
         for start, count, symbol in spans[:most]
@@ -75,10 +60,7 @@ def joined(word: Collection[str]) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:
-    """A table: columns two spaces apart. Cost: O(cells).
-
-    ``rows``: the lines, equally many cells each; the first may be the head.
-    """
+    """A table, columns two spaces apart; the first row may be the head. O(cells)."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = str.rjust if right else str.ljust
     return "\n".join((indent + "  ".join(map(align, row, widths))).rstrip() for row in rows)

@@ -1,8 +1,6 @@
-"""Trees of cases: free positions asked one after another, each leaf with the nodes to examine there.
-
-Theorem A' of docs/kernel.md: what holds at every leaf of a tree that has a child for every symbol holds of the
-whole restriction. A certificate has the tree in its field ``cases`` (docs/format.md).
-"""
+"""Trees of cases: free positions asked one after another, each leaf with the nodes to examine there. Theorem A' of
+docs/kernel.md: what holds at every leaf of a tree that has a child for every symbol holds of the whole restriction. A
+certificate has the tree in its field ``cases`` (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -46,20 +44,15 @@ def leaves(tree: Case) -> Iterator[tuple[dict[int, int], Cone]]:
 
 
 def cases_to_json(tree: Case) -> dict[str, Any]:
-    """The tree as a file has it.
-
-    Result: the JSON value of the field ``cases`` (docs/format.md), positions as runs.
-    """
+    """The tree as a file has it. Result: the JSON value of the field ``cases`` (docs/format.md), positions as runs."""
     if isinstance(tree, Leaf):
         return {"cone": tree.cone if tree.cone == "all" else {name: runs(p) for name, p in tree.cone.items() if p}}
     return {"position": tree.position, "children": [cases_to_json(child) for child in tree.children]}
 
 
 def read_cases(node: Node, n: int, cone: Cone) -> Case:
-    """A tree from its JSON form; whether its positions are free is checked later, with the model.
-
-    ``cone``: that of the leaves that have none of their own.
-    """
+    """A tree from its JSON form; whether its positions are free is checked later, with the model. ``cone``: that of the
+    leaves that have none of their own."""
     return _Reader(n, cone).case(node)
 
 

@@ -144,27 +144,11 @@ def claim_under(
     instance: Instance, restriction: Restriction, cone: Cone, target: Target, split: tuple[int, ...] = (),
     cases: Case | None = None,
 ) -> Claim:  # fmt: skip
-    """The strongest claim that the abstract run over a cone supports.
-
-    Where the cone is ``"all"`` and :mod:`restrict.abstract.all_positions` supports the program, the run is made at all
-    positions at once. With a split or a tree of cases the claim holds in every branch or leaf (Theorem A' of
-    docs/kernel.md).
-
-    Args:
-        instance: the model at its length.
-        restriction: what is fixed.
-        cone: the nodes to examine: positions by variable, or ``"all"``.
-        target: ``"last"``, ``"all"`` or a position.
-        split: free positions that get every combination of symbols; only for a target of one position.
-        cases: a tree of cases with its own cones, in place of the split; ``None``: no tree.
-
-    Returns:
-        The claim: a certified bound.
-
-    Raises:
-        UsageError: the model has no output at the target.
-        ResourceLimit: the output has too many values to list, or a row is too long.
-    """
+    """The strongest claim, a certified bound, that the abstract run over a cone supports; made at all positions at once
+    where the cone is ``"all"`` and :mod:`restrict.abstract.all_positions` supports the program. With ``split`` (free
+    positions that get every combination of symbols, for a target of one position) or a tree of cases with its own
+    cones, it holds in every branch or leaf (Theorem A' of docs/kernel.md). ``UsageError``: no output at the target;
+    ``ResourceLimit``: the output has too many values, or a row is too long."""
     from restrict.abstract.all_positions import AllPositions, supported
 
     if split or cases is not None:
@@ -216,19 +200,8 @@ def _split(instance: Instance, split: tuple[int, ...], cone: Cone) -> Iterator[t
 
 
 def claim_of(run: AbstractRun, target: Target) -> Claim:
-    """The strongest claim that an abstract run supports.
-
-    Args:
-        run: an abstract run in which the cone of the target was examined.
-        target: ``"last"``, ``"all"`` or a position.
-
-    Returns:
-        The claim: a certified bound.
-
-    Raises:
-        ResourceLimit: the output has more than 2^24 values.
-        UsageError: the model has no output at the target.
-    """
+    """The strongest claim, a certified bound, that an abstract run supports in which the target's cone was examined.
+    ``ResourceLimit``: the output has more than 2^24 values; ``UsageError``: there is none at the target."""
     position = position_of(run.instance, target)
     output = run.instance.model.output.variable
     if run.instance.domains[output] > MAX_VALUES and output != "position":
@@ -256,16 +229,8 @@ def _read_by_the_checker(content: bytes, source: Path | None, n: int) -> None:
 
 
 def trusted_reading(instance: Instance) -> None:
-    """Refuse a model that the trusted checker calls malformed: no certificate is made for it.
-
-    Cost: one reading of the model by the checker.
-
-    Args:
-        instance: the model at its length; a model without a file is not read.
-
-    Raises:
-        ModelError: it is malformed; the message is the checker's line.
-    """
+    """Refuse (``ModelError``) a model whose file the trusted checker calls malformed: no certificate is made for it.
+    Cost: one reading."""
     if instance.model.content is not None:
         _read_by_the_checker(instance.model.content, instance.model.source, instance.n)
 
@@ -328,25 +293,9 @@ def certificate_of(
 def certified(
     task: Task, fixed: Mapping[int, int | str], cone: Cone, split: tuple[int, ...] = (), cases: Case | None = None
 ) -> Certificate:
-    """The certificate of a task for a restriction, from a fresh abstract run.
-
-    Cost: that of :func:`certificate_of`.
-
-    Args:
-        task: the output, and the notes for the certificate's provenance.
-        fixed: symbols (or their indices) by position.
-        cone: the nodes to examine.
-        split: free positions to go through case by case.
-        cases: instead, a tree of cases with its own cones.
-
-    Returns:
-        The certificate of the strongest claim that follows.
-
-    Raises:
-        UsageError: a position or symbol that the model does not have.
-        ModelError: the trusted checker calls the model malformed.
-        ResourceLimit: the output has too many values to list, or a row is too long.
-    """
+    """The certificate of the strongest claim that follows for a task under a restriction (symbols or their indices by
+    position), from a fresh abstract run over the cone; ``split``, ``cases``: as for :func:`claim_under`. Cost and
+    errors: those of :func:`certificate_of`; ``UsageError``: a position or symbol that the model does not have."""
     rho = Restriction.of(task.instance, dict(fixed))
     return certificate_of(task.instance, rho, cone, task.target, task.provenance, split, cases)
 

@@ -66,16 +66,13 @@ def _free(steps: int) -> None:
 
 @dataclass(eq=False)
 class HittingTree:
-    """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes.
-
-    ``alphabet``: all symbols, as bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box
-    closes for boxes, the first of which is not met there; none is no answer. ``limit``: the most nodes to visit, about.
-    ``charge``: called with the steps of nodes, and of exact searches; may raise to stop. ``tried``: how many boxes are
-    tried as a branch on the last levels; 0: the tree is not to be small, and boxes without a common way are only chosen
-    greedily. Else ways are gone through by position, as the kernel does. With at most one tried, the run is compiled.
-
-    After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one.
-    """
+    """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes. ``alphabet``: all symbols, as
+    bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box closes for boxes, the first of
+    which is not met there; none is no answer. ``limit``: the most nodes to visit, about. ``charge``: called with the
+    steps of nodes, and of exact searches; may raise to stop. ``tried``: how many boxes are tried as a branch on the
+    last levels; 0: the tree is not to be small, and boxes without a common way are only chosen greedily. Else ways are
+    gone through by position, as the kernel does. With at most one tried, the run is compiled. After :meth:`run`,
+    ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one."""
 
     boxes: list[Box]
     alphabet: int
@@ -94,11 +91,9 @@ class HittingTree:
         self.cost = 40 + sum(map(len, self.boxes)) // 2
 
     def run(self) -> list[int]:
-        """Close the tree, and give its words if it is to be small: no ``most`` positions conflict with every box.
-
-        Cost: nodes times the boxes' positions, a nanosecond each where the run is compiled; the nodes are exponential
-        in ``most`` at worst.
-        """
+        """Close the tree, and give its words if it is to be small: no ``most`` positions conflict with every box. Cost:
+        nodes times the boxes' positions, a nanosecond each where the run is compiled; the nodes are exponential in
+        ``most`` at worst."""
         if self.tried <= 1 and self.alphabet.bit_length() <= SYMBOLS:
             return self._compiled()
         return self.plainly()
@@ -243,16 +238,10 @@ def named(words: Sequence[int]) -> Iterator[int]:
 
 
 def needed(
-    boxes: list[Box],
-    alphabet: int,
-    most: int,
-    limit: int = 10_000_000,
-    charge: Callable[[int], None] = _free,
+    boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000, charge: Callable[[int], None] = _free
 ) -> tuple[list[int], int]:
-    """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone.
-
-    ``limit``, ``charge``: those of each tree. Cost: a few runs of the tree.
-    """
+    """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone. ``limit``,
+    ``charge``: those of each tree. Cost: a few runs of the tree."""
     kept = sorted(range(len(boxes)), key=lambda t: (len(boxes[t]), t))
     while True:
         tree = HittingTree([boxes[t] for t in kept], alphabet, most, None, limit, charge)
@@ -263,12 +252,9 @@ def needed(
 
 
 def disjoint(boxes: Iterable[Box]) -> int:
-    """How many boxes without a common position a greedy choice finds, few positions first.
-
-    To conflict with all of them takes at least as many positions. Cost: linear, after sorting.
-
-    Result: the number: a certified lower bound on the positions of any restriction that conflicts with every box.
-    """
+    """How many boxes without a common position a greedy choice finds, few positions first. To conflict with all of them
+    takes at least as many positions. Cost: linear, after sorting. Result: the number: a certified lower bound on the
+    positions of any restriction that conflicts with every box."""
     taken: set[int] = set()
     count = 0
     for box in sorted(boxes, key=len):

@@ -1,12 +1,9 @@
 """Lower bounds: boxes that no small restriction conflicts with; type and file format ``restrict-lower-bound/1``
-(docs/format.md).
-
-A box gives some positions a set of allowed symbols; whatever the other positions are, the output then lies in a set of
-values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every box none of
-whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So where no
-``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y`` takes more
-than ``k`` (Theorem C of docs/kernel.md).
-"""
+(docs/format.md). A box gives some positions a set of allowed symbols; whatever the other positions are, the output then
+lies in a set of values, by Theorem A for the box's cone. A restriction that forces the label ``y`` conflicts with every
+box none of whose values has the label ``y``: it fixes a position of the box to a symbol that is not allowed there. So
+where no ``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y``
+takes more than ``k`` (Theorem C of docs/kernel.md)."""
 
 from __future__ import annotations
 
@@ -127,12 +124,7 @@ class LowerBound(Record):
 
 
 def label_count(output: Output, domain: int) -> int:
-    """How many labels the values of the output variable have.
-
-    Args:
-        output: the model's output.
-        domain: the size of the output variable's domain, at least 1.
-    """
+    """How many labels the values of the output variable, of this domain, have."""
     names = _label_names(output, domain)
     return domain if names is None else len(names)
 
@@ -176,12 +168,5 @@ def _read_symbols(node: Node, n: int) -> dict[int, tuple[str, ...]]:
 
 
 def indices(bits: int) -> tuple[int, ...]:
-    """The set bits, ascending.
-
-    Args:
-        bits: a bit mask, at least 0.
-
-    Returns:
-        The numbers of its set bits.
-    """
+    """The numbers of the set bits, ascending."""
     return tuple(t for t, bit in enumerate(reversed(bin(bits)[2:])) if bit == "1")

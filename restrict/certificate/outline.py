@@ -1,7 +1,6 @@
-"""The file format ``restrict-certificate/1`` (docs/format.md) as it is written: runs of positions, none expanded.
-
-A certificate of a few lines may name a hundred million positions. Code that only draws or lists a file reads this form.
-"""
+"""The file format ``restrict-certificate/1`` (docs/format.md) as it is written: runs of positions, none expanded. A
+certificate of a few lines may name a hundred million positions. Code that only draws or lists a file reads this
+form."""
 
 from __future__ import annotations
 
@@ -44,10 +43,8 @@ class OutlineClaim:
 
     def text(self, n: int, target: Target) -> str:
         """The claim as the checker prints it; of more than :data:`MOST_SHOWN` values, the first ones and their number.
-
         ``n``: the length, markers included. ``target``: ``"last"``, ``"all"`` or a position. Result: one line without
-        the digest.
-        """
+        the digest."""
         head = f"n={n} target={target} free={self.free} c={self.c}"
         if self.values is None:
             return head
@@ -80,11 +77,8 @@ class Outline:
 
 
 def read_outline(root: Node) -> Outline:
-    """A certificate from its JSON form, by the trusted checker's table of fields.
-
-    ``root``: the JSON value, with its place for messages. Result: the parts of the file, positions as runs. The tree of
-    cases is not read.
-    """
+    """A certificate from its JSON form, by the trusted checker's table of fields. ``root``: the JSON value, with its
+    place for messages. Result: the parts of the file, positions as runs. The tree of cases is not read."""
     fields, nodes = root.read(CERTIFICATE | {"model": NAMED}), dict(root.members())
     n, target = fields["n"], fields["target"]
     if target not in ("last", "all"):
@@ -102,7 +96,6 @@ def read_outline(root: Node) -> Outline:
 
 
 def _split(node: Node, n: int) -> tuple[int, ...]:
-    """The positions of a split."""
     positions = tuple(node.read(integers(0, n - 1)))
     if len(positions) > MAX_SPLIT:
         node.fail(f"more than {MAX_SPLIT} positions")

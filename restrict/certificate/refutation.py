@@ -1,10 +1,8 @@
-"""Refutations: a certificate, two words that it makes equal for the model, and a language that tells them apart
-(Hahn 2020, Corollary 2); types and file format ``restrict-refutation/1`` (docs/format.md).
-
-By Theorem A the label at the target is a function of the inputs at the certificate's dependencies. The two words agree
-with the restriction and on the dependencies, so they have one label; exactly one of them is in the language. So no
-set of labels, read as acceptance, makes the model recognise the language at this length.
-"""
+"""Refutations: a certificate, two words that it makes equal for the model, and a language that tells them apart (Hahn
+2020, Corollary 2); types and file format ``restrict-refutation/1`` (docs/format.md). By Theorem A the label at the
+target is a function of the inputs at the certificate's dependencies. The two words agree with the restriction and on
+the dependencies, so they have one label; exactly one of them is in the language. So no set of labels, read as
+acceptance, makes the model recognise the language at this length."""
 
 from __future__ import annotations
 
@@ -31,10 +29,8 @@ COUNTABLE = ("parity",)
 @dataclass(frozen=True)
 class Errors:
     """A certified lower bound on the inputs under the restriction that get a wrong label, of ``inputs`` in all.
-
     ``exact``: the bound is the exact number, because there is one label only and the model says what it accepts.
-    Otherwise it holds for every reading of the labels as acceptance.
-    """
+    Otherwise it holds for every reading of the labels as acceptance."""
 
     wrong: int
     inputs: int
@@ -49,14 +45,8 @@ class Errors:
 
 
 def power(number: int) -> str:
-    """A number, or the largest power of two that is not larger.
-
-    Args:
-        number: at least 0.
-
-    Returns:
-        Decimal digits below 10^6; above, ``2^k``, with "more than" where it is not exact.
-    """
+    """Decimal digits of a number below 10^6; above, the largest ``2^k`` not above it, with "more than" where
+    inexact."""
     if number < 10**6:
         return str(number)
     exact = number & (number - 1) == 0
@@ -65,15 +55,13 @@ def power(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Refutation(Record):
-    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``.
-
-    ``document`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted.
-    ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
-    ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions
-    that a restriction which refutes the model can leave free, where that is known (exact; an upper bound where
+    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``. ``document`` is
+    the language as the file has it; ``errors`` is ``None`` where the members could not be counted. ``rechecked`` says
+    how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or ``certificate``
+    (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions that a
+    restriction which refutes the model can leave free, where that is known (exact; an upper bound where
     ``provenance["exact"]`` says that the time was over). ``start`` is the position of a word's first symbol: 1 where
-    the model has a start marker.
-    """
+    the model has a start marker."""
 
     certificate: Certificate
     language: str
@@ -113,7 +101,8 @@ class Refutation(Record):
             "member": self._runs(self.member),
             "nonmember": self._runs(self.nonmember),
         }
-        if self.errors is not None and self._countable():
+        countable = "transitions" in self.document or self.document.get("name") in COUNTABLE
+        if self.errors is not None and countable:
             document["errors"] = f"{self.errors.wrong:x}"
         found: dict[str, Any] = {"language": self.language, "label": self.label, "rechecked": self.rechecked}
         if self.optimum is not None:
@@ -122,9 +111,6 @@ class Refutation(Record):
             found["errors"] = {"wrong": f"{self.errors.wrong:x}", "exact": self.errors.exact}
         document["provenance"] = {**self.provenance, **found}
         return (one_line_lists(document, 1) + "\n").encode()
-
-    def _countable(self) -> bool:
-        return "transitions" in self.document or self.document.get("name") in COUNTABLE
 
     def _runs(self, word: Sequence[str]) -> list[list[Any]]:
         return Restriction(self.n, dict(enumerate(word, self.start))).to_json()
@@ -168,14 +154,8 @@ class Refutation(Record):
 
 
 def language_document(language: Language) -> dict[str, Any]:
-    """The language as the trusted checker reads it; ``{"unchecked": ...}`` where it has no membership test for it.
-
-    Regular languages are written out as automata, except PARITY and other built-in ones, which the checker knows by
-    name (docs/format.md).
-
-    Returns:
-        The JSON value of the field ``language`` (docs/format.md).
-    """
+    """The field ``language`` (docs/format.md); ``{"unchecked": ...}`` where the trusted checker has no membership test
+    for it. Regular languages are written out, except PARITY and others that it knows by name."""
     from restrict.languages.regular import Regular, dfa_document
 
     alphabet, spec = list(language.alphabet), language.spec
@@ -204,7 +184,6 @@ def _errors(fields: Mapping[str, Node], noted: Any, language: Mapping[str, Any],
 
 
 def _word(node: Node, n: int) -> tuple[int, tuple[str, ...]]:
-    """Where the word begins, and its symbols."""
     cells = Restriction.from_json(node, n).fixed
     if not cells or len(cells) != max(cells) - min(cells) + 1:
         node.fail("a word has a symbol at every position without marker")

@@ -91,11 +91,7 @@ def facts(found: Automaton) -> dict[str, Any]:
         out["stages"].append(stage | {"seconds": round(record.seconds, 3)})
     if found.every:
         machine = found.built.machine
-        out["bimachine"] = {
-            "left": len(machine.left),
-            "right": len(machine.right),
-            "labels": labels_of(found),
-        }
+        out["bimachine"] = {"left": len(machine.left), "right": len(machine.right), "labels": labels_of(found)}
     one = found.moore
     out["states"], out["labels"] = one.states, labels_of(found)
     out["shortest"] = {label: list(word) for label, word in one.shortest().items() if label}

@@ -78,7 +78,6 @@ def bounds_text(found: TheoremBounds, checked: int) -> str:
 
 
 def _table(found: TheoremBounds) -> str:
-    """One column per layer."""
     steps = found.steps if found.layers <= SHOWN else (*found.steps[:3], found.steps[-1])
     rows = [["layer", *[str(s.layer) for s in steps]]]
     rows += [[name, *[_share(getattr(s, name)) for s in steps]] for name in ("C", "eta1", "eta2", "q", "delta")]

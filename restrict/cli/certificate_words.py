@@ -42,7 +42,7 @@ def report(
 
     def text() -> str:
         told = [summary(program, found)]
-        told += [] if optimum is None else [exact_lines(program, optimum)]
+        told += [] if optimum is None else [exact_lines(optimum)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, output, optimum)]
         why = "the model has no file" if program.digest is None else said.why
         return "\n".join([*told, checked_line(said.line, checker, why)])
@@ -58,7 +58,7 @@ def certificate_document(
     return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, checker)
 
 
-def exact_lines(model: Model, found: Exact) -> str:
+def exact_lines(found: Exact) -> str:
     """The bounds of an exact search in words."""
     lines = []
     if found.optimal:

@@ -207,7 +207,6 @@ def _crew(wish: Wish) -> AbstractContextManager[None]:
 
 
 def _one_position(program: Model, wish: Wish) -> None:
-    """Search, write, print."""
     from restrict.base.deadline import Deadline
     from restrict.certification import certify
     from restrict.model.restriction import Restriction
@@ -278,7 +277,6 @@ def _pareto(program: Model, wish: Wish) -> None:
 
 
 def _front(front: Front, program: Model, n: int) -> dict[str, Any]:
-    """The front as JSON."""
     rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
     return {"model": program.name, "n": n, "points": rows}
 

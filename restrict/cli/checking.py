@@ -1,7 +1,5 @@
-"""Who checks what a command has found: the kernel, unless --fast or --verified is given.
-
-Imported with the command line, so it stays light.
-"""
+"""Who checks what a command has found: the kernel, unless --fast or --verified is given. Imported with the command
+line, so it stays light."""
 
 from __future__ import annotations
 
@@ -49,8 +47,7 @@ def checked_by(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Asked(NamedTuple):
-    """What a checker said, ``None`` where nothing; then why, where it is not the usual number of steps; and whether
-    Ctrl-C came meanwhile."""
+    """What a checker said, or ``None``; then why, where not by its steps; whether Ctrl-C came meanwhile."""
 
     line: str | None
     why: str | None = None

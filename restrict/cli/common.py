@@ -1,7 +1,5 @@
-"""What the commands share: arguments, the check before the work, progress, error lines.
-
-Imported with the command line, so it stays light.
-"""
+"""What the commands share: arguments, the check before the work, progress, error lines. Imported with the command line,
+so it stays light."""
 
 from __future__ import annotations
 
@@ -49,10 +47,7 @@ def at_most(x: float) -> str:
 
 
 def no_model(path: Path, advice: str) -> None:
-    """Refuse the name of a model where a file with a result is expected.
-
-    ``path``: where a file with a result is expected.
-    """
+    """Refuse the name of a model where a file with a result is expected."""
     from restrict.base.errors import UsageError
     from restrict.model.source import GENERATORS
 
@@ -177,13 +172,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any], Any]:
     """An option that names a file to write; it is checked before the work starts."""
-    return click.option(
-        *names,
-        type=FILE,
-        required=required,
-        callback=_own_file,
-        help=text,
-    )
+    return click.option(*names, type=FILE, required=required, callback=_own_file, help=text)
 
 
 def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -306,8 +295,7 @@ def _raise_pending(what: str) -> None:
 
 
 def announce_compilation() -> None:
-    """On a terminal, say why the first run on a machine is slow. Results are on standard output, so nothing is
-    disturbed."""
+    """On a terminal, say on standard error, so that no result is disturbed, why the first run on a machine is slow."""
     if is_terminal(sys.stderr):
         on_first_compilation(
             lambda: click.echo("compiling kernels for this machine (once; later runs load them)", err=True)

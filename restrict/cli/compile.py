@@ -103,7 +103,6 @@ def _to_program(
     formula: str | None, alphabet: str | None, at: Any, name: str | None, output: Path | None, verify: int | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """A formula to a hard-attention program."""
     from restrict.base.errors import NotEstablished, UsageError
     from restrict.base.files import write_bytes
     from restrict.logic import compile_formula, parse

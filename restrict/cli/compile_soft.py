@@ -93,7 +93,6 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
 
 
 def _text(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> str:
-    """The error budget in words."""
     heads = found["heads"]
     told = [
         f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "

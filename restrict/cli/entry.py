@@ -37,11 +37,9 @@ def main() -> NoReturn:
 
 
 def _forget_interrupt() -> None:
-    """Make the process end with the exit code of the command line, also after Ctrl-C inside ``exec(text)``.
-
-    Python notes an interrupt that left evaluated text (dataclasses are made so while they are imported), and at its end
-    kills itself by the signal, although the interrupt was handled. Evaluating any text clears the note.
-    """
+    """Make the process end with the exit code of the command line, also after Ctrl-C inside ``exec(text)``. Python
+    notes an interrupt that left evaluated text (dataclasses are made so while they are imported), and at its end kills
+    itself by the signal, although the interrupt was handled. Evaluating any text clears the note."""
     eval("None")
 
 

@@ -40,11 +40,8 @@ def stages_on(title: str) -> Iterator[Progress]:
 
 
 def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
-    """Write the proof, where there is one; the lines about it and about what the checker said.
-
-    For two models that agree there are two proofs, both about the same automaton; the second goes to
-    ``NAME.other.json``.
-    """
+    """Write the proof, where there is one; the lines about it and about what the checker said. For two models that
+    agree there are two proofs, both about the same automaton; the second goes to ``NAME.other.json``."""
     from restrict.base.files import write_bytes
 
     other = getattr(found, "other", None)

@@ -1,7 +1,5 @@
-"""What each command does in a few words, and the examples at the end of its help.
-
-A test runs all examples, in this order, so that they stay true; another test checks that no line of the list is cut.
-"""
+"""What each command does in a few words, and the examples at the end of its help. A test runs all examples, in this
+order, so that they stay true; another test checks that no line of the list is cut."""
 
 from __future__ import annotations
 
@@ -91,10 +89,7 @@ FIRST = (
 
 
 def epilog(command: str) -> str | None:
-    """The end of a command's help.
-
-    ``command``: its name, such as ``certify`` or ``soft check``; empty for the program itself. Result: its examples,
-    kept line by line by click; ``None`` where there are none.
-    """
+    """The end of a command's help. ``command``: its name, such as ``certify`` or ``soft check``; empty for the program
+    itself. Result: its examples, kept line by line by click; ``None`` where there are none."""
     lines = EXAMPLES.get(command, ()) if command else FIRST
     return "\n".join(["\b", "Examples:", *(f"  restrict {line}" for line in lines)]) if lines else None

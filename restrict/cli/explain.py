@@ -12,7 +12,6 @@ from restrict.cli import common
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
-    from restrict.model.program import Model
     from restrict.optimum.explain import Explanation
 
 
@@ -65,7 +64,7 @@ def explain_command(
                 "the abstract run confirms no such explanation, so there is no certificate to write; leave out --exact"
             )
         certificate.save(output)
-    text = "\n".join(explanation_text(program, e) for e in found)
+    text = "\n".join(explanation_text(e) for e in found)
     put(
         Told(lambda: text, lambda: [explanation_document(e) for e in found]),
         as_json,
@@ -84,7 +83,7 @@ def _weight(text: str) -> tuple[int, int]:
     return int(position), int(cost)
 
 
-def explanation_text(model: Model, e: Explanation) -> str:
+def explanation_text(e: Explanation) -> str:
     """One explanation in words."""
     rho = e.restriction
     chosen = " ".join(f"{i}:{rho.fixed[i]}" for i in e.positions) or "(none: the output never changes)"

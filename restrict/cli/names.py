@@ -1,7 +1,5 @@
-"""The names that a shell completes, written down: to import the models and languages takes half a second.
-
-A test holds them equal to what there is.
-"""
+"""The names that a shell completes, written down: to import the models and languages takes half a second. A test holds
+them equal to what there is."""
 
 from __future__ import annotations
 
@@ -28,11 +26,7 @@ MODELS = (
     "tribes",
     "tribes-trap",
 )
-SOFT_MODELS = (
-    "first",
-    "parity",
-    "random",
-)
+SOFT_MODELS = ("first", "parity", "random")
 LANGUAGES = (
     "(aa)*",
     "1*",

@@ -43,10 +43,7 @@ class Told:
 
 
 def put(answer: Answer, as_json: bool, files: Mapping[str, Path | None] | None = None, *, wide: bool = False) -> None:
-    """Print an answer, in words or as one line of JSON.
-
-    ``wide``: the words hold a table, whose lines are not broken on a terminal.
-    """
+    """Print an answer, in words or as one line of JSON; ``wide``: lines of a table are not broken on a terminal."""
     if as_json:
         put_json(answer.document())
         return

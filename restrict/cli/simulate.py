@@ -118,7 +118,6 @@ def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
 
 
 def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
-    """Write the files that were asked for."""
     from restrict.simulate.torch_export import save
 
     if output is not None:
@@ -137,7 +136,6 @@ def _safe(compiled: Compiled, safe: int) -> str:
 
 
 def _text(compiled: Compiled, found: Measured) -> str:
-    """The simulation in words, head by head."""
     soft, n = compiled.soft, compiled.n
     told = [
         f"{compiled.program.name} at n = {n}: "
@@ -164,7 +162,6 @@ def _shown(x: float) -> str:
 
 
 def _measured(found: Any) -> str:
-    """What was measured."""
     if not found.words:
         return "measured: nothing, one word of this length is too much"
     on = (
@@ -203,7 +200,7 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
                 "measured_error": measured,
             }
             for head, measured in zip(compiled.heads, found.errors, strict=True)
-        ],
+        ]
     }
 
 

@@ -105,7 +105,6 @@ def _forced(
     model: str, n: int, label: str | None, inputs: str | None, fix: dict[int, str] | None, seconds: float,
     check: bool, output: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """A forced decision of a checkpoint."""
     from restrict.base.errors import UsageError, quote
     from restrict.soft.importers.opened import is_checkpoint
     from restrict.soft.restriction.forced import force_decision, labels_of

@@ -147,7 +147,6 @@ _HEAD = ("n", "(a) closed", "(b) layers", "(b) sets", "(c) measured", "sets/meas
 
 
 def _cells(r: Influence, which: int) -> tuple[str, ...]:
-    """One line of the table."""
     closed = "-" if r.closed is None else number(r.closed[which])
     if r.closed is not None and r.log10_closed is not None and not math.isfinite(r.closed[which]):
         closed = f"10^{r.log10_closed:.0f}" if math.isfinite(r.log10_closed) else "none: eps is 0"
@@ -158,7 +157,6 @@ def _cells(r: Influence, which: int) -> tuple[str, ...]:
 
 
 def _matrices(found: dict[int, list[list[float]]]) -> str:
-    """One table for each length."""
     told = []
     for n, rows in found.items():
         told.append(f"n = {n}: certified bound; row: position changed, column: position read")

@@ -43,7 +43,6 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
 
 
 def _rows(found: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """The results as JSON."""
     return [
         {"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist(), "beyond_certified": beyond}
         for w, c, p, z, beyond in found

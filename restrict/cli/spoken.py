@@ -1,7 +1,5 @@
-"""Messages of the package in the words of the command line: an argument of Python becomes an option.
-
-The package names its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``.
-"""
+"""Messages of the package in the words of the command line: an argument of Python becomes an option. The package names
+its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``."""
 
 from __future__ import annotations
 
@@ -16,8 +14,5 @@ NAMED = re.compile(rf'`({"|".join(ARGUMENTS)})(?:="([\w-]+)")?`')
 
 
 def for_the_shell(message: str) -> str:
-    """A message as the command line says it.
-
-    Gives the line; unchanged where it names no argument.
-    """
+    """A message as the command line says it. Gives the line; unchanged where it names no argument."""
     return NAMED.sub(lambda found: " ".join(filter(None, (ARGUMENTS[found[1]], found[2]))), message)

@@ -106,7 +106,6 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
 
 
 def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str, Any]:
-    """Check every certificate again."""
     from restrict.sweep.run import established, recheck_rows
 
     with _bar() as (begin, step):

@@ -1,7 +1,5 @@
-"""What a terminal gets and a pipe does not: lines wrapped to its width, colours, completed names.
-
-Imported with the command line, so it stays light. A pipe or a file gets every line as it is.
-"""
+"""What a terminal gets and a pipe does not: lines wrapped to its width, colours, completed names. Imported with the
+command line, so it stays light. A pipe or a file gets every line as it is."""
 
 from __future__ import annotations
 
@@ -26,10 +24,8 @@ NARROWEST = 20
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal.
-
-    ``stream``: one of the process's streams, which may be closed. Result: the answer; ``False`` for a closed one.
-    """
+    """Whether a stream is a terminal. ``stream``: one of the process's streams, which may be closed. Result: the
+    answer; ``False`` for a closed one."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:
@@ -42,11 +38,8 @@ def has_colours(stream: TextIO | None) -> bool:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Lines of text broken at spaces; words are never broken, so that they can be copied.
-
-    Result: the text; no line is wider than ``width``, except where a single word is. Unchanged where ``width`` is below
-    ``NARROWEST``.
-    """
+    """Lines of text broken at spaces; words are never broken, so that they can be copied. Result: the text; no line is
+    wider than ``width``, except where a single word is. Unchanged where ``width`` is below ``NARROWEST``."""
     return text if width < NARROWEST else "\n".join(_wrap(line, width) for line in text.split("\n"))
 
 
@@ -64,9 +57,7 @@ def _wrap(line: str, width: int) -> str:
 
 def echo(text: str) -> None:
     """Print a result in words: wrapped, with the checker's verdict in green, on a terminal; as it is elsewhere.
-
-    ``text``: one or more lines.
-    """
+    ``text``: one or more lines."""
     stream = sys.stdout
     if is_terminal(stream):
         text = wrapped(text, shutil.get_terminal_size().columns)
@@ -78,11 +69,8 @@ def echo(text: str) -> None:
 
 
 def error_line(line: str, stream: TextIO) -> str:
-    """An error line as a stream gets it.
-
-    ``line``: the line, which begins with ``restrict: ``. Result: the line, wrapped and with its first word in red on a
-    terminal.
-    """
+    """An error line as a stream gets it. ``line``: the line, which begins with ``restrict: ``. Result: the line,
+    wrapped and with its first word in red on a terminal."""
     if is_terminal(stream):
         line = wrapped(line, shutil.get_terminal_size().columns)
     return line.replace("restrict:", click.style("restrict:", fg="red", bold=True), 1) if has_colours(stream) else line
@@ -107,10 +95,8 @@ def complete_language(_context: click.Context, _parameter: click.Parameter, star
 
 
 def _names(start: str, known: Iterable[str]) -> list[CompletionItem]:
-    """Known names and files of this folder that begin with ``start``.
-
-    Where there is none, the shell is told to look for files itself. With names that is not done: it would drop them.
-    """
+    """Known names and files of this folder that begin with ``start``. Where there is none, the shell is told to look
+    for files itself. With names that is not done: it would drop them."""
     names = sorted(name for name in known if name.startswith(start))
     files = _files(start) if start and names else []
     return [CompletionItem(name) for name in [*names, *files]] or [CompletionItem(start, type="file")]

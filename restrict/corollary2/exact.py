@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import digits
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
@@ -26,7 +27,7 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from restrict.optimum.enumeration import KEPT, Labels, all_labels, all_words, confirm_one, digits, words_fit
+from restrict.optimum.enumeration import KEPT, Labels, all_labels, confirm_one, word_chunks, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
@@ -39,10 +40,8 @@ Found = tuple[Certificate, int, bool]
 
 
 class Unfinished(OutOfTime):
-    """There is no certificate yet; no restriction of the kind wanted has more than ``most`` free positions.
-
-    ``exact``: there is one with exactly ``most``, but no certificate of it within the limits; else the time was over.
-    """
+    """There is no certificate yet; no restriction of the kind wanted has more than ``most`` free positions. ``exact``:
+    there is one with exactly ``most``, but no certificate of it within the limits; else the time was over."""
 
     def __init__(self, most: int, exact: bool = False) -> None:
         super().__init__(f"at most {most} free positions")
@@ -50,16 +49,10 @@ class Unfinished(OutOfTime):
 
 
 def refute_exact(task: Task, language: Language) -> Found | Immune:
-    """A certificate and the most free positions possible, or the proof that there is no such restriction.
-
-    The certificate has fewer free positions than that where the abstract run confirms no optimal restriction.
-
-    Cost: by :func:`by_table` where the words are few, else by :func:`by_sat`.
-
-    ``task``: the model at a length, with one target position, a deadline and a seed. Result: a certificate, that
-    number, and whether it is exact (a certified upper bound where time ran out); or an :class:`Immune`, which is
-    proved.
-    """
+    """A certificate and the most free positions possible (exact, or a certified upper bound where time ran out), by
+    :func:`by_table` where the words are few, else by :func:`by_sat`; or an :class:`Immune`, the proof that there is no
+    such restriction. The certificate has fewer free positions where the abstract run confirms no optimal restriction.
+    ``task``: the model at a length, with one target position, a deadline and a seed."""
     return by_table(task, language) if words_fit(task.instance) else by_sat(task, language)
 
 
@@ -67,12 +60,10 @@ def refute_exact(task: Task, language: Language) -> Found | Immune:
 
 
 def by_table(task: Task, language: Language) -> Found | Immune:
-    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`.
-
-    ``task``: the model at a length, with one target position and a deadline. Result: a certificate, the most free
-    positions possible, and whether that is exact (a certified upper bound where time ran out); or an :class:`Immune`,
-    which is proved.
-    """
+    """By enumeration. Cost: every word is run and tested, then :func:`restrict.optimum.faces.largest_faces`. ``task``:
+    the model at a length, with one target position and a deadline. Result: a certificate, the most free positions
+    possible, and whether that is exact (a certified upper bound where time ran out); or an :class:`Immune`, which is
+    proved."""
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
@@ -96,12 +87,10 @@ def _mixed(labels: Labels, members: npt.NDArray[np.bool_], count: int) -> list[i
 
 
 def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
-    """Whether two words that differ at one position have one label and only one of them is a member.
-
-    If a restriction has one label and leaves membership open, then so does one that fixes all positions but one: walk
-    from a member to another word under it, changing one position at a time; membership changes at some step. (Over
-    more than two symbols the one free position may need two of them only, so the label is compared pair by pair.)
-    """
+    """Whether two words that differ at one position have one label and only one of them is a member. If a restriction
+    has one label and leaves membership open, then so does one that fixes all positions but one: walk from a member to
+    another word under it, changing one position at a time; membership changes at some step. (Over more than two symbols
+    the one free position may need two of them only, so the label is compared pair by pair.)"""
     for axis in range(labels.ndim):
         for a in range(labels.shape[axis]):
             for b in range(a):
@@ -112,15 +101,12 @@ def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
 
 
 def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> npt.NDArray[np.bool_]:
-    """Whether each word is a member, in the order of the digits; shape (s,) * m.
-
-    Cost: one membership test for each of the ``s ** m`` words; regular languages take all words of a block at once.
-
-    ``instance``: the model at a length, with ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop;
-    never by default. Result: a bool array with one axis of ``s`` entries for each unpinned position.
-    """
+    """Whether each word is a member, in the order of the digits; shape (s,) * m. Cost: one membership test for each of
+    the ``s ** m`` words; regular languages take all words of a block at once. ``instance``: the model at a length, with
+    ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop; never by default. Result: a bool array with
+    one axis of ``s`` entries for each unpinned position."""
     alphabet, m, parts = instance.model.alphabet, len(instance.unpinned), []
-    for words in all_words(len(alphabet), m):
+    for words in word_chunks(len(alphabet), m):
         deadline.check()
         if isinstance(language, Regular):
             state, table = np.zeros(len(words), dtype=np.int64), language.dfa.table
@@ -168,18 +154,16 @@ def _immune_by_table(
 
 def by_sat(task: Task, language: Language) -> Found | Immune:
     """By implicit hitting sets. Cost: SAT calls, which grow steeply with the number of fixed positions needed.
-
     ``task``: the model at a length, with one target position, a deadline and a seed. Result: a certificate, the exact
     most free positions possible, and true; or an :class:`Immune`, which is proved. The certificate may have fewer free
-    positions.
-    """
+    positions."""
     instance, position = task.instance, task.one_position("a refutation")
     oracle = Oracle.of(instance, position, deadline=task.deadline)
     problems = [Problem(oracle, label) for label in oracle.same]
     optimum: int | None = None
     seen: list[Cube] = []
     try:
-        for h in _open_forcing(task, language, oracle, problems):
+        for h in _open_forcing(task, language, problems):
             optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
             found = confirm(task, h)
             if found is not None:
@@ -200,7 +184,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
     return Immune(instance.model.name, language.name, instance.n, reason)
 
 
-def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list[Problem]) -> Iterator[Cube]:
+def _open_forcing(task: Task, language: Language, problems: list[Problem]) -> Iterator[Cube]:
     """All minimal restrictions that force a label and leave membership open, by number of fixed positions."""
     rng = np.random.default_rng(task.seed)
     if len(problems) == 1:  # the label never changes
@@ -232,12 +216,9 @@ def _open_forcing(task: Task, language: Language, oracle: Oracle, problems: list
 
 
 def decided_part(instance: Instance, language: Language, fixed: Cube) -> Cube | None:
-    """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open.
-
-    Cost: at most two completions, and one for each fixed position.
-
-    Result: the part, from positions to symbol numbers, or ``None``.
-    """
+    """A subset-minimal part of a restriction that decides membership; ``None`` where it leaves it open. Cost: at most
+    two completions, and one for each fixed position. Result: the part, from positions to symbol numbers, or
+    ``None``."""
 
     def has(cube: Cube, member: bool) -> bool:
         return language.complete(Restriction.of(instance, dict(cube)), {}, member) is not None

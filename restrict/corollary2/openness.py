@@ -37,10 +37,8 @@ SHORT = 300
 
 
 def is_dyck(language: Language) -> bool:
-    """Whether the members are the balanced words over brackets, of any depth.
-
-    Result: whether its specification says so; false for bounded depth, which is regular.
-    """
+    """Whether the members are the balanced words over brackets, of any depth. Result: whether its specification says
+    so; false for bounded depth, which is regular."""
     return language.spec.startswith(("dyck:", "dyck[", "shuffle-dyck:", "shuffle-dyck[")) and not isinstance(
         language, Regular
     )
@@ -63,11 +61,9 @@ class Openness:
         self.heights = Heights(language, instance, self.base) if is_dyck(language) else None
 
     def witnesses(self, fixed: Mapping[int, int]) -> tuple[Word, Word] | None:
-        """A member and a non-member under the restriction, or ``None`` where one of them is not found.
-
-        ``fixed``: positions with symbol numbers of the model's alphabet, on top of the base. Result: the two words,
-        without markers. ``None`` is no proof where the language answers by search.
-        """
+        """A member and a non-member under the restriction, or ``None`` where one of them is not found. ``fixed``:
+        positions with symbol numbers of the model's alphabet, on top of the base. Result: the two words, without
+        markers. ``None`` is no proof where the language answers by search."""
         rho = Restriction.of(self.instance, {**self.base, **fixed})
         try:
             member = self.language.complete(rho, {}, True)
@@ -77,13 +73,9 @@ class Openness:
         return None if member is None or nonmember is None else (member, nonmember)
 
     def accepts(self, fixed: Mapping[int, int]) -> bool:
-        """Whether membership is open under base and ``fixed``; a search that finds no completion counts as no.
-
-        Answers are remembered.
-
-        ``fixed``: positions with symbol numbers of the model's alphabet, on top of the base. Result: whether a member
-        and a non-member are known to exist; exact where the language is.
-        """
+        """Whether membership is open under base and ``fixed``; a search that finds no completion counts as no. Answers
+        are remembered. ``fixed``: positions with symbol numbers of the model's alphabet, on top of the base. Result:
+        whether a member and a non-member are known to exist; exact where the language is."""
         if self.reach is not None:
             return self.reach.open(fixed)
         key = frozenset(fixed.items())
@@ -92,11 +84,9 @@ class Openness:
         return self.accepted[key]
 
     def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
-        """Whether membership may still be open when ``i`` is fixed, too.
-
-        ``state``: the state of the search, with all that is fixed so far. ``i``: the position to be fixed, 0 .. n-1.
-        Result: false only where membership is decided; true may be wrong.
-        """
+        """Whether membership may still be open when ``i`` is fixed, too. ``state``: the state of the search, with all
+        that is fixed so far. ``i``: the position to be fixed, 0 .. n-1. Result: false only where membership is decided;
+        true may be wrong."""
         if state.fixed > MANY and state.fixed % MANY:
             return True  # closed stays closed: it will be seen a little later
         # What is fixed on top of the pinned positions stands at the end of the tokens.
@@ -185,20 +175,14 @@ class Reach:
         self.passed: dict[tuple[int, int], int] = {}
 
     def open(self, fixed: Mapping[int, int]) -> bool:
-        """Whether words of both kinds agree with the base and with these positions.
-
-        ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base. Result: whether
-        membership is open, exactly.
-        """
+        """Whether words of both kinds agree with the base and with these positions. ``fixed``: positions with symbol
+        numbers of the model's alphabet; none of them in the base. Result: whether membership is open, exactly."""
         states = self.states(fixed)
         return bool(states & self.accept) and bool(states & ~self.accept)
 
     def states(self, fixed: Mapping[int, int]) -> int:
-        """The states that some completion ends in.
-
-        ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base. Result: the set of
-        states as a bit mask: bit ``q`` for state ``q``.
-        """
+        """The states that some completion ends in. ``fixed``: positions with symbol numbers of the model's alphabet;
+        none of them in the base. Result: the set of states as a bit mask: bit ``q`` for state ``q``."""
         events = [(i, i + 1, a, -1) for i, a in fixed.items()]
         events += [(first, stop, -1, t) for t, (first, stop, _) in enumerate(self.stretches)]
         now, at = 1, self.first
@@ -209,12 +193,7 @@ class Reach:
         return self.jump(now, -1, self.stop - at)
 
     def through(self, states: int, t: int) -> int:
-        """After a stretch of the base.
-
-        Answers are remembered.
-
-        ``t``: the number of the stretch in ``stretches``.
-        """
+        """After a stretch of the base. Answers are remembered. ``t``: the number of the stretch in ``stretches``."""
         if (states, t) not in self.passed:
             now = states
             for a, count in self.stretches[t][2]:
@@ -223,12 +202,8 @@ class Reach:
         return self.passed[states, t]
 
     def image(self, states: int, a: int) -> int:
-        """After one symbol, -1 for any.
-
-        Answers are remembered.
-
-        ``a``: a letter number of the automaton, or -1 for any symbol.
-        """
+        """After one symbol, -1 for any. Answers are remembered. ``a``: a letter number of the automaton, or -1 for any
+        symbol."""
         if (states, a) not in self.images:
             delta, found = self.dfa.delta, 0
             for q in _bits(states):
@@ -238,12 +213,8 @@ class Reach:
         return self.images[states, a]
 
     def jump(self, states: int, a: int, count: int) -> int:
-        """After ``count`` symbols ``a``, by powers of two.
-
-        Cost: O(log count) images of sets, remembered.
-
-        ``a``: a letter number of the automaton, or -1 for any symbol. ``count``: the number of symbols, at least 0.
-        """
+        """After ``count`` symbols ``a``, by powers of two. Cost: O(log count) images of sets, remembered. ``a``: a
+        letter number of the automaton, or -1 for any symbol. ``count``: the number of symbols, at least 0."""
         level = 0
         while count:
             if count & 1:
@@ -276,14 +247,10 @@ class Heights:
         self.suffix = np.minimum.accumulate((lengths - 2 * np.cumsum(sides[0][::-1]))[::-1])[::-1]
 
     def open(self, fixed: Mapping[int, int]) -> bool:
-        """Whether the base with these positions, too, can be completed to heights of a member.
-
-        Cost: O(k log k) for k fixed positions.
-
-        ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base. Result: the exact
-        answer for one type of bracket at an even length, where the base alone can be completed; otherwise true may be
-        wrong.
-        """
+        """Whether the base with these positions, too, can be completed to heights of a member. Cost: O(k log k) for k
+        fixed positions. ``fixed``: positions with symbol numbers of the model's alphabet; none of them in the base.
+        Result: the exact answer for one type of bracket at an even length, where the base alone can be completed;
+        otherwise true may be wrong."""
         closers = sorted(i - self.first for i, a in fixed.items() if self.closes[a])
         openers = sorted(self.last - i for i, a in fixed.items() if not self.closes[a])
         return all(self.prefix[q] >= 2 * t for t, q in enumerate(closers, 1)) and all(

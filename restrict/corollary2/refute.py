@@ -230,10 +230,8 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
 
 def _single(instance: Instance, language: Language) -> bool:
     """Whether one word of this length is a member, or one is not: every open restriction then agrees with that word.
-
     What is fixed is fixed to its symbols, so one pass of the search says as much as several, and the ends of a member
-    are nothing new.
-    """
+    are nothing new."""
     count = language.count(Restriction.of(instance)) if instance.n <= COUNTED else None
     return count is not None and count in (1, len(instance.model.alphabet) ** len(instance.unpinned) - 1)
 
@@ -381,17 +379,8 @@ def _tried(task: Task, language: Language, certificate: Certificate, words: tupl
 
 
 def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:
-    """The labels of the words at the target, by a run of every variable or, where that is long, of what the output
-    reads. There are none where even that is too long.
-
-    Args:
-        instance: the model at a length.
-        words: words of the model's symbols, without markers, one symbol for each unpinned position.
-        position: the target, 0 .. n-1.
-
-    Returns:
-        One label for each word (none where nothing was run), and how: ``full``, ``output`` or ``certificate``.
-    """
+    """The labels of the words (without markers) at a position, by a run of every variable (``full``) or, where that is
+    long, of what the ``output`` reads; none, and ``certificate``, where even that is too long."""
     index = {s: a for a, s in enumerate(instance.model.alphabet)}
     rows = [[index[s] for s in word] for word in words]
     heads = sum(isinstance(v, Head) for v in instance.model.variables)
@@ -405,22 +394,10 @@ def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> t
 
 
 def count_errors(instance: Instance, language: Language, certificate: Certificate) -> Errors | None:
-    """How many inputs under the restriction are labelled wrongly.
-
-    With one label: all members or all others where the model says what it accepts, else the smaller of the two numbers.
-    With dependencies, the same is summed over their values. ``None`` where the language cannot count its members, or
-    there are too many values.
-
-    Cost: one count of the language for each value of the dependencies, at most ``ASSIGNMENTS``.
-
-    Args:
-        instance: the model at a length.
-        language: the language, over the model's alphabet.
-        certificate: the restriction, the values of the output and the dependencies.
-
-    Returns:
-        The wrong inputs, all inputs, and whether the first is exact (else it is a certified lower bound); or ``None``.
-    """
+    """How many inputs under the restriction are labelled wrongly, of how many, and whether that is exact (else a
+    certified lower bound). With one label: all members or all others where the model says what it accepts, else the
+    smaller of the two; with dependencies, summed over their values, one count each, at most ``ASSIGNMENTS``. ``None``
+    where the language cannot count its members, or there are too many values."""
     rho, values = certificate.restriction, certificate.claim.values or ()
     symbols, labels = len(instance.model.alphabet), {instance.label(v) for v in values}
     depends = () if len(labels) == 1 else certificate.claim.dependencies or ()

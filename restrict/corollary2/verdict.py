@@ -36,10 +36,8 @@ class Immune:
 
 @dataclass(frozen=True, eq=False)
 class NoRefutation:
-    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`.
-
-    ``most``: proved is that a refutation leaves at most this many positions free; ``None``: no such bound is known.
-    """
+    """No refutation was found, which proves nothing; the fields are those of :class:`Immune`. ``most``: proved is that
+    a refutation leaves at most this many positions free; ``None``: no such bound is known."""
 
     model_name: str
     language: str

@@ -1,9 +1,6 @@
-"""A covering problem as CNF.
-
-A variable for each literal (input, symbol) that occurs, at most one per input; a variable for each larger cube, which
-implies its literals; a clause per pair. As an input has at most one literal, "at most B inputs set" is a cardinality
-constraint on the literals, encoded by PySAT.
-"""
+"""A covering problem as CNF. A variable for each literal (input, symbol) that occurs, at most one per input; a variable
+for each larger cube, which implies its literals; a clause per pair. As an input has at most one literal, "at most B
+inputs set" is a cardinality constraint on the literals, encoded by PySAT."""
 
 from __future__ import annotations
 
@@ -17,12 +14,9 @@ from restrict.cover.problem import CoverProblem
 
 
 def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[list[list[int]], I64]:
-    """(clauses, literals): variable ``t + 1`` is ``literals[t]``; then the cubes' variables, then the counter's.
-
-    ``budget``: most inputs set beyond the prior ones, at least 0; ``None``: no cardinality constraint. Gives the
-    clauses, as lists of non-zero integers; and the literals ``input * symbols + symbol``, int64, ascending, shape
-    (number of literals that occur,).
-    """
+    """Clauses, and the ascending literals ``input * symbols + symbol`` that occur: variable ``t + 1`` is
+    ``literals[t]``; then come the cubes' variables, then the counter's, where a ``budget`` of inputs beyond the prior
+    ones is given."""
     from pysat.card import CardEnc, EncType
 
     if not hasattr(EncType, encoding):
@@ -59,10 +53,8 @@ def _at_most_one(literals: I64, symbols: int) -> list[list[int]]:
 
 
 def assignment_of(problem: CoverProblem, literals: I64, model: Iterable[int]) -> I64:
-    """The assignment (m,), -1 = free, that a model of the CNF shows; ``literals`` as :func:`encode` gives them.
-
-    Gives int64, shape (m,): the symbol of each input, -1 where it is free; inputs set beforehand are -1, too.
-    """
+    """The assignment (m,), -1 = free, that a model of the CNF shows; ``literals`` as :func:`encode` gives them. Gives
+    int64, shape (m,): the symbol of each input, -1 where it is free; inputs set beforehand are -1, too."""
     held = literals[[v - 1 for v in model if 0 < v <= len(literals)]]
     out = np.full(problem.inputs, -1, np.int64)
     out[held // problem.symbols] = held % problem.symbols

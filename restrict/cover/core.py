@@ -15,11 +15,9 @@ from restrict.kernels.cover_state import Cubes, Literals
 @dataclass(frozen=True, eq=False)
 class Core:
     """The pairs not captured beforehand, without contradicted cubes and satisfied literals, and without repeats.
-
     Literal ``l = input * symbols + symbol``. ``pairs`` are the problem's pair numbers; a pair may be left with no cube
-    at all: then nothing captures it. ``single``: every cube is one literal. The other arrays: module
-    :mod:`restrict.kernels.cover_state`; ``scope`` lists the distinct inputs of each pair.
-    """
+    at all: then nothing captures it. ``single``: every cube is one literal. ``scope``: the distinct inputs of each
+    pair. The other arrays: :mod:`restrict.kernels.cover_state`."""
 
     inputs: int
     symbols: int
@@ -61,10 +59,8 @@ class Core:
 
 
 def core_of(inputs: int, s: int, arrays: tuple[I64, I64, I64, I64, I64], pairs: I64) -> Core:
-    """A problem after the prior assignment is substituted; ``pairs`` are those that this does not capture.
-
-    ``s``: symbols; ``arrays``: the five of :class:`restrict.cover.problem.CoverProblem`. Cost linear in the literals.
-    """
+    """A problem after the prior assignment is substituted; ``pairs`` are those that this does not capture. ``s``:
+    symbols; ``arrays``: the five of :class:`restrict.cover.problem.CoverProblem`. Cost linear in the literals."""
     pair_ptr, all_ptr, cube_input, cube_symbol, fixed = arrays
     cubes, prior = len(all_ptr) - 1, fixed[cube_input]
     cube_of = np.repeat(np.arange(cubes), np.diff(all_ptr))

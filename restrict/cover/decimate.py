@@ -1,7 +1,5 @@
-"""Decimation: belief propagation finds the surest literals; set some of them, and repeat.
-
-After the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007).
-"""
+"""Decimation: belief propagation finds the surest literals; set some of them, and repeat. After the hitting-set
+decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007)."""
 
 from __future__ import annotations
 
@@ -20,12 +18,10 @@ PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 200, 20, 2
 
 
 def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, rounds: int = ROUNDS) -> CoverSolution:
-    """Belief propagation, set the surest literals, repeat; then deletion. One-literal cubes only (else: greedy).
-
-    After the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007). O(rounds * literals).
-    ``budget``: decides only whether the status is "captured"; ``None``: any number of inputs is within it; ``rounds``:
-    at least 1; each round sets about 1 / ``rounds`` of what greedy sets. More rounds are slower and better.
-    """
+    """Belief propagation, set the surest literals, repeat; then deletion. One-literal cubes only (else: greedy). After
+    the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007). O(rounds * literals). ``budget``:
+    decides only whether the status is "captured"; ``None``: any number of inputs is within it; ``rounds``: at least 1;
+    each round sets about 1 / ``rounds`` of what greedy sets. More rounds are slower and better."""
     rng = np.random.default_rng(seed)
     start = greedy_symbols(problem.core, rng, None)
     symbols = (
@@ -37,11 +33,9 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
 
 
 def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:
-    """One decimation: per input the symbol that is set, or -1.
-
-    ``size``: how many inputs greedy sets, at least 0; ``rounds``: at least 1; a round sets ``max(1, size // rounds)``
-    literals. Gives int64, shape (m,): the symbol of each input, -1 = free. Pairs that nothing captures stay uncaptured.
-    """
+    """One decimation: per input the symbol that is set, or -1. ``size``: how many inputs greedy sets, at least 0;
+    ``rounds``: at least 1; a round sets ``max(1, size // rounds)`` literals. Gives int64, shape (m,): the symbol of
+    each input, -1 = free. Pairs that nothing captures stay uncaptured."""
     _, pair_ptr, pair_lit, lit_ptr, lit_pair = core.literals
     s, out = core.symbols, np.full(core.inputs, -1, np.int64)
     captured, decided = np.zeros(len(core.pairs), np.int64), np.zeros(core.inputs, np.int64)

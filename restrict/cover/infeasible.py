@@ -1,9 +1,6 @@
-"""Proofs that a budget is too small for any cover.
-
-"Impossible" comes with an :class:`InfeasibilityProof`: a pair that nothing captures, the multipliers of a packing
-(:mod:`restrict.cover.lower_bound`), or the lemmas of a DRUP proof that :func:`refutes` has checked by unit propagation
-alone. The encoding of the CNF is trusted, the solver is not.
-"""
+"""Proofs that a budget is too small for any cover. "Impossible" comes with an :class:`InfeasibilityProof`: a pair that
+nothing captures, the multipliers of a packing (:mod:`restrict.cover.lower_bound`), or the lemmas of a DRUP proof that
+:func:`refutes` has checked by unit propagation alone. The encoding of the CNF is trusted, the solver is not."""
 
 from __future__ import annotations
 
@@ -49,21 +46,16 @@ class InfeasibilityProof:
 
     @classmethod
     def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
-        """The first pair that nothing captures, as a proof; there must be one.
-
-        ``budget``: the budget in question; ``None``: all inputs.
-        """
+        """The first pair that nothing captures (there must be one), as a proof for this budget (``None``: all
+        inputs)."""
         return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))
 
 
 def impossible(
     problem: CoverProblem, proof: InfeasibilityProof, solver: str, statistics: Statistics | None = None
 ) -> CoverSolution:
-    """The answer "impossible": the prior assignment, with the proof.
-
-    ``statistics``: what the solver counted; ``None``: nothing. Gives the answer, with ``count`` 0 and ``lower`` one
-    more than the budget of the proof.
-    """
+    """The answer "impossible": the prior assignment, with the proof. ``statistics``: what the solver counted; ``None``:
+    nothing. Gives the answer, with ``count`` 0 and ``lower`` one more than the budget of the proof."""
     base = solution_of(problem, problem.fixed, None, solver, statistics or {}, proof.budget + 1)
     return CoverSolution(
         problem, base.assignment, base.captured, 0, "impossible", solver, base.statistics, base.lower, proof
@@ -71,10 +63,8 @@ def impossible(
 
 
 def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:
-    """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses.
-
-    The check is :mod:`restrict.sat.drat_check`. Deletions are left out: keeping a clause is sound.
-    """
+    """Whether the proof (DRAT lines, lemmas by unit propagation only) refutes the clauses. The check is
+    :mod:`restrict.sat.drat_check`. Deletions are left out: keeping a clause is sound."""
     try:
         check_refutation(clauses, (line for line in proof if not line.startswith("d")))
     except ProofError:

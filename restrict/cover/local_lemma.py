@@ -1,10 +1,8 @@
-"""The asymmetric local lemma, checked on an instance of the covering problem.
-
-If weights ``0 < x(A) < 1`` satisfy ``P(A) <= x(A) prod (1 - x(B))`` over the events B that share an input with A, then
-with positive probability no event happens, and Moser-Tardos redraws A at most ``x(A) / (1 - x(A))`` times on average.
-P(A) and the neighbours are those of the instance, not uniform bounds; the verdict rests on one last evaluation of the
-inequality in outward-rounded logarithms. The events are those of :mod:`restrict.cover.moser_tardos`.
-"""
+"""The asymmetric local lemma, checked on an instance of the covering problem. If weights ``0 < x(A) < 1`` satisfy
+``P(A) <= x(A) prod (1 - x(B))`` over the events B that share an input with A, then with positive probability no event
+happens, and Moser-Tardos redraws A at most ``x(A) / (1 - x(A))`` times on average. P(A) and the neighbours are those of
+the instance, not uniform bounds; the verdict rests on one last evaluation of the inequality in outward-rounded
+logarithms. The events are those of :mod:`restrict.cover.moser_tardos`."""
 
 from __future__ import annotations
 
@@ -35,14 +33,11 @@ SLACK = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class LocalLemma:
-    """The local lemma on an instance.
-
-    ``holds``: the asymmetric inequality was verified for every event (``weights`` x, in the order of ``pairs``; the
-    events of pairs captured beforehand are left out). ``resamplings``: then, an upper bound on the expected number of
-    redraws in all. ``exact``: all event probabilities are exact up to rounding; else some are upper bounds (cubes that
-    overlap others were left out). ``symmetric``: e p (d + 1) <= 1 with the largest probability p and degree d.
-    ``weight_x0``: the weight of X0, where it was included.
-    """
+    """The local lemma on an instance. ``holds``: the asymmetric inequality was verified for every event (``weights`` x,
+    in the order of ``pairs``; the events of pairs captured beforehand are left out). ``resamplings``: then, an upper
+    bound on the expected number of redraws in all. ``exact``: all event probabilities are exact up to rounding; else
+    some are upper bounds (cubes that overlap others were left out). ``symmetric``: e p (d + 1) <= 1 with the largest
+    probability p and degree d. ``weight_x0``: the weight of X0, where it was included."""
 
     q: float
     holds: bool
@@ -54,25 +49,21 @@ class LocalLemma:
     pairs: I64
     weights: F64
     weight_x0: float
-    iterations: int
 
 
 def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> LocalLemma:
     """Check the asymmetric condition at ``q``; with ``delta``, event X0 is included as a neighbour of every event.
-
     Weights: the least fixed point of ``x(A) = P(A) / prod (1 - x(B))``, by iteration from 0, raised by a little; then
     the inequality is evaluated once with every rounding outward (library logarithms: 4 ulp). P(X0) by Chernoff,
-    ``exp(-delta^2 q m / (2 + delta))``. Each iteration visits every pair's neighbours once.
-    """
+    ``exp(-delta^2 q m / (2 + delta))``. Each iteration visits every pair's neighbours once."""
     if not 0 <= q <= 1 or (delta is not None and delta < 0):
         raise UsageError(f"need 0 <= q <= 1 and delta >= 0, got {q} and {delta}")
     core = problem.core
     logs, exact = _failures(core, q)
     log0 = -math.inf if delta is None else _overshoot(q, delta, int(np.count_nonzero(problem.fixed < 0)))
-    x, x0, rounds = np.exp(logs), math.exp(log0), 0
+    x, x0 = np.exp(logs), math.exp(log0)
     sums, degree = _sums(core, x)
-    while rounds < ITERATIONS and x.max(initial=0.0) < 1 and x0 < 1:
-        rounds += 1
+    for _ in range(ITERATIONS if x.max(initial=0.0) < 1 and x0 < 1 else 0):
         with np.errstate(over="ignore"):
             new = np.exp(logs + sums + _cost(x0))
         new0 = _exp(log0 + float(_cost(x).sum())) if delta is not None else 0.0
@@ -90,16 +81,14 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     bound = float(np.nextafter(float(total), math.inf)) if total is not None else _total(x) if holds else math.inf
     return LocalLemma(
         q, holds, exact, bound, bool(Fraction(math.nextafter(math.e, 3)) * Fraction(top) * (d + 1) <= 1), top, d,
-        core.pairs, x, x0, rounds,
+        core.pairs, x, x0,
     )  # fmt: skip
 
 
 def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
-    """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input.
-
-    For analysis and drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost:
-    the sum of the squares of the numbers of pairs that read an input.
-    """
+    """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input. For analysis and
+    drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost: the sum of the
+    squares of the numbers of pairs that read an input."""
     import networkx as nx
 
     core = problem.core

@@ -1,11 +1,9 @@
-"""Certified lower bounds on the size of a cover, by packing.
-
-Give pair p an integer V(p) >= 0, and spread it: ``load(l) = sum_p share(p, l) V(p)``, where for every cube C of p the
-shares of C's literals add up to at least K. Any complete answer S satisfies a cube of every pair, so ``sum over S of
-load >= K sum V``; and t inputs carry at most the sum of the t largest input loads (an input's load: its heaviest
-symbol). So the least t whose t largest loads reach ``K sum V`` is a lower bound. Every V gives a bound: V is the
-certificate, and checking it is integer arithmetic. V comes from disjoint pairs and from the dual of the LP relaxation.
-"""
+"""Certified lower bounds on the size of a cover, by packing. Give pair p an integer V(p) >= 0, and spread it: ``load(l)
+= sum_p share(p, l) V(p)``, where for every cube C of p the shares of C's literals add up to at least K. Any complete
+answer S satisfies a cube of every pair, so ``sum over S of load >= K sum V``; and t inputs carry at most the sum of the
+t largest input loads (an input's load: its heaviest symbol). So the least t whose t largest loads reach ``K sum V`` is
+a lower bound. Every V gives a bound: V is the certificate, and checking it is integer arithmetic. V comes from disjoint
+pairs and from the dual of the LP relaxation."""
 
 from __future__ import annotations
 
@@ -50,11 +48,8 @@ def _entries(core: Core) -> tuple[int, I64, I64, I64]:
 
 
 def packing_value(problem: CoverProblem, multipliers: I64) -> int:
-    """The lower bound that ``multipliers`` (P,), integers >= 0, prove; O(literals), integers only.
-
-    Gives a certified lower bound on the inputs that any complete answer sets beyond the prior ones; 0: nothing is
-    shown.
-    """
+    """The lower bound that ``multipliers`` (P,), integers >= 0, prove; O(literals), integers only. Gives a certified
+    lower bound on the inputs that any complete answer sets beyond the prior ones; 0: nothing is shown."""
     core = problem.core
     unit, pair, literal, share = _entries(core)
     largest = ((1 << 62) - 1) // max(1, unit * len(pair))  # no share is above the unit
@@ -85,9 +80,7 @@ def _disjoint(core: Core) -> I64:
 
 def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> PackingBound:
     """The best packing bound of disjoint pairs and of the LP's dual: ``looks`` times 40 primal-dual steps.
-
-    Deterministic; O(literals) a step. The LP does not see integrality (docs/cover.md has the gap).
-    """
+    Deterministic; O(literals) a step. The LP does not see integrality (docs/cover.md has the gap)."""
     core = problem.core
 
     def bound(v: I64, source: str) -> PackingBound:

@@ -15,13 +15,11 @@ from restrict.sat.limit import alarm
 
 
 def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | None = None) -> CoverSolution:
-    """The minimum number of set inputs by RC2 (Ignatiev, Morgado & Marques-Silva, JSAT 11, 2019).
-
-    ``lower`` then rests on RC2 alone; :func:`sat` with a budget of one less gives a proof. Where the minimum is over
-    the budget, the answer is that of :func:`sat`. Out of time: local search's answer with the packing bound, and
-    ``statistics["timeout"] = 1``. ``budget``: most inputs set beyond the prior ones; ``None``: as few as possible;
-    ``time``: seconds for RC2; ``None``: no limit. The SAT call that proves a budget impossible has no limit.
-    """
+    """The minimum number of set inputs by RC2 (Ignatiev, Morgado & Marques-Silva, JSAT 11, 2019). ``lower`` then rests
+    on RC2 alone; :func:`sat` with a budget of one less gives a proof. Where the minimum is over the budget, the answer
+    is that of :func:`sat`. Out of time: local search's answer with the packing bound, and ``statistics["timeout"] =
+    1``. ``budget``: most inputs set beyond the prior ones; ``None``: as few as possible; ``time``: seconds for RC2;
+    ``None``: no limit. The SAT call that proves a budget impossible has no limit."""
     from pysat.examples.rc2 import RC2
     from pysat.formula import WCNF
 

@@ -40,22 +40,18 @@ class Resampling:
 
 
 def draw(core: Core, q: float, rng: np.random.Generator, size: int) -> I64:
-    """``size`` outcomes: -1 (free) with probability 1 - q, else a uniform symbol.
-
-    ``q``: the probability that an input is set, 0..1. Gives int64, shape (size,), values -1..symbols - 1.
-    """
+    """``size`` outcomes: -1 (free) with probability 1 - q, else a uniform symbol. ``q``: the probability that an input
+    is set, 0..1. Gives int64, shape (size,), values -1..symbols - 1."""
     return np.where(rng.random(size) < q, rng.integers(0, core.symbols, size), -1)
 
 
 def moser_tardos(
     problem: CoverProblem, q: float, seed: int = 0, cap: int | None = None, delta: float = 0.1
 ) -> Resampling:
-    """Draw, redraw uncaptured pairs until there is none or ``cap`` redraws (default: 5 per pair), then delete.
-
-    Cost of a redraw: the inputs of the pair times their occurrences. ``q``: the probability that an input is set, 0..1;
-    its symbol is uniform; ``delta``: X0 is "more than ``(1 + delta) q m`` inputs are set", m those not set beforehand;
-    at least 0. Gives the run. Deletion is left out where some pair stayed uncaptured.
-    """
+    """Draw, redraw uncaptured pairs until there is none or ``cap`` redraws (default: 5 per pair), then delete. Cost of
+    a redraw: the inputs of the pair times their occurrences. ``q``: the probability that an input is set, 0..1; its
+    symbol is uniform; ``delta``: X0 is "more than ``(1 + delta) q m`` inputs are set", m those not set beforehand; at
+    least 0. Gives the run. Deletion is left out where some pair stayed uncaptured."""
     cap = PER_PAIR * problem.pairs if cap is None else cap
     if not 0 <= q <= 1 or delta < 0 or cap < 0:
         raise UsageError(f"need 0 <= q <= 1, delta >= 0 and cap >= 0, got {q}, {delta} and {cap}")
@@ -81,14 +77,12 @@ def resample(
     problem: CoverProblem, q: float | None = None, budget: int | None = None, seed: int = 0, cap: int | None = None,
     delta: float = 0.1,
 ) -> CoverSolution:  # fmt: skip
-    """Moser-Tardos at ``q``, or at the q found by bisection for the fewest set inputs, then deletion.
-
-    After Moser and Tardos (Journal of the ACM 57, 2010). ``statistics``: q; redraws in all and the most of one pair;
-    inputs set before deletion (``drawn``); ``over`` = 1 when event X0 held there. Cost: that of :func:`moser_tardos`,
-    at most seven times without ``q``. ``budget``: decides only whether the status is "captured"; ``None``: any number
-    of inputs is within it; ``cap``: most redraws of one run, at least 0; ``None``: 5 per pair; ``delta``: of event X0
-    (:func:`moser_tardos`), at least 0.
-    """
+    """Moser-Tardos at ``q``, or at the q found by bisection for the fewest set inputs, then deletion. After Moser and
+    Tardos (Journal of the ACM 57, 2010). ``statistics``: q; redraws in all and the most of one pair; inputs set before
+    deletion (``drawn``); ``over`` = 1 when event X0 held there. Cost: that of :func:`moser_tardos`, at most seven times
+    without ``q``. ``budget``: decides only whether the status is "captured"; ``None``: any number of inputs is within
+    it; ``cap``: most redraws of one run, at least 0; ``None``: 5 per pair; ``delta``: of event X0
+    (:func:`moser_tardos`), at least 0."""
     runs = [moser_tardos(problem, q, seed, cap, delta)] if q is not None else _search(problem, seed, cap, delta)
     best = min(runs, key=lambda run: (not run.captured_all, np.count_nonzero(run.pruned >= 0)))
     statistics: Statistics = {

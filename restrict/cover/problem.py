@@ -28,10 +28,8 @@ Cube = Iterable[tuple[int, int]]
 @dataclass(frozen=True, eq=False)
 class CoverProblem:
     """Pairs, their cubes and the prior assignment, as flat int64 arrays; build with ``from_pairs`` or ``from_arrays``.
-
     Pair ``p`` has the cubes ``pair_ptr[p] .. pair_ptr[p+1]``; cube ``q`` asks for ``cube_symbol[t]`` at
-    ``cube_input[t]``, ``t`` in ``cube_ptr[q] .. cube_ptr[q+1]``. ``fixed[j]`` is the symbol set beforehand, or -1.
-    """
+    ``cube_input[t]``, ``t`` in ``cube_ptr[q] .. cube_ptr[q+1]``. ``fixed[j]`` is the symbol set beforehand, or -1."""
 
     inputs: int
     symbols: int
@@ -45,12 +43,8 @@ class CoverProblem:
     def from_pairs(
         cls, inputs: int, symbols: int, pairs: Iterable[Iterable[Cube]], fixed: Mapping[int, int] | None = None
     ) -> CoverProblem:
-        """From nested lists: ``pairs[p]`` lists cubes, a cube lists ``(input, symbol)``.
-
-        ``inputs``: m, at least 0; ``symbols``: the size of the alphabet, at least 1; ``pairs``: for each pair its
-        cubes, at least one; a cube has at least one literal, of distinct inputs; ``fixed``: the symbol set beforehand,
-        by input; ``None``: nothing is.
-        """
+        """From nested lists: ``pairs[p]`` lists at least one cube, a cube at least one ``(input, symbol)``, inputs
+        distinct; ``fixed``: the symbol set beforehand, by input."""
         listed = [[list(cube) for cube in pair] for pair in pairs]
         cubes = [cube for pair in listed for cube in pair]
         literals = [literal for cube in cubes for literal in cube]
@@ -71,14 +65,9 @@ class CoverProblem:
         cls, inputs: int, symbols: int, pair_ptr: ArrayLike, cube_ptr: ArrayLike, cube_input: ArrayLike,
         cube_symbol: ArrayLike, fixed: ArrayLike | None = None,
     ) -> CoverProblem:  # fmt: skip
-        """From flat arrays (see the class); O(literals log literals).
-
-        ``inputs``: m, at least 0; ``symbols``: the size of the alphabet, at least 1; ``pair_ptr``: integers, shape (P +
-        1,), strictly rising from 0 to the number of cubes; ``cube_ptr``: integers, shape (cubes + 1,), strictly rising
-        from 0 to the number of literals; ``cube_input``: integers 0..m - 1, shape (literals,); ``cube_symbol``:
-        integers 0..symbols - 1, shape (literals,); ``fixed``: integers -1..symbols - 1, shape (m,), -1 = not set
-        beforehand; ``None``: nothing is. Gives the problem; arrays are converted to int64.
-        """
+        """From flat arrays (see the class), converted to int64; O(literals log literals). ``pair_ptr`` (P + 1,),
+        ``cube_ptr`` (cubes + 1,): strictly rising from 0; ``cube_input``, ``cube_symbol`` (literals,); ``fixed`` (m,):
+        symbols, or -1 where not set beforehand."""
         if inputs < 0 or symbols < 1:
             raise UsageError(f"need inputs >= 0 and symbols >= 1, got {inputs} and {symbols}")
         prior = np.full(inputs, -1, np.int64) if fixed is None else fixed
@@ -99,11 +88,9 @@ class CoverProblem:
         return core_of(self.inputs, self.symbols, arrays, np.flatnonzero(~self.captured(self.fixed)))
 
     def captured(self, assignment: I64) -> NDArray[np.bool_]:
-        """Which pairs the assignment (m,), -1 = free, captures; O(literals).
-
-        ``assignment``: int64, shape (m,): the symbol of each input, -1 = free. Gives bool, shape (P,): whether some
-        cube of the pair holds. The prior assignment counts only where it is part of this one.
-        """
+        """Which pairs the assignment (m,), -1 = free, captures; O(literals). ``assignment``: int64, shape (m,): the
+        symbol of each input, -1 = free. Gives bool, shape (P,): whether some cube of the pair holds. The prior
+        assignment counts only where it is part of this one."""
         wrong = assignment[self.cube_input] != self.cube_symbol
         cube_of = np.repeat(np.arange(len(self.cube_ptr) - 1), np.diff(self.cube_ptr))
         broken = np.bincount(cube_of[wrong], minlength=len(self.cube_ptr) - 1) > 0

@@ -19,11 +19,9 @@ def sat(
     problem: CoverProblem, budget: int | None, *, time: float | None = None, proof: bool = True,
     encoding: str = "seqcounter",
 ) -> CoverSolution:  # fmt: skip
-    """Decide whether ``budget`` (None: any number) suffices; "impossible" comes with a checked proof.
-
-    An answer within the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; an
-    "impossible" then does not verify. ``time``: seconds for the search; ``None``: no limit.
-    """
+    """Decide whether ``budget`` (None: any number) suffices; "impossible" comes with a checked proof. An answer within
+    the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; an "impossible" then does
+    not verify. ``time``: seconds for the search; ``None``: no limit."""
     from pysat.solvers import Solver
 
     if len(problem.core.dead):

@@ -29,12 +29,9 @@ class Proof(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CoverSolution:
-    """An answer: ``status`` is "captured" (all pairs, within the budget), "partial", or "impossible" (proved).
-
-    ``assignment`` (m,) has -1 where free and contains the prior fixed inputs; ``count`` is the inputs set beyond those;
-    ``lower`` a certified lower bound on the count of any complete answer (0: none computed); ``proof`` goes with
-    "impossible".
-    """
+    """An answer: "captured" (all pairs, within the budget), "partial", or "impossible" (by ``proof``). ``assignment``
+    (m,) has -1 where free and contains the prior fixed inputs; ``count``: set beyond those; ``lower``: a certified
+    bound on the count of any complete answer (0: none)."""
 
     problem: CoverProblem
     assignment: I64
@@ -52,10 +49,7 @@ class CoverSolution:
         return bool(self.captured.all()) and self.lower >= self.count
 
     def verify(self, budget: int | None = None) -> None:
-        """Recompute everything from the problem; O(literals), plus the check of the proof.
-
-        ``budget``: most inputs set beyond the prior ones; ``None``: any number.
-        """
+        """Recompute all, for a budget beyond the prior inputs; O(literals), plus the check of the proof."""
         problem, prior = self.problem, self.problem.fixed
         if self.assignment.shape != prior.shape or np.any(
             (self.assignment < -1) | (self.assignment >= problem.symbols)
@@ -79,11 +73,8 @@ class CoverSolution:
 def solution_of(
     problem: CoverProblem, symbols: I64, budget: int | None, solver: str, statistics: Statistics, lower: int = 0
 ) -> CoverSolution:
-    """The solution that sets ``symbols`` beside the prior fixed inputs. Cost: O(literals).
-
-    ``budget``: most inputs set for the status "captured"; ``None``: any number; ``lower``: a certified lower bound on
-    the count of any complete answer; 0: none.
-    """
+    """The solution that sets ``symbols`` beside the prior fixed inputs, "captured" within the budget if any; ``lower``:
+    a certified bound on the count of any complete answer, or 0. O(literals)."""
     assignment = np.where(problem.fixed >= 0, problem.fixed, symbols)
     captured = problem.captured(assignment)
     count = int(np.count_nonzero((assignment >= 0) & (problem.fixed < 0)))

@@ -55,8 +55,7 @@ def _auto(
     proof: bool,
 ) -> CoverSolution:  # fmt: skip
     """Without a budget, MaxSAT where the problem is small. Else local search; where it misses the budget, the packing
-    bound and, where the problem is not large, SAT in the time that is left, or the answer of the local search where
-    that time is over."""
+    bound and, if the problem is not large, SAT in the time that is left; after that, its answer."""
     deadline = Deadline.after(time)
     size = len(problem.core.cube_lit)
     if len(problem.core.dead) or (budget is None and size <= SMALL):

@@ -20,10 +20,7 @@ class Workspace:
 
     @classmethod
     def of(cls, core: Core, symbols: I64, fast: bool = False) -> Workspace:
-        """Start from an assignment.
-
-        ``symbols``: the symbol of each input, -1 = free, shape (m,). Cost: the occurrences of the literals that hold.
-        """
+        """Start from the symbol of each input, -1 = free, (m,). Cost: the occurrences of the literals that hold."""
         lits = np.zeros((cover_state.LIT_ROWS, core.inputs * core.symbols), np.int64)
         lits[cover_state.WHERE] = lits[cover_state.STAMP] = -1
         pairs = np.zeros((cover_state.PAIR_ROWS, len(core.pairs)), np.int64)

@@ -1,8 +1,6 @@
-"""Measuring candidates for a run at a shorter length, here or in other processes.
-
-The lemma and the exchange have choices that no formula makes well: how the inputs are split over the layers, what each
-layer's search makes small. They try candidates on the same model at a length at which a run is cheap.
-"""
+"""Measuring candidates for a run at a shorter length, here or in other processes. The lemma and the exchange have
+choices that no formula makes well: how the inputs are split over the layers, what each layer's search makes small. They
+try candidates on the same model at a length at which a run is cheap."""
 
 from __future__ import annotations
 
@@ -64,10 +62,8 @@ class Setup(Generic[Result]):
 
 
 def shortened(instance: Instance) -> Instance:
-    """The program at a length at which measuring is cheap.
-
-    Gives the model at ``MEASURE_AT``, or the instance where that is not longer, or the model is not defined there.
-    """
+    """The program at a length at which measuring is cheap. Gives the model at ``MEASURE_AT``, or the instance where
+    that is not longer, or the model is not defined there."""
     if instance.n <= MEASURE_AT:
         return instance
     try:
@@ -77,8 +73,7 @@ def shortened(instance: Instance) -> Instance:
 
 
 def measured(setup: Setup[Result], candidate: Any) -> tuple[Worth, Result | None] | None:
-    """The worth of a candidate, measured here or in another process, and its run where that is kept; ``None`` where the
-    run does not succeed in the time."""
+    """The worth of a candidate, measured here or elsewhere, and its run if kept; ``None``: it fails in the time."""
     task = Task(setup.instance.instance, "all", setup.seed, setup.deadline)
     start = CTransformer.of_model(task.instance).until(setup.deadline.later(GRACE if setup.kept else 0))
     try:
@@ -93,13 +88,10 @@ def least(
     task: Task, run: Run[Result], budget: int, candidates: Sequence[Candidate], what: str, *, seed: int,
     falling: bool = False,
 ) -> tuple[Candidate, Result | None] | None:  # fmt: skip
-    """The candidate with the least worth among those that are measured in the time, and its run where that was made
-    here at the very length.
-
-    They are measured at the length for measuring, with a budget in proportion. ``run`` stands at the top level of its
-    module, since it is called in other processes, too. With ``falling`` they are tried until one is worse than the one
-    before. Gives the candidate; ``None`` where none succeeded. Where the best is hopeless it is taken as it is.
-    """
+    """The candidate of least worth among those measured in the time at the length for measuring, with a budget in
+    proportion, and its run where that was made here at the very length. ``run`` is called in other processes, too, so
+    it stands at the top level. ``falling``: until one is worse than the one before. ``None``: none succeeded. A
+    hopeless best is taken as it is."""
     short, best = shortened(task.instance), None
     if short is not task.instance:
         share = Fraction(budget, max(1, len(task.instance.unpinned)))

@@ -86,14 +86,8 @@ class Everywhere:
 
 @dataclass
 class BestEverywhere:
-    """The best answer so far, and the one that misses c by least: both are kept after Ctrl-C and at the deadline.
-
-    Attributes:
-        c: the most inputs that a label may depend on, or ``None`` where the free share is given.
-        found: the best answer.
-        nearest: of the answers that miss c, the one with the least c.
-        doing: what was done last.
-    """
+    """The best answer ``found`` so far, and the one ``nearest`` to ``c`` of those that miss it (``c``: ``None`` where
+    the free share is given); both are kept after Ctrl-C and at the deadline. ``doing``: what was done last."""
 
     c: int | None
     found: Everywhere | None = None
@@ -152,20 +146,7 @@ def certify_all(
 def everywhere(
     task: Task, *, free: float | Fraction | None = None, c: int | None = None, method: Method = "auto"
 ) -> Everywhere:
-    """:func:`certify_all` for a task that is already made.
-
-    Args:
-        task: with the target all.
-        free: as for :func:`certify_all`.
-        c: as for :func:`certify_all`.
-        method: as for :func:`certify_all`.
-
-    Raises:
-        UsageError: a bad argument.
-        NotEstablished: nothing was found.
-        ResourceLimit: the model or the length is too large.
-        Disagreement: a run of the model contradicts the certificate, which is a bug.
-    """
+    """:func:`certify_all` for a task, with the target all, that is already made; its errors."""
     if task.position is not None:
         raise UsageError("certify_all is for the target all")
     if method not in METHODS:
@@ -240,7 +221,6 @@ def _repeating(task: Task, c: int | None, share: float) -> Everywhere:
 
 
 def _certificate(task: Task, rho: Restriction, claim: Claim, method: str, how: str) -> Certificate:
-    """The certificate of a claim for all positions."""
     model, name = task.instance.model, f"{method}: {how}" if method == "repeating" else f"depth reduction: {how}"
     provenance = task.noting(strategy=name, method=method).provenance
     return Certificate(model.name, model.digest, task.instance.n, "all", rho, "all", claim, provenance)

@@ -1,7 +1,5 @@
-"""The proof of a lower bound: facts under every box, and a tree that shows how many positions a conflict takes.
-
-Trees come first: boxes that no tree names, and facts that no label rests on, are left out.
-"""
+"""The proof of a lower bound: facts under every box, and a tree that shows how many positions a conflict takes. Trees
+come first: boxes that no tree names, and facts that no label rests on, are left out."""
 
 from __future__ import annotations
 
@@ -36,11 +34,8 @@ class Line(NamedTuple):
 
 
 def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Writer:
-    """The proof that a lower bound's claim holds.
-
-    ``limit``: steps that the elaboration may take, half a microsecond each. Gives the lines, which end with
-    ``unforced``.
-    """
+    """The proof that a lower bound's claim holds. ``limit``: steps that the elaboration may take, half a microsecond
+    each. Gives the lines, which end with ``unforced``."""
     meter = Meter(limit)
     meter.place = bound.top
     writer, rows = Writer(instance, digest, meter), Rows(instance, meter)
@@ -125,8 +120,7 @@ def concluded(
 def claims(
     bound: Bound, labels: Mapping[int, frozenset[int]], table: Sequence[int] | None
 ) -> list[tuple[frozenset[int], int]]:
-    """Sets of labels with what forcing any of them takes: those that are named, and the others, together where no box
-    has them."""
+    """Sets of labels with what forcing any takes: those named, and the others, together where no box has them."""
     domain = bound.model.domains[bound.model.output]
     if table is not None:
         domain = 2 if bound.model.accept is not None else len(bound.model.label_names)

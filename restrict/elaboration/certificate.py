@@ -37,11 +37,9 @@ class Part:
 
 
 class Shown:
-    """The proof of one certificate, written to ``writer``; ``context`` is the restriction's.
-
-    Every leaf is examined; a fact that is the same in all leaves below a question is tried there, and then stated
-    once (``hoist``); what no conclusion needs is left out (``keep``); then rows and lines are written.
-    """
+    """The proof of one certificate, written to ``writer``; ``context`` is the restriction's. Every leaf is examined; a
+    fact that is the same in all leaves below a question is tried there, and then stated once (``hoist``); what no
+    conclusion needs is left out (``keep``); then rows and lines are written."""
 
     def __init__(self, hints: Hints, instance: Instance, writer: Writer, meter: Meter, deep: bool = False) -> None:
         self.certificate, self.instance, self.writer, self.meter = hints.certificate, instance, writer, meter
@@ -201,11 +199,8 @@ def leaves_of(part: Part) -> Iterator[Part]:
 
 
 def certificate_lines(certificate: Certificate, instance: Instance, digest: str, limit: int) -> Writer:
-    """The proof that a certificate's claim holds, without its conclusion's refutation.
-
-    ``limit``: steps that the elaboration may take, half a microsecond each. Gives the lines, which end with ``claim``
-    or ``all``.
-    """
+    """The proof that a certificate's claim holds, without its conclusion's refutation. ``limit``: steps that the
+    elaboration may take, half a microsecond each. Gives the lines, which end with ``claim`` or ``all``."""
     hints, free = Hints(certificate), certificate.free.bit_count()
     if certificate.claimed_free != free:
         place = certificate.top.key("claim").key("free")

@@ -1,8 +1,6 @@
-"""Checking from Python and from the command line: elaborate the proof in memory, and let the kernel decide.
-
-The user's file is read by the checker's own reader; the elaborator writes the proof down, and the kernel checks every
-line of it (docs/kernel.md). Proofs of other kinds are decided by the checker's modules for them.
-"""
+"""Checking from Python and from the command line: elaborate the proof in memory, and let the kernel decide. The user's
+file is read by the checker's own reader; the elaborator writes the proof down, and the kernel checks every line of it
+(docs/kernel.md). Proofs of other kinds are decided by the checker's modules for them."""
 
 from __future__ import annotations
 
@@ -78,25 +76,11 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
 def trusted_check(
     model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None, fast: bool = False
 ) -> str:
-    """The trusted checker on bytes in memory, its rejections as the package's errors.
-
-    Args:
-        model: the bytes of the model file.
-        certificate: the bytes of what is to be verified, in any format that the checker knows.
-        source: the model file, whose folder has the tensor files; ``None``: the current folder.
-        name: what messages call the certificate.
-        limit: the most steps; ``None``: those of docs/checker.md.
-        fast: let the engine's compiled scans decide on the rows of the proof.
-
-    Returns:
-        The line ``s VERIFIED ...``.
-
-    Raises:
-        ResourceLimit: the checker ran out of steps, memory or stack.
-        NotEstablished: the claim does not follow.
-        ModelError: one of the two is malformed, or the certificate is for another model.
-        UsageError: a file cannot be read.
-    """
+    """The line ``s VERIFIED ...`` of the trusted checker on bytes in memory, in any format that it knows; its
+    rejections as the package's errors: ``ResourceLimit`` (steps, memory or stack), ``NotEstablished``, ``ModelError``
+    (malformed, or for another model), ``UsageError`` (an unreadable file). ``source``: the model file, beside its
+    tensor files (``None``: the current folder). ``name``: of the certificate in messages. ``limit``: in steps;
+    ``None``: docs/checker.md's. ``fast``: the engine's compiled scans decide on the rows of the proof."""
     folder, model_name = source.parent if source else Path(), str(source or "model")
     most = DEFAULT_LIMIT if limit is None else limit
     if fast and not any(word in certificate for word in OTHER):
@@ -116,12 +100,5 @@ def trusted_check(
 
 
 def proof_in_memory(limit: int) -> Prover:
-    """The elaborator as the checker asks for it.
-
-    Args:
-        limit: the most steps.
-
-    Returns:
-        A function that has the bytes of a proof of what the checker has read.
-    """
+    """The elaborator for the checker: the bytes of a proof of what that has read, in ``limit`` steps."""
     return lambda task, claim, program: proof_in_reach(claim, program, instance_of(claim, task), limit)

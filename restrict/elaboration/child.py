@@ -1,9 +1,7 @@
-"""The elaborator as a program of its own, which the checker's command line starts: the two files in, the proof out.
-
-It is run by its path, so that the checker need not import the package. Standard input has the model and then the user's
+"""The elaborator as a program of its own, which the checker's command line starts: the two files in, the proof out. It
+is run by its path, so that the checker need not import the package. Standard input has the model and then the user's
 file, standard output the proof. Where there is none, standard error has one line, and the exit code says why
-(docs/checker.md).
-"""
+(docs/checker.md)."""
 
 from __future__ import annotations
 

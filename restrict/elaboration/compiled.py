@@ -1,8 +1,6 @@
-"""Elaborated proofs checked with the engine's compiled scans: `restrict check --fast`.
-
-Everything but the row lemma is what the kernel does. A row is one scan of the engine, which is some forty times faster
-than the kernel's own loop, and has to be believed in its place. The checker knows nothing of this file.
-"""
+"""Elaborated proofs checked with the engine's compiled scans: `restrict check --fast`. Everything but the row lemma is
+what the kernel does. A row is one scan of the engine, which is some forty times faster than the kernel's own loop, and
+has to be believed in its place. The checker knows nothing of this file."""
 
 from __future__ import annotations
 
@@ -31,10 +29,8 @@ class CompiledProof(Proof):
         super().__init__(data, Place("proof"), program, digest, meter)
 
     def row(self, h: int, i: int, u: int, s: int, p: int, r: int) -> None:
-        """The best pair that is not listed is among as many best ones as are listed, and one more; it is below the bar.
-
-        Then every unlisted pair is.
-        """
+        """The best unlisted pair is among the best, one more than are listed; if it is below the bar, all unlisted
+        are."""
         kernel, head = self.kernel, self.kernel.head_of(h)
         self.form(u in kernel.domain(head.query))
         low, high = visible(head.mask, i, self.program.n)
@@ -57,12 +53,8 @@ class CompiledProof(Proof):
 
 
 def check_compiled(found: Elaboration) -> str:
-    """Let the engine's scans decide on the rows of an elaborated proof, and the kernel on all else.
-
-    Cost: some 30 nanoseconds for each score of a row, at most.
-
-    Gives the line ``s VERIFIED ...`` of the user's file.
-    """
+    """Let the engine's scans decide on the rows of an elaborated proof, and the kernel on all else. Cost: some 30
+    nanoseconds for each score of a row, at most. Gives the line ``s VERIFIED ...`` of the user's file."""
     program, proof = found.made
     with translated(found.name):
         read = Program(program, Place("program"), found.meter)

@@ -1,9 +1,7 @@
-"""A small tree of docs/kernel.md, *unforced*, for a set of boxes: few positions do not conflict with all of them.
-
-A proof names a tree (:mod:`restrict.certificate.hitting_tree`); a smaller tree is a smaller proof. An end needs boxes
+"""A small tree of docs/kernel.md, *unforced*, for a set of boxes: few positions do not conflict with all of them. A
+proof names a tree (:mod:`restrict.certificate.hitting_tree`); a smaller tree is a smaller proof. An end needs boxes
 whose ways have nothing in common, more than positions are left: where a few are left they are searched for exactly,
-since each end that is found early saves all branches below it.
-"""
+since each end that is found early saves all branches below it."""
 
 from __future__ import annotations
 
@@ -32,12 +30,8 @@ def small_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter,
 
 def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter) -> tuple[list[int], list[int]]:
     """A small tree over a part of the boxes: some are left out, if the tree still closes and what they would take is
-    more than what it grows by.
-
-    First many at once, of those that are named least often, then fewer; as long as the effort goes.
-
-    ``boxes``: allowed symbols as bits by position.
-    """
+    more than what it grows by. First many at once, of those that are named least often, then fewer; as long as the
+    effort goes. ``boxes``: allowed symbols as bits by position."""
     if not boxes:
         raise NotEstablished("every box has the label")
     try:
@@ -65,10 +59,7 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
 
 
 def renumbered(words: Sequence[int], numbers: Mapping[int, int]) -> list[int]:
-    """A tree with other numbers for its boxes.
-
-    ``words``: the tree in preorder.
-    """
+    """A tree with other numbers for its boxes. ``words``: the tree in preorder."""
     found, at = list[int](), 0
     while at < len(words):
         width = max(1, words[at])

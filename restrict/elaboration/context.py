@@ -28,9 +28,8 @@ class OutOfReach(Reject):
 
 
 class Known:
-    """What is known of every node under a box. ``deep``: every node that is asked for is examined first, so that no
-    fact depends on all positions; ``blind``: it does not matter what a fact depends on. ``given``: facts of a context
-    that this one was made from."""
+    """What is known of every node under a box, besides the facts ``given`` of a context above. ``deep``: what is asked
+    for is examined first, so no fact depends on all positions; ``blind``: dependencies do not matter."""
 
     def __init__(
         self, instance: Instance, tokens: Tokens, rows: Rows, deep: bool = False, blind: bool = False,
@@ -45,10 +44,7 @@ class Known:
     # ------------------------------------------------------------ asking
 
     def values(self, name: str, i: int) -> Sequence[int]:
-        """V of a node, ascending.
-
-        ``name``: ``"token"``, ``"position"`` or a variable.
-        """
+        """V of a node, ascending. ``name``: ``"token"``, ``"position"`` or a variable."""
         if name == "token":
             return self.tokens.at(i)
         if name == "position":
@@ -57,10 +53,7 @@ class Known:
         return range(self.instance.domains[name]) if fact is None else fact.values
 
     def depends(self, name: str, i: int) -> Depends:
-        """D of a node.
-
-        ``name``: ``"token"``, ``"position"`` or a variable.
-        """
+        """D of a node. ``name``: ``"token"``, ``"position"`` or a variable."""
         if self.blind:
             return None
         if name == "token":
@@ -73,17 +66,11 @@ class Known:
         return None if fact is None else fact.depends
 
     def fact(self, name: str, i: int) -> Statement | None:
-        """The statement about a node, if there is one.
-
-        Gives the last one, here or in a context that this one was made from.
-        """
+        """The last statement about a node, here or in a context above, if there is one."""
         return self.facts.get(name, {}).get(i)
 
     def union(self, name: str, positions: I64) -> Depends:
-        """The union of D over positions.
-
-        ``name``: ``"token"``, ``"position"`` or a variable. ``positions``: int64, ascending.
-        """
+        """The union of D of ``"token"``, ``"position"`` or a variable over ascending positions."""
         if self.blind:
             return None
         if name in ("token", "position"):
@@ -99,10 +86,7 @@ class Known:
     # ------------------------------------------------------------ examining
 
     def examine(self, name: str, i: int) -> None:
-        """State what follows for a node, unless it was stated before, or has too many values.
-
-        ``name``: a map or head of the model.
-        """
+        """State what follows for a node of a map or head, unless it was stated before, or has too many values."""
         if self.fact(name, i) is not None:
             return
         self.meter.charge(NODE)
@@ -114,10 +98,7 @@ class Known:
             self.state(found._replace(depends=0) if len(found.values) == 1 else found)
 
     def state(self, statement: Statement) -> None:
-        """Remember a fact.
-
-        ``statement``: what is stated after all others.
-        """
+        """Remember a fact. ``statement``: what is stated after all others."""
         self.meter.hold(1000 + 40 * len(statement.values) + (statement.depends or 0).bit_length() // 8)
         self.statements.append(statement)
         self.facts.setdefault(statement.name, {})[statement.i] = statement
@@ -135,7 +116,6 @@ class Known:
         self._keys.clear()
 
     def _inputs(self, variable: Map | Head, i: int) -> None:
-        """Examine all that a node reads."""
         places: list[tuple[str | None, Iterable[int]]] = []
         if isinstance(variable, Map):
             places += [(arg, (i,)) for arg in variable.args]
@@ -236,5 +216,4 @@ class Known:
 
 
 def _only(values: set[int]) -> int:
-    """The one value, or -1."""
     return next(iter(values)) if len(values) == 1 else -1

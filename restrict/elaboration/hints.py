@@ -1,7 +1,5 @@
-"""The hints of a user's file: cone, split or tree of cases of a certificate, and the boxes of a lower bound.
-
-The checker has read the model and the claim; it does not read these, for a proof that is right is right without them.
-"""
+"""The hints of a user's file: cone, split or tree of cases of a certificate, and the boxes of a lower bound. The
+checker has read the model and the claim; it does not read these, for a proof that is right is right without them."""
 
 from __future__ import annotations
 
@@ -75,10 +73,7 @@ class Hints:
         self.model.meter.place = self.top.key("cone")
 
     def is_free(self, at: int) -> bool:
-        """Whether a position has neither a marker nor a fixed symbol.
-
-        ``at``: a position, or a number beyond all of them.
-        """
+        """Whether a position has neither a marker nor a fixed symbol; a number beyond all positions has none."""
         self.model.meter.charge(self.model.n // 64)
         return at < self.model.n and self.certificate.free >> at & 1 == 1
 
@@ -111,10 +106,7 @@ class Hints:
 
 
 def answered(children: Sequence[Any], inside: Place, path: dict[int, int], at: int) -> Iterator[Asked]:
-    """The cases below a question, each made when it is needed.
-
-    ``path``: what was asked and answered above.
-    """
+    """The cases below a question, each made when it is needed. ``path``: what was asked and answered above."""
     return ((child, inside.item(a), {**path, at: a}) for a, child in enumerate(children))
 
 
@@ -126,10 +118,7 @@ class ReadBox(NamedTuple):
 
 
 def read_boxes(bound: Bound) -> list[ReadBox]:
-    """The boxes of a lower bound.
-
-    Gives the boxes in the order of the file.
-    """
+    """The boxes of a lower bound. Gives the boxes in the order of the file."""
     place, cones = bound.top.key("boxes"), Cones(bound.model)
     bound.model.meter.place = place
     return [read_box(value, place.item(at), cones) for at, value in enumerate(bound.fields["boxes"])]

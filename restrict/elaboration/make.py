@@ -60,26 +60,15 @@ class Elaboration:
             self.made = Elaborated(program, proof_of(self.claim, program, self.instance, most))
 
     def check(self) -> str:
-        """Hand the proof over to the kernel.
-
-        Returns:
-            The line ``s VERIFIED ...`` of the user's file.
-
-        Raises:
-            NotEstablished: the proof does not show the claim.
-            ResourceLimit: more steps or memory than the limit.
-            ModelError: the proof is malformed, which would be a mistake of the elaborator.
-        """
+        """Hand the proof over to the kernel: the line ``s VERIFIED ...`` of the user's file. ``NotEstablished``: it
+        does not show the claim; ``ResourceLimit``: over the limit; ``ModelError``: malformed, a mistake of the
+        elaborator."""
         with translated(self.name):
             return established(self.claim, *self.made)
 
 
 def instance_of(claim: Claim, task: Task) -> Instance:
-    """The engine's model at the length of a claim.
-
-    Raises:
-        ResourceLimit: the engine takes less than the checker's reader.
-    """
+    """The engine's model at the length of a claim. ``ResourceLimit``: it takes less than the checker's reader."""
     certified = claim.certificate if isinstance(claim, Refutation) else claim
     try:
         return loads(task.model, task.model_place.file, task.folder).at(certified.n)
@@ -88,18 +77,9 @@ def instance_of(claim: Claim, task: Task) -> Instance:
 
 
 def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
-    """The proof of what the checker has read, for the program that it makes of the model.
-
-    Args:
-        claim: a certificate, a refutation or a lower bound.
-        program: the bytes of the program.
-        instance: the engine's model, at the same length.
-        limit: steps that the elaboration may take.
-
-    Raises:
-        Reject: the claim does not follow; or more steps or memory than the limit.
-        ResourceLimit: a row has too many pairs, or the output too many values.
-    """
+    """The proof of a certificate, a refutation or a lower bound that the checker has read, for the ``program`` that it
+    makes of the model, in ``limit`` steps. ``Reject``: the claim does not follow, or over the limit; ``ResourceLimit``:
+    a row has too many pairs, or the output too many values."""
     return _written(claim, program, instance, limit).to_bytes()
 
 

@@ -1,9 +1,7 @@
-"""Which nodes are worth examining, and which statements a conclusion needs.
-
-A cone may be far larger than what a claim rests on. Before anything is examined, what the target cannot read is left
-out (:func:`reachable`). Afterwards, statements are gone through backwards: one is kept if a later one that is kept
-reads it, and would not hold without it (:func:`needed`).
-"""
+"""Which nodes are worth examining, and which statements a conclusion needs. A cone may be far larger than what a claim
+rests on. Before anything is examined, what the target cannot read is left out (:func:`reachable`). Afterwards,
+statements are gone through backwards: one is kept if a later one that is kept reads it, and would not hold without it
+(:func:`needed`)."""
 
 from __future__ import annotations
 
@@ -29,13 +27,9 @@ MOST_ALLOWED = 1 << 24
 
 
 def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) -> Iterator[Node]:
-    """The nodes of a cone that the output at a target may read, variable by variable.
-
-    A head may read its key and its value anywhere; a map reads at its own position.
-
-    ``target``: a position; ``None``: all of them. ``meter``: the account; too many nodes are refused before any is
-    examined. Gives variables with positions, in the order in which they are examined.
-    """
+    """The nodes of a cone that the output at a target (``None``: at all) may read, variable by variable, in the order
+    of examination: a head may read key and value anywhere, a map its own position. Too many are refused before any is
+    examined."""
     wanted: dict[str, set[int] | None] = {instance.model.output.variable: None if target is None else {target}}
 
     def want(name: str | None, places: set[int] | None) -> None:
@@ -66,11 +60,8 @@ def reachable(instance: Instance, cone: Cone, target: int | None, meter: Meter) 
 
 
 def needed(known: Known, goals: Iterable[Node]) -> tuple[list[Statement], set[Node]]:
-    """The statements of a context that some nodes' facts rest on.
-
-    ``goals``: the nodes whose facts have to be kept, here or in a context that this one was made from. Gives the
-    statements, in order; and the nodes of which something has to be known that is not stated here.
-    """
+    """The statements of a context, in order, on which the facts of ``goals``, to be kept here or above, rest; and the
+    nodes of which something not stated here has to be known from above."""
     wanted, kept = set(goals), list[Statement]()
     for said in reversed(known.statements):
         node = said.name, said.i
@@ -139,8 +130,7 @@ def _possible(known: Known, key: str | None, pairs: I64, own: int, u: int) -> Fl
 
 
 def _among(j: I64, facts: Collection[int]) -> Iterable[int]:
-    """Where the position of a pair has a fact; of many facts and few pairs the pairs are gone through, or else the sum
-    over all rows would be quadratic."""
+    """Where a pair's position has a fact; few pairs are gone through by pairs, else by facts."""
     if len(facts) > len(j):
         return (at for at, place in enumerate(j.tolist()) if place in facts)
     found: list[int] = np.flatnonzero(np.isin(j, np.fromiter(facts, dtype=np.int64))).tolist()

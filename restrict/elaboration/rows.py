@@ -40,31 +40,23 @@ class Rows:
     _free: dict[str | None, Values] = field(default_factory=dict)
 
     def lower(self, known: dict[Place, Floor], head: Head, i: int, u: int, floor: Floor) -> None:
-        """Remember a floor of a row, if it is the least.
-
-        ``known``: ``floors`` or ``bars``. ``u``: the query's value, 0 where it has none. ``floor``: a context's floor
-        in this row.
-        """
+        """Remember a floor of a row, if it is the least. ``known``: ``floors`` or ``bars``. ``u``: the query's value, 0
+        where it has none. ``floor``: a context's floor in this row."""
         old = known.get((head.name, i, u))
         if old is None or not at_or_above(head, floor, old):
             known[head.name, i, u] = floor
 
     def keep(self, said: Statement) -> None:
-        """A statement that is written uses these rows.
-
-        ``said``: a fact; of a map it has no groups.
-        """
+        """A statement that is written uses these rows. ``said``: a fact; of a map it has no groups."""
         for group in said.groups or ():
             head = self.instance.model.by_name[said.name]
             assert isinstance(head, Head)
             self.lower(self.bars, head, said.i, group.u, (group.least, group.witness))
 
     def scan(self, head: Head, i: int, u: int, keys: Values, least: int | None = None) -> I64:
-        """The pairs of a row that reach its floor, or a score, with their scores; charged before.
-
-        ``u``: the query's value, 0 where it has none. ``least``: a score; by default the row's own floor under these
-        keys. Then nothing is known, ``j = i`` included. Gives int64, shape (3, m): positions, key values, scores.
-        """
+        """The pairs of a row that reach its floor, or a score, with their scores; charged before. ``u``: the query's
+        value, 0 where it has none. ``least``: a score; by default the row's own floor under these keys. Then nothing is
+        known, ``j = i`` included. Gives int64, shape (3, m): positions, key values, scores."""
         row = Row(self.instance, head, i, u)
         self.meter.charge(4 + count(keys, row.first, row.stop) // PAIRS_A_STEP)
         known = replace(keys, domain=1) if (row.stop - row.first) * keys.domain > WIDE else keys
@@ -87,10 +79,8 @@ class Rows:
         return self._free[key]
 
     def found(self, head: Head, i: int, u: int, keys: Values, pairs: I64, floor: Floor) -> None:
-        """Keep what a scan found under some keys, where these say nothing and the row may be listed.
-
-        ``pairs``: all that reach ``floor``, the row's own. Then :meth:`pairs` has no need to scan the row again.
-        """
+        """Keep what a scan found under some keys, where these say nothing and the row may be listed. ``pairs``: all
+        that reach ``floor``, the row's own. Then :meth:`pairs` has no need to scan the row again."""
         seen = self.instance.visible(head, i)
         query, key = self.instance.query(head), self.instance.key(head)
         own = query is not None and query == key  # at i itself the scan knew the key
@@ -100,10 +90,8 @@ class Rows:
 
     def pairs(self, head: Head, i: int, u: int) -> I64:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
-        floor of the row without any restriction is not above the least one, so the scan finds them all.
-
-        ``u``: the query's value, 0 where it has none. Gives int64, shape (3, m).
-        """
+        floor of the row without any restriction is not above the least one, so the scan finds them all. ``u``: the
+        query's value, 0 where it has none. Gives int64, shape (3, m)."""
         place = head.name, i, u
         floor = self.floors[place]
         if place not in self._pairs or self._pairs[place][0] != floor:
@@ -118,10 +106,8 @@ class Rows:
         return count(self.free(head), *self.instance.visible(head, i)) > WIDE
 
     def listed(self, head: Head, i: int, u: int) -> I64:
-        """The positions that the row has to list: those with a pair at or above its bar.
-
-        ``u``: the query's value, 0 where it has none. Gives the positions, ascending.
-        """
+        """The positions that the row has to list: those with a pair at or above its bar. ``u``: the query's value, 0
+        where it has none. Gives the positions, ascending."""
         if self.wide(head, i):
             return np.arange(*self.instance.visible(head, i), dtype=np.int64)
         found = self.pairs(head, i, u)
@@ -129,19 +115,13 @@ class Rows:
 
 
 def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
-    """Whether a pair of a score and a position is at or above another one, in the head's order.
-
-    Gives whether it is not below.
-    """
+    """Whether a pair of a score and a position is not below another one, in the head's order."""
     sign = -1 if head.ties == "left" else 1
     return (pair[0], sign * pair[1]) >= (floor[0], sign * floor[1])
 
 
 def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
-    """Which pairs are at or above a floor.
-
-    ``pairs``: int64, shape (3, m): positions, key values, scores. Gives bool, shape (m,).
-    """
+    """Which pairs, int64 (3, m) of positions, key values and scores, are at or above a floor: bool, (m,)."""
     j, _, s = pairs
     tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
     found: npt.NDArray[np.bool_] = (s > floor[0]) | ((s == floor[0]) & tied)
@@ -157,8 +137,5 @@ def count(keys: Values, start: int, stop: int) -> int:
 
 
 def distinct(positions: I64) -> I64:
-    """The positions, each once.
-
-    ``positions``: int64, ascending. Gives int64, strictly ascending.
-    """
+    """The positions, each once. ``positions``: int64, ascending. Gives int64, strictly ascending."""
     return positions[np.append(positions[1:] != positions[:-1], True)] if len(positions) else positions

@@ -38,8 +38,5 @@ class Statement(NamedTuple):
 
 
 def joined(parts: Sequence[Depends]) -> Depends:
-    """The union of positions.
-
-    ``parts``: positions as bits, or ``None``. Gives the union; all positions where one part is that.
-    """
+    """The union of positions as bits; ``None``, which stands for all of them, where one part is that."""
     return None if None in parts else reduce(or_, (part for part in parts if part is not None), 0)

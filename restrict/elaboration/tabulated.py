@@ -19,12 +19,8 @@ ENTRIES = 1 << 22
 
 
 def tabulated(model: Model, n: int) -> Model:
-    """The model at one length, as a model that is defined at this length alone and has a file.
-
-    Cost: one call of each callable for every combination of what it may read.
-
-    Gives a model with the same values at this length; ``content`` has the bytes of its file.
-    """
+    """A model with the same values, defined at this length alone; ``content`` has the bytes of its file. Cost: one call
+    of each callable for every combination of what it may read."""
     instance = model.at(n)
     variables = tuple(_written(instance, variable) for variable in model.variables)
     return loads(dumps(to_document(replace(model, variables=variables, when=f"n == {n}"))))

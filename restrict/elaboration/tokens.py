@@ -25,10 +25,7 @@ class Tokens:
 
     @staticmethod
     def make(n: int, symbols: int, cells: Iterable[Cell], pinned: Mapping[int, int]) -> Tokens:
-        """The tokens of a context.
-
-        ``cells``: where symbols are allowed; runs do not overlap. Gives the tokens. Cost: n, and the number of runs.
-        """
+        """The tokens of a context; ``cells``: where symbols are allowed, in disjoint runs. Cost: n, and the runs."""
         found = Tokens(symbols, np.zeros(n, dtype=np.int32), [range(symbols)], {})
         numbers: dict[tuple[int, ...], int] = {}
         for start, stop, allowed in [*cells, *((at, at + 1, (value,)) for at, value in pinned.items())]:
@@ -45,17 +42,11 @@ class Tokens:
         return Tokens(self.symbols, self.which, sets, {**self.answers, **answers})
 
     def at(self, j: int) -> Sequence[int]:
-        """The symbols at a position.
-
-        Gives values of ``token``, ascending.
-        """
+        """The symbols at a position. Gives values of ``token``, ascending."""
         return self.sets[self.answers.get(j, int(self.which[j]))]
 
     def numbers(self, places: I64) -> Numbers:
-        """The numbers of the sets at some positions.
-
-        ``places``: positions, int64.
-        """
+        """The numbers of the sets at some positions. ``places``: positions, int64."""
         found = self.which[places]
         for at, number in self.answers.items():
             found[places == at] = number
@@ -67,18 +58,12 @@ class Tokens:
         return np.array([2, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)
 
     def free(self, places: I64) -> I64:
-        """Which of some positions are not fixed.
-
-        ``places``: positions, int64.
-        """
+        """Which of some positions are not fixed. ``places``: positions, int64."""
         found: I64 = places[self._sizes[self.numbers(places)] != 1]
         return found
 
     def values(self) -> Values:
-        """The possible symbols of all positions, as a row scan takes them.
-
-        Gives the values. Cost: n, and the number of positions that have a set of their own.
-        """
+        """The possible symbols of all positions, for a row scan. Cost: n, and the sets of single positions."""
         positions = np.union1d(np.flatnonzero(self.which), np.fromiter(self.answers, dtype=np.int64))
         which = self.numbers(positions)
         sizes = np.array([0, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)

@@ -1,8 +1,6 @@
-"""Hands an elaborated proof to `restrict-verified`, the checker that is proved in Rocq (docs/proof.md).
-
-That program says that the proof is right, and what it concludes. That this is what the user's file claims is compared
-here, by the functions that compare it for the Python kernel; no line of the proof is checked twice.
-"""
+"""Hands an elaborated proof to `restrict-verified`, the checker that is proved in Rocq (docs/proof.md). That program
+says that the proof is right, and what it concludes. That this is what the user's file claims is compared here, by the
+functions that compare it for the Python kernel; no line of the proof is checked twice."""
 
 from __future__ import annotations
 
@@ -89,12 +87,8 @@ def concluded(line: str, proof: bytes) -> Any:
 
 
 def check_verified(found: Elaboration, limit: int | None = None) -> str:
-    """Let `restrict-verified` decide on an elaborated proof.
-
-    Cost: docs/proof.md, and a temporary folder with the two files.
-
-    ``limit``: the most steps; ``None``: those of the program. Gives the line ``s VERIFIED ...`` of the user's file.
-    """
+    """The line ``s VERIFIED ...`` of the user's file, where `restrict-verified` decides on an elaborated proof in
+    ``limit`` steps. Cost: docs/proof.md, and a temporary folder with the two files."""
     line = verdict(found.made, limit)
     with translated(found.name):
         proof = concluded(line, found.made.proof)

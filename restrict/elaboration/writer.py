@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, bits_of
 from restrict.checker.account import Meter, exhausted
 from restrict.checker.normal_form import FILE_BYTES
 from restrict.elaboration.rows import Rows
@@ -44,10 +44,7 @@ class Writer:
         self.lines.append(line)
 
     def set(self, values: Iterable[int]) -> int:
-        """The number of a set.
-
-        ``values``: at least one value. Gives its number; the line is written where it is new.
-        """
+        """The number of a set of values, not empty; its line is written where it is new."""
         key = tuple(sorted(values))
         if key not in self._sets:
             self._sets[key] = len(self._sets)
@@ -55,11 +52,8 @@ class Writer:
         return self._sets[key]
 
     def runs(self, ends: Sequence[int]) -> int:
-        """The number of some runs.
-
-        ``ends``: starts and stops, alternating and increasing. Gives their number; the line is written where they are
-        new.
-        """
+        """The number of runs (starts and stops, alternating and increasing); their line is written where they are
+        new."""
         key = tuple(ends)
         if key not in self._runs:
             self._runs[key] = len(self._runs)
@@ -67,21 +61,14 @@ class Writer:
         return self._runs[key]
 
     def depends(self, positions: Depends) -> int:
-        """The number of the runs of some positions.
-
-        ``positions``: positions as bits; ``None``: all of them.
-        """
+        """The number of the runs of some positions. ``positions``: positions as bits; ``None``: all of them."""
         if positions is None:
             return 0
         self.meter.charge(positions.bit_length() // 32)
-        raw = np.frombuffer(positions.to_bytes((positions.bit_length() + 7) // 8, "little"), dtype=np.uint8)
-        return self.runs(self.ends(np.flatnonzero(np.unpackbits(raw, bitorder="little"))))
+        return self.runs(self.ends(bits_of(positions)))
 
     def ends(self, positions: I64) -> list[int]:
-        """Starts and stops of the runs of some positions.
-
-        ``positions``: int64, ascending.
-        """
+        """Starts and stops of the runs of some positions. ``positions``: int64, ascending."""
         if not len(positions):
             return []
         self.meter.charge(len(positions) // 16)
@@ -94,10 +81,7 @@ class Writer:
         return ends
 
     def write_rows(self, rows: Rows) -> None:
-        """All row lemmas.
-
-        ``rows``: the rows with their bars. Cost: a scan of each.
-        """
+        """All row lemmas. ``rows``: the rows with their bars. Cost: a scan of each."""
         for (name, i, u), bar in rows.bars.items():
             head = self.instance.model.by_name[name]
             assert isinstance(head, Head)
@@ -108,11 +92,7 @@ class Writer:
             self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
 
     def box(self, parent: int, cells: Iterable[Cell]) -> int:
-        """A context.
-
-        ``parent``: the context that it is made from, or -1. ``cells``: the symbols that are allowed in some runs of
-        positions, in order.
-        """
+        """A context made from ``parent`` (-1: none); ``cells``: the symbols allowed in runs of positions, in order."""
         triples: list[list[int]] = []
         for start, stop, symbols in cells:
             number = self.set(symbols)
@@ -126,11 +106,8 @@ class Writer:
         return self._contexts - 1
 
     def statement(self, context: int, said: Statement) -> None:
-        """A fact about a map or a head.
-
-        ``said``: the fact; the rows of its groups are written already. Of one value it does not matter what it depends
-        on: then the runs are number 0.
-        """
+        """A fact about a map or a head. ``said``: the fact; the rows of its groups are written already. Of one value it
+        does not matter what it depends on: then the runs are number 0."""
         values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
         kind = "map" if said.groups is None else "head"
         words = [kind, context, self.numbers[said.name], said.i, values, depends]
@@ -139,10 +116,7 @@ class Writer:
         self.add(" ".join(map(str, words)))
 
     def case(self, context: int, said: Statement, position: int, kids: Sequence[int]) -> None:
-        """A fact from those in the cases of a position.
-
-        ``kids``: a context for each symbol, in order.
-        """
+        """A fact from those in the cases of a position. ``kids``: a context for each symbol, in order."""
         values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
         words = ["case", context, self.numbers[said.name], said.i, position, values, depends, *kids]
         self.add(" ".join(map(str, words)))

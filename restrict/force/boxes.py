@@ -92,13 +92,11 @@ class WideBox:
 
 
 class BoxFinder:
-    """Finds boxes under the present facts of a state.
-
-    ``state``: what is fixed and known; it is only read (rows may be extended). ``rng``: for the choice of symbols, and
-    for ``noise``, the relative error put on every price. ``symbols``: where a position may only be fixed to one symbol,
-    that symbol. ``known``: prices found before, perhaps under other facts; new prices are added to it. ``close``: up to
-    this depth a variable is priced closely. Goals that are ``barred`` have failed, and are priced as impossible.
-    """
+    """Finds boxes under the present facts of a state. ``state``: what is fixed and known; it is only read (rows may be
+    extended). ``rng``: for the choice of symbols, and for ``noise``, the relative error put on every price.
+    ``symbols``: where a position may only be fixed to one symbol, that symbol. ``known``: prices found before, perhaps
+    under other facts; new prices are added to it. ``close``: up to this depth a variable is priced closely. Goals that
+    are ``barred`` have failed, and are priced as impossible."""
 
     def __init__(
         self,
@@ -250,11 +248,9 @@ class BoxFinder:
     def axes(
         self, variable: Map, i: int, given: Mapping[str, int], found: Collection[object] | None = None
     ) -> Iterator[Axes]:
-        """For each choice of the roots, cheapest first, the priced values of every argument.
-
-        While nothing is ``found``, it goes on beyond the allowed effort, up to ``HUNGRY`` choices. To give the goal up
-        would cost far more: all that is above another anchor would have to be excluded.
-        """
+        """For each choice of the roots, cheapest first, the priced values of every argument. While nothing is
+        ``found``, it goes on beyond the allowed effort, up to ``HUNGRY`` choices. To give the goal up would cost far
+        more: all that is above another anchor would have to be excluded."""
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
@@ -321,11 +317,9 @@ class BoxFinder:
 
 
 def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[int, int]]:
-    """The pairs of a row, best first, down to the floor, without those that are impossible for a thin key.
-
-    A map is *thin* where its arguments have fewer combinations than its domain has values: then some values are
-    impossible at any position even with nothing fixed, and to examine it costs no token.
-    """
+    """The pairs of a row, best first, down to the floor, without those that are impossible for a thin key. A map is
+    *thin* where its arguments have fewer combinations than its domain has values: then some values are impossible at
+    any position even with nothing fixed, and to examine it costs no token."""
     key = state.instance.key(head)
     thin = key is not None and is_thin(state, key)
     for j, w in state.walk(head, i, u):

@@ -1,9 +1,7 @@
-"""Confirmation by a tree of cases: free positions that a certificate asks one after the other (docs/kernel.md).
-
-The abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not
-show it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so
-some tree always shows it. The next question is the position that leaves least open.
-"""
+"""Confirmation by a tree of cases: free positions that a certificate asks one after the other (docs/kernel.md). The
+abstract run keeps no correlations between nodes, so a restriction may force the output although the run does not show
+it. Filling a few free positions in every way brings the correlations back; on full inputs the run is exact, so some
+tree always shows it. The next question is the position that leaves least open."""
 
 from __future__ import annotations
 
@@ -48,11 +46,8 @@ def forced(task: Task, fixed: Mapping[int, int], cone: Cone) -> Certificate:
 
 
 def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None) -> Certificate | None:
-    """The certificate that a restriction forces the label at the target, if the abstract run establishes it.
-
-    Cost: an abstract run on demand, and if that shows it a fresh one. Gives the certificate, or ``None`` where the run
-    leaves more than one label open.
-    """
+    """The certificate that a restriction forces the label at the target, or ``None`` where the abstract run leaves more
+    than one open. Cost: a run on demand, and if that shows it a fresh one."""
     shared = shared or Looking(task.instance, task.one_position("a claim"))
     if len(shared.labels(fixed)) != 1:
         return None
@@ -67,14 +62,10 @@ def confirm_by_tree(
     looks: int = MOST_LOOKS,
     shared: Looking | None = None,
 ) -> Certificate | None:
-    """The certificate that a restriction forces the label at the target, by a tree of cases.
-
-    On full inputs the abstract run is exact, so there is a tree wherever the label is forced; the question asked next
-    is the one that leaves the fewest labels and tokens open. ``most``: leaves of the tree, at most; ``looks``: abstract
-    runs that the choice of its questions may take, at most; 0: only the tree whose questions are the tokens that most
-    nodes read, which is found at once or not at all. Gives the certificate, or ``None`` where these bounds are too
-    small or the label is not forced.
-    """
+    """The certificate that a restriction forces the label, by a tree of at most ``most`` leaves; ``None``: these bounds
+    are too small, or it is not forced. On full inputs the run is exact, so there is a tree wherever it is; the question
+    asked next leaves the fewest labels and tokens open, chosen by at most ``looks`` runs; 0: the tokens that most nodes
+    read, at once or not at all."""
     tree = find_tree(task, fixed, most, looks, shared)
     if tree is None:
         return None
@@ -108,7 +99,6 @@ class _Growing:
         self.due, self.known = 1, -1
 
     def grow(self, fixed: dict[int, int]) -> Case | None:
-        """The tree below a partial input."""
         self.task.deadline.check()
         self.known = len(fixed) if self.known < 0 else self.known
         labels = self._labels(fixed)
@@ -165,14 +155,10 @@ class _Growing:
 def confirm_by_table(
     task: Task, fixed: Mapping[int, int], labels: npt.NDArray[np.int16], shared: Looking | None = None
 ) -> Certificate | None:
-    """The certificate whose dependencies are exactly the positions on which the label depends, by a tree of cases.
-
-    The tree asks these positions until the table of labels has one label left, and then what the abstract run needs to
-    show that label. Questions of the second kind are not dependencies (Theorem A'). On full inputs the run is exact, so
-    a tree that is large enough always shows it. Gives the certificate, whose dependencies are exact; ``None`` where the
-    tree grows too large. Cost: abstract runs on demand, up to about two for each leaf where the quick choice of
-    questions is enough.
-    """
+    """The certificate whose dependencies are exactly those of the label, by a tree of cases: it asks these positions
+    until the table of labels has one left, then what the run needs to show it, which are no dependencies (Theorem A').
+    On full inputs the run is exact, so a large enough tree shows it; ``None`` where it grows too large. Cost: up to
+    about two runs on demand a leaf, where the quick choice of questions is enough."""
     shared = shared or Looking(task.instance, task.one_position("cases"))
     left = MOST_LEAVES
 

@@ -25,10 +25,8 @@ n = 10 000, where nearly all tokens are needed, no answer was met with 24 of the
 
 
 def committed(solver: Solver, goal: Goal, limit: int) -> bool:
-    """Meet a goal by its first alternative, and where a part of that fails, go on from what has been met.
-
-    This is a ``choose`` of :class:`restrict.force.goal.Manner`. On failure the caller undoes what was done.
-    """
+    """Meet a goal by its first alternative, and where a part of that fails, go on from what has been met. This is a
+    ``choose`` of :class:`restrict.force.goal.Manner`. On failure the caller undoes what was done."""
     state, before = solver.state, solver.state.fixed
     for _ in range(REPAIRS):
         subgoals = next((a for a in solver.alternatives(goal, limit) if not _barred(solver, a)), None)

@@ -1,10 +1,8 @@
-"""The abstract run on demand, on kernels: the fast twin of :class:`restrict.force.on_demand.OnDemandState`.
-
-One :class:`CompiledRun` serves many restrictions of one instance: rows are ordered and maps are tabulated once, when
-the first run needs them, and a run costs microseconds for each node that it reads. So thousands of cases, deletions
-and random words can be tried. Values, tokens read and cones are those of the run in Python
-(tests/test_compiled_run.py); a certificate is always made from a fresh run.
-"""
+"""The abstract run on demand, on kernels: the fast twin of :class:`restrict.force.on_demand.OnDemandState`. One
+:class:`CompiledRun` serves many restrictions of one instance: rows are ordered and maps are tabulated once, when the
+first run needs them, and a run costs microseconds for each node that it reads. So thousands of cases, deletions and
+random words can be tried. Values, tokens read and cones are those of the run in Python (tests/test_compiled_run.py); a
+certificate is always made from a fresh run."""
 
 from __future__ import annotations
 
@@ -48,10 +46,8 @@ class TooMuch(Exception):
 
 
 class CompiledRun:
-    """V of the output at one position under restrictions, one after the other.
-
-    ``shared``: a state of the same instance; the rows that it has ordered are used, and new ones are added to it.
-    """
+    """V of the output at one position under restrictions, one after the other. ``shared``: a state of the same
+    instance; the rows that it has ordered are used, and new ones are added to it."""
 
     def __init__(self, instance: Instance, position: int, shared: ForcingState | None = None) -> None:
         self.instance, self.position = instance, position

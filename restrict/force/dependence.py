@@ -20,11 +20,8 @@ NOTHING: Depends = frozenset()
 
 
 class DependenceState(OnDemandState):
-    """V and D under a restriction, of the nodes that a target reads.
-
-    ``most`` bounds the size of the sets D that are of interest; ``limit`` the effort (in units of ``work``) of one
-    look, beyond which it is given up.
-    """
+    """V and D under a restriction, of the nodes that a target reads. ``most`` bounds the size of the sets D that are of
+    interest; ``limit`` the effort (in units of ``work``) of one look, beyond which it is given up."""
 
     def __init__(self, instance: Instance, position: int, like: ForcingState | None = None) -> None:
         """The target is the output's label at ``position``; ordered rows are shared with ``like``."""
@@ -36,10 +33,8 @@ class DependenceState(OnDemandState):
         self._known: dict[tuple[str, int], Depends | None] = {}
 
     def look(self, fixed: Mapping[int, int], most: int) -> Depends | None:
-        """On which free positions the label depends under a restriction.
-
-        Gives the positions, or ``None`` where there are more than ``most``, or the effort exceeds ``limit``.
-        """
+        """On which free positions the label depends under a restriction. Gives the positions, or ``None`` where there
+        are more than ``most``, or the effort exceeds ``limit``."""
         self.tokens = {**self.pinned, **{i: (a,) for i, a in fixed.items()}}
         self.facts.clear()
         self.reads.clear()

@@ -111,12 +111,9 @@ def _no_tick() -> None:
 
 
 class Solver:
-    """One search over a :class:`ForcingState`, deterministic for a generator ``rng``.
-
-    ``tick`` is called now and then. With ``symbols`` a position may only be fixed to its symbol there; with ``guard``
-    only to what the guard allows, and ``guarded`` more anchors are looked at. ``prices`` are kept from one search to
-    the next.
-    """
+    """One search over a :class:`ForcingState`, deterministic for a generator ``rng``. ``tick`` is called now and then.
+    With ``symbols`` a position may only be fixed to its symbol there; with ``guard`` only to what the guard allows, and
+    ``guarded`` more anchors are looked at. ``prices`` are kept from one search to the next."""
 
     def __init__(
         self,
@@ -161,8 +158,7 @@ class Solver:
         return 0.2 + max(self.estimate(key) if key else 0.0, self.estimate(variable.value))
 
     def solve(self, goal: Goal, limit: int) -> bool:
-        """Meet a goal with at most ``limit`` more tokens; on failure the state may have changed, and the caller
-        undoes it."""
+        """Meet a goal with at most ``limit`` more tokens; where that fails the caller undoes the state."""
         state = self.state
         if goal.u is None and covers(goal.allowed, state.values(goal.name, goal.i)):
             return True
@@ -183,11 +179,9 @@ class Solver:
         return False
 
     def _has_failed(self, goal: Goal, limit: int) -> bool:
-        """Whether the goal failed before with as many tokens to spend, on a part of the present trail.
-
-        What cannot be met cannot be met after more has been fixed; what was merely not found is not looked for again
-        in this branch.
-        """
+        """Whether the goal failed before with as many tokens to spend, on a part of the present trail. What cannot be
+        met cannot be met after more has been fixed; what was merely not found is not looked for again in this
+        branch."""
         spent, mark, entry = self.failed.get(goal, (-1, 0, None))
         trail = self.state.trail
         return spent >= limit and len(trail) >= mark and (mark == 0 or trail[mark - 1] is entry)
@@ -327,12 +321,10 @@ class Solver:
         return covers(goal.allowed, self.state.values(head.value, j))
 
     def _anchors(self, head: Head, goal: Goal, limit: int) -> Iterator[list[Goal]]:
-        """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone.
-
-        A pair with nothing harmful above it is as good an anchor as the first: noisy passes look at up to
-        ``FREE_ANCHORS`` of them and also try the leftmost, the rightmost and a random one, since nodes at the ends of
-        the word are often cheaper to force.
-        """
+        """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone. A pair with
+        nothing harmful above it is as good an anchor as the first: noisy passes look at up to ``FREE_ANCHORS`` of them
+        and also try the leftmost, the rightmost and a random one, since nodes at the ends of the word are often cheaper
+        to force."""
         found: list[tuple[float, int, list[Goal]]] = []
         wanted = self._width(head.name) + (self.guarded or 1)
         threats: dict[int, list[int]] = {}
@@ -365,10 +357,8 @@ class Solver:
                 yield goals
 
     def _possible(self, goal: Goal) -> bool:
-        """Whether the node's values do not exclude a goal; maps, and the maps that they read, are examined first.
-
-        An impossible anchor would use up one of the few alternatives that are tried.
-        """
+        """Whether the node's values do not exclude a goal; maps, and the maps that they read, are examined first. An
+        impossible anchor would use up one of the few alternatives that are tried."""
         look(self.state, goal.name, goal.i)
         return not apart(goal.allowed, self.state.values(goal.name, goal.i))
 

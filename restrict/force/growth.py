@@ -45,10 +45,8 @@ LEFT_OUT = -1
 
 @dataclass(frozen=True, eq=False)
 class GrowingBoxes:
-    """Good boxes of one map goal, for each choice of the roots in turn.
-
-    ``inside`` tests values of the map; ``loose`` are the arguments that may be left out, and ``full`` their values.
-    """
+    """Good boxes of one map goal, for each choice of the roots in turn. ``inside`` tests values of the map; ``loose``
+    are the arguments that may be left out, and ``full`` their values."""
 
     state: ForcingState
     variable: Map
@@ -185,10 +183,8 @@ def _membership(allowed: frozenset[int], domain: int) -> Callable[[I64], NDArray
 
 
 def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:
-    """The ``most`` cheapest points of a product of priced values, cheapest first, and their prices.
-
-    Axis by axis only the ``most`` cheapest beginnings are kept: prices add up, so nothing cheaper is lost.
-    """
+    """The ``most`` cheapest points of a product of priced values, cheapest first, and their prices. Axis by axis only
+    the ``most`` cheapest beginnings are kept: prices add up, so nothing cheaper is lost."""
     points, prices = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
     for axis in axes:
         values, costs = np.array([v for v, _ in axis], dtype=np.int64), np.array([p for _, p in axis])

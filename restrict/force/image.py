@@ -1,10 +1,8 @@
-"""Images of maps that are too wide to tabulate: points instead of tables, and when to abstain.
-
-A map with many arguments has more combinations than can be looked at. The rules of the abstract run need only the
-image of the product of the arguments' current values, and that product is small once the arguments are forced. Where
-it is not, the run *abstains*: V is the whole domain, which is what an unexamined node has, so a node that was abstained
-on is simply left out of a certificate's cone.
-"""
+"""Images of maps that are too wide to tabulate: points instead of tables, and when to abstain. A map with many
+arguments has more combinations than can be looked at. The rules of the abstract run need only the image of the product
+of the arguments' current values, and that product is small once the arguments are forced. Where it is not, the run
+*abstains*: V is the whole domain, which is what an unexamined node has, so a node that was abstained on is simply left
+out of a certificate's cone."""
 
 from __future__ import annotations
 
@@ -31,10 +29,7 @@ def whole(domain: int) -> Sequence[int]:
 
 
 def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
-    """Whether all values are allowed; mostly the sizes of the two sets decide.
-
-    ``allowed``: values 0..domain - 1; ``values``: distinct values 0..domain - 1.
-    """
+    """Whether all values are allowed (both distinct, 0..domain - 1); mostly the sizes of the two sets decide."""
     return len(values) <= len(allowed) and allowed.issuperset(values)
 
 

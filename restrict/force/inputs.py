@@ -1,10 +1,8 @@
 """Restrictions from inputs: the symbols that the output reads on a word force it, and deletion makes them minimal.
-
 Where everything is fixed the abstract run is exact, so every word gives an answer, at any depth and width: the tokens
-that the output reads on it (an explanation of the label, in the sense of :mod:`restrict.optimum.explain`). For
-programs of hundreds of maps, as imported ones are, this is far quicker than a search from the output, since a run on
-kernels costs microseconds a node.
-"""
+that the output reads on it (an explanation of the label, in the sense of :mod:`restrict.optimum.explain`). For programs
+of hundreds of maps, as imported ones are, this is far quicker than a search from the output, since a run on kernels
+costs microseconds a node."""
 
 from __future__ import annotations
 
@@ -20,12 +18,10 @@ INPUTS, ORDERS, RUNS = 40, 3, 40_000
 
 
 def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
-    """A restriction that forces the label at the target, from random words; the smallest of several.
-
-    Gives symbol indices by position, and why no more words were tried (``"budget"`` or ``"interrupted"``). The abstract
-    run shows that they force the label. ``None`` in place of the symbols where none are known when the time is over, or
-    because the program is too deep for a run. Cost: a run for each token read, word and order, about ``RUNS`` in all.
-    """
+    """A restriction that forces the label at the target, from random words; the smallest of several. Gives symbol
+    indices by position, and why no more words were tried (``"budget"`` or ``"interrupted"``). The abstract run shows
+    that they force the label. ``None`` in place of the symbols where none are known when the time is over, or because
+    the program is too deep for a run. Cost: a run for each token read, word and order, about ``RUNS`` in all."""
     runs = Looking(task.instance, task.one_position("a forced output"))
     rng, best, left = np.random.default_rng(task.seed), None, RUNS
     stopped = "budget"

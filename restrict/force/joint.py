@@ -1,9 +1,7 @@
-"""Goals that recur at many positions, met together: the covering problem of Stage 3 inside the goal-directed search.
-
-To capture a row, a rare value often has to be excluded at many positions at once. Met one after the other, each goal
-takes what is cheapest for itself. Here every goal first lists a few ways to be met, as cubes of tokens, and the
-covering solver (:mod:`restrict.cover.problem`) chooses one for each so that they share many tokens.
-"""
+"""Goals that recur at many positions, met together: the covering problem of Stage 3 inside the goal-directed search. To
+capture a row, a rare value often has to be excluded at many positions at once. Met one after the other, each goal takes
+what is cheapest for itself. Here every goal first lists a few ways to be met, as cubes of tokens, and the covering
+solver (:mod:`restrict.cover.problem`) chooses one for each so that they share many tokens."""
 
 from __future__ import annotations
 
@@ -82,10 +80,8 @@ def meet_together(solver: Solver, goals: Sequence[Goal], limit: int) -> bool:
 def _told_apart(
     wide: Sequence[tuple[int, list[int]]], ways: Sequence[Iterable[Tokens]], shift: int
 ) -> Iterator[tuple[int, list[int]]]:
-    """For goals on tokens of a large alphabet, one symbol of each class that the other goals do not tell apart.
-
-    A second symbol of a class would be a literal with the same use as the first one, so nothing is lost without it.
-    """
+    """For goals on tokens of a large alphabet, one symbol of each class that the other goals do not tell apart. A
+    second symbol of a class would be a literal with the same use as the first one, so nothing is lost without it."""
     named: dict[int, set[int]] = {}
     for i, a in chain.from_iterable(way for found in ways for way in found):
         named.setdefault(i, set()).add(a)
@@ -112,10 +108,8 @@ def _learn(solver: Solver, steps: Steps) -> None:
 
 
 def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
-    """Few tokens that include a way for every goal; ``None`` where none were found.
-
-    Small problems, nearly all, are solved in plain Python: the covering solver's kernels take seconds to compile.
-    """
+    """Few tokens that include a way for every goal; ``None`` where none were found. Small problems, nearly all, are
+    solved in plain Python: the covering solver's kernels take seconds to compile."""
     if sum(len(way) for found in ways for way in found) <= SMALL:
         solver.state.work += 100  # about what it takes, in walked pairs
         answers = [few_tokens(ways, solver.rng) for _ in range(TRIES)]
@@ -134,10 +128,8 @@ def _choose(solver: Solver, ways: list[list[Tokens]]) -> Tokens | None:
 
 
 def few_tokens(ways: list[list[Tokens]], rng: np.random.Generator) -> Tokens | None:
-    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens.
-
-    What a goal lacks is looked at again only when a token is taken at a position that one of its ways names.
-    """
+    """A randomised greedy cover: take what most open goals lack for a way, per token; in the end drop idle tokens. What
+    a goal lacks is looked at again only when a token is taken at a position that one of its ways names."""
     chosen: dict[int, int] = {}
     lacks = [set(found) for found in ways]
     naming: dict[int, list[int]] = {}

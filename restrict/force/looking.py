@@ -1,8 +1,6 @@
-"""Many abstract runs of one instance: the possible outputs under one restriction after another.
-
-On kernels (:mod:`restrict.force.compiled`) where the arrays of the instance are not too large, in Python
-(:mod:`restrict.force.on_demand`) elsewhere; the answers are the same.
-"""
+"""Many abstract runs of one instance: the possible outputs under one restriction after another. On kernels
+(:mod:`restrict.force.compiled`) where the arrays of the instance are not too large, in Python
+(:mod:`restrict.force.on_demand`) elsewhere; the answers are the same."""
 
 from __future__ import annotations
 
@@ -19,12 +17,8 @@ NODE, SLOWER = 100, 12
 
 
 class Looking:
-    """V of the output at one position, run by run; rows are ordered once for all of them.
-
-    ``position``: that of the output, 0..n - 1.
-
-    ``spent`` is the effort of all runs so far, in nodes examined on kernels (some millions a second).
-    """
+    """V of the output at one position, run by run; rows are ordered once for all of them. ``spent``: the effort of all
+    runs so far, in nodes examined on kernels (some millions a second)."""
 
     def __init__(self, instance: Instance, position: int) -> None:
         self.instance, self.position = instance, position
@@ -35,10 +29,7 @@ class Looking:
         self.spent = 0
 
     def values(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
-        """V of the output.
-
-        Gives value indices, ascending. Cost: the nodes that the output reads, and rows that are new.
-        """
+        """V of the output, value indices, ascending. Cost: the nodes that it reads, and rows that are new."""
         if self.compiled is not None:
             try:
                 found = self.compiled.look(fixed)
@@ -52,18 +43,11 @@ class Looking:
         return found
 
     def labels(self, fixed: Mapping[int, int]) -> set[str]:
-        """The labels that are possible (an upper bound on the set).
-
-        Cost: that of :meth:`values`.
-        """
+        """The labels that are possible (an upper bound on the set). Cost: that of :meth:`values`."""
         return {self.instance.label(v) for v in self.values(fixed)}
 
     def label_of(self, word: I64) -> str:
-        """The label of one word.
-
-        ``word``: symbol indices of all positions, int64, shape (n,), markers included. Cost: the nodes that the output
-        reads on it.
-        """
+        """The label of a word, symbol indices of all positions, markers included. Cost: the nodes read."""
         if self.compiled is not None:
             try:
                 (value,) = self.compiled.look_at(word)

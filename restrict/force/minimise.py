@@ -1,8 +1,6 @@
-"""Deletion: free every fixed position without which the abstract run still establishes the claim.
-
-Only nodes that read something that changed are examined again, in program order, so one trial costs a few walks (the
-result is minimal under deletion with respect to the cone, which grows no further here).
-"""
+"""Deletion: free every fixed position without which the abstract run still establishes the claim. Only nodes that read
+something that changed are examined again, in program order, so one trial costs a few walks (the result is minimal under
+deletion with respect to the cone, which grows no further here)."""
 
 from __future__ import annotations
 
@@ -18,11 +16,8 @@ Symbols = TypeVar("Symbols")
 def shrink(
     test: Callable[[dict[int, Symbols]], dict[int, Symbols] | None], cube: dict[int, Symbols], order: Iterable[int]
 ) -> dict[int, Symbols]:
-    """A subset-minimal part that passes a monotone test; ``cube`` passes.
-
-    ``test``: gives a part of what it is given that passes, or ``None``; a larger cube passes where a smaller one does.
-    Cost: a test for each position.
-    """
+    """A subset-minimal part that passes a monotone test; ``cube`` passes. ``test``: gives a part of what it is given
+    that passes, or ``None``; a larger cube passes where a smaller one does. Cost: a test for each position."""
     for i in order:
         if i in cube and (rest := test({j: a for j, a in cube.items() if j != i})) is not None:
             cube = rest
@@ -30,8 +25,7 @@ def shrink(
 
 
 class Minimiser:
-    """Works on a solved :class:`ForcingState`, of which it keeps the target's cone; ``holds`` says whether the claim is
-    still established."""
+    """Keeps the target's cone of a solved :class:`ForcingState`; ``holds``: whether the claim is still established."""
 
     def __init__(self, state: ForcingState, target: Node, holds: Callable[[], bool], fresh: bool = False) -> None:
         self.state, self.holds = state, holds
@@ -94,8 +88,7 @@ class Minimiser:
 
 
 def needed_cone(state: ForcingState, target: Node) -> dict[str, tuple[int, ...]]:
-    """The examined nodes on which the target's facts rest: those that it reads, directly or through others, and whose
-    V is smaller than their domain."""
+    """The examined nodes that the target's facts rest on, directly or not, whose V is smaller than their domain."""
     cone: dict[str, set[int]] = {}
     stack = [target]
     while stack:

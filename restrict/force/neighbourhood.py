@@ -23,10 +23,7 @@ Cone = Mapping[str, tuple[int, ...]]
 
 
 def tokens_below(node: Node, cone: Cone, reads: Reads, but: Node | None = None) -> set[int]:
-    """The positions of the tokens on which a node rests.
-
-    ``node``: where to start.
-    """
+    """The positions of the tokens on which a node rests. ``node``: where to start."""
     stack, seen, tokens = [node], {node, but}, set[int]()
     while stack:
         name, i = stack.pop()
@@ -42,10 +39,7 @@ def tokens_below(node: Node, cone: Cone, reads: Reads, but: Node | None = None) 
 def tokens_alone(
     target: Node, fixed: Mapping[int, int], cone: Cone, reads: Reads, least: int
 ) -> list[tuple[Node, set[int]]]:
-    """The nodes for which alone several tokens are fixed.
-
-    Cost: a walk over the cone for each.
-    """
+    """The nodes for which alone several tokens are fixed. Cost: a walk over the cone for each."""
     found = []
     for node in ((name, i) for name, positions in cone.items() for i in positions):
         own = set(fixed).difference(tokens_below(target, cone, reads, but=node)) if node != target else set[int]()

@@ -1,8 +1,6 @@
-"""The options of the goal-directed search: name, value, range, meaning, and the value that switches each off.
-
-Work is counted in pairs walked, some millions a second, so that the same seed gives the same answer on any machine.
-``scripts/ablation.py`` switches each off, and doubles it, on a fixed set of models and prints what it gains.
-"""
+"""The options of the goal-directed search: name, value, range, meaning, and the value that switches each off. Work is
+counted in pairs walked, some millions a second, so that the same seed gives the same answer on any machine.
+``scripts/ablation.py`` switches each off, and doubles it, on a fixed set of models and prints what it gains."""
 
 from __future__ import annotations
 
@@ -26,7 +24,6 @@ class Option(NamedTuple):
 
 
 def _option(value: Any, least: float | None, most: float | None, meaning: str, off: Any = None) -> Any:
-    """A field of the table."""
     return field(default=value, metadata={"least": least, "most": most, "meaning": meaning, "off": off})
 
 

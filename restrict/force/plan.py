@@ -202,8 +202,7 @@ class _Node:
                 self.row(h, u)
 
     def plan(self, sides: list[int]) -> Plan:
-        """The goals of a box: under ``None`` those on the root, on rows and on the heads, which the rows meet; and
-        those that meet each row."""
+        """The goals of a box: under ``None`` on the root, on rows and on heads, which rows meet; and the rows' own."""
         (first, *others), i = sides, self.i
         left_out = 2 ** self.plans.instance.domains[self.root] - 1
         plan: Plan = {None: [Goal(self.root, i, values_of(first))] if first < left_out else []}
@@ -217,11 +216,8 @@ class _Node:
 
 
 class Planner:
-    """The costs of goals, and the plans behind them, of one instance.
-
-    ``state``: lists the rows, and counts the scores; nothing may be fixed in it. ``most``: rows that may be listed;
-    ``over``: whether the time is up.
-    """
+    """The costs of goals, and the plans behind them, of one instance. ``state``: lists the rows, and counts the scores;
+    nothing may be fixed in it. ``most``: rows that may be listed; ``over``: whether the time is up."""
 
     def __init__(self, state: ForcingState, rng: np.random.Generator, most: int, over: Callable[[], bool]) -> None:
         self.state, self.instance, self.rng, self.left, self.over = state, state.instance, rng, most, over
@@ -307,10 +303,8 @@ class Planner:
     # ------------------------------------------------------------ plans
 
     def solve(self, goal: Goal, effort: int) -> float:
-        """The cost of a goal; its plan and those of all its parts are kept.
-
-        ``effort``: how many plans are opened for this goal, and for every one below it, at most.
-        """
+        """The cost of a goal; its plan and those of all its parts are kept. ``effort``: how many plans are opened for
+        this goal, and for every one below it, at most."""
         if goal.name == "token":
             return float(self.matrix("token", [goal.i])[0, mask_of(goal.allowed)])
         slot, mask = (goal.name, goal.i), mask_of(goal.allowed)

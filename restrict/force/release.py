@@ -192,10 +192,8 @@ def relax(
     task: Task, start: Certificate, c: int, free: float | Fraction | None, like: ForcingState | None = None
 ) -> Certificate:
     """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, with few dependencies.
-
     ``start``: a certificate with ``c = 0``. Where Ctrl-C ended its search, there is no search here: only as many
-    positions as ``free`` asks for are released, from the last one down.
-    """
+    positions as ``free`` asks for are released, from the last one down."""
     instance = task.instance
     noted = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
     search = Release(noted, start.restriction.tokens(instance.model), like)
@@ -235,16 +233,12 @@ def few_nodes(task: Task) -> bool:
 
 
 def _nodes(task: Task) -> int:
-    """The number of nodes of the program."""
     return task.instance.n * max(1, len(task.instance.model.variables))
 
 
 def releases(task: Task, start: Certificate) -> Iterator[Certificate]:
     """Free positions one at a time, always the one that leaves the fewest dependencies; yields the certificate after
-    each.
-
-    Cost: one abstract run per fixed position and step.
-    """
+    each. Cost: one abstract run per fixed position and step."""
     instance = task.instance
     cone: Cone = "all" if few_nodes(task) else start.cone
     rho = start.restriction

@@ -1,9 +1,6 @@
 """Anytime search for a restriction that forces the label at one position: dives, deletion, and large-neighbourhood
-improvement.
-
-Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer; with a time
-limit the search goes on until it is spent. Nothing here is trusted.
-"""
+improvement. Everything is bounded by counts of work, not by the clock, so that the same seed gives the same answer;
+with a time limit the search goes on until it is spent. Nothing here is trusted."""
 
 from __future__ import annotations
 
@@ -59,11 +56,9 @@ class Best:
 
 
 class GoalSearch:
-    """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment.
-
-    ``base`` is fixed beforehand and not counted. With ``guard``, only what it accepts becomes ``best``, and ``refused``
-    counts what it refuses. A search that has found nothing ends after ``patience`` passes.
-    """
+    """Anytime search for a restriction that forces the label at one position; ``best`` is valid at any moment. ``base``
+    is fixed beforehand and not counted. With ``guard``, only what it accepts becomes ``best``, and ``refused`` counts
+    what it refuses. A search that has found nothing ends after ``patience`` passes."""
 
     def __init__(
         self,
@@ -118,7 +113,6 @@ class GoalSearch:
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
 
     def _passes(self) -> tuple[Pass, ...]:
-        """The successive passes."""
         priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
         if self.wide:
             return tuple(priced)
@@ -206,12 +200,10 @@ class GoalSearch:
             self._dive(Solver(self.state, rng, manner, tick=self._tick), goal, most, rng)
 
     def _improve(self, rng: np.random.Generator) -> None:
-        """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what
-        is no worse.
-
-        The part is what a few random nodes of the cone rest on, or a random share; the goals that still hold cost
-        nothing, so an iteration is short. Equal answers are accepted, which lets the search drift along a plateau.
-        """
+        """Large-neighbourhood search: free a part of the best restriction, solve again from what is left, keep what is
+        no worse. The part is what a few random nodes of the cone rest on, or a random share; the goals that still hold
+        cost nothing, so an iteration is short. Equal answers are accepted, which lets the search drift along a
+        plateau."""
         stop = self.state.work + self._allowance() // 2
         while self.state.work < stop and self.best.count and not self._over():
             # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
@@ -242,7 +234,6 @@ class GoalSearch:
         self._examine_cone()
 
     def _examine_cone(self) -> None:
-        """Examine the cone of the best restriction."""
         for name, positions in self.best.cone.items():
             for i in positions:
                 self.state.examine(self.instance.model.by_name[name], i)
@@ -303,12 +294,9 @@ class GoalSearch:
                 raise OutOfBudget
 
     def _tasks(self, turn: int) -> Iterator[tuple[Goal, int]]:
-        """Labels to try with a limit on the tokens.
-
-        One label may need nearly all positions where another needs one, so while nothing is known all are tried with
-        small limits first. In the first pass an answer as large as the best one is wanted, too, since its cone may be
-        smaller.
-        """
+        """Labels to try with a limit on the tokens. One label may need nearly all positions where another needs one, so
+        while nothing is known all are tried with small limits first. In the first pass an answer as large as the best
+        one is wanted, too, since its cone may be smaller."""
         for limit in self._first_limits if turn == 0 and self.best.fixed is None else ():
             for goal in self.goals:
                 if limit < self.instance.n:
@@ -326,7 +314,6 @@ class GoalSearch:
         kind: Pass,
         turn: int,
     ) -> None:
-        """One dive for one label."""
         state = self.state
         self._restart(dict(state.pinned))
         work = self.opt.wide_work if kind[2] else self.opt.first_work * 4**turn
@@ -380,9 +367,7 @@ class GoalSearch:
 
     def _follow(self, rng: np.random.Generator) -> None:
         """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.
-
-        This needs no table and always succeeds: on an input every node that is read has one value.
-        """
+        This needs no table and always succeeds: on an input every node that is read has one value."""
         state, symbols = self.state, len(self.state.alphabet)
         word = rng.integers(symbols, size=self.instance.n).tolist()
         run = OnDemandState.of(self.instance, {**dict(enumerate(word)), **{i: v[0] for i, v in state.pinned.items()}})

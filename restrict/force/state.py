@@ -1,9 +1,7 @@
-"""What the search knows: fixed tokens and value sets of examined nodes, over the store of rows.
-
-Under a restriction the candidates of a row are the feasible pairs of its list (:mod:`restrict.rows.store`) down to the
-first position all of whose feasible pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4),
-since the list descends. So examining a head again costs a short walk, not a row scan.
-"""
+"""What the search knows: fixed tokens and value sets of examined nodes, over the store of rows. Under a restriction the
+candidates of a row are the feasible pairs of its list (:mod:`restrict.rows.store`) down to the first position all of
+whose feasible pairs have been passed: that pair *is* the floor (docs/kernel.md, rule 4), since the list descends. So
+examining a head again costs a short walk, not a row scan."""
 
 from __future__ import annotations
 
@@ -57,10 +55,8 @@ def weights(instance: Instance) -> dict[str, float]:
 
 
 class ForcingState:
-    """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone.
-
-    Value sets only shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it.
-    """
+    """Tokens and value sets under the restriction so far, with a trail so that a trial can be undone. Value sets only
+    shrink as tokens are fixed, so a fact stays true (if not tight) until the trail is undone past it."""
 
     def __init__(self, instance: Instance, base: Mapping[int, int] | None = None) -> None:
         """``base``: positions with symbols that stay fixed; here they count as markers."""
@@ -80,8 +76,7 @@ class ForcingState:
         self.rows = RowStore(instance, self.pinned)
 
     def share(self, other: ForcingState) -> None:
-        """Use the rows and the boxes of another state of the same instance with the same pinned positions, and go on
-        adding to them."""
+        """Use, and add to, the rows and boxes of another state of the same instance with the same pinned positions."""
         self.rows, self.boxes = other.rows, other.boxes
 
     # ------------------------------------------------------------ facts
@@ -225,11 +220,9 @@ class ForcingState:
         return len(self.tokens) + len(self.facts) <= FEW_FACTS
 
     def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Collection[int]:
-        """The key values of the candidates of a row: R(u) where key and value are one variable.
-
-        Only positions whose key values are restricted are looked at one by one. Of the others, only the first to be
-        completed matters, and the first place of each value. So a row of a million equal pairs costs no walk.
-        """
+        """The key values of the candidates of a row: R(u) where key and value are one variable. Only positions whose
+        key values are restricted are looked at one by one. Of the others, only the first to be completed matters, and
+        the first place of each value. So a row of a million equal pairs costs no walk."""
         first, stop = self.instance.visible(head, i)
         key = self.instance.key(head)
         assert key is not None

@@ -1,8 +1,6 @@
 """Models from elsewhere: Transformer Programs, B-RASP text, exact integer or rational weights (docs/importers.md).
-
 Nothing of the source is ever executed: Python files are read as syntax trees against a list of allowed forms. What is
-outside Theorem 1 (averaging, counting, softmax) is declined by name.
-"""
+outside Theorem 1 (averaging, counting, softmax) is declined by name."""
 
 from restrict.importers.brasp import import_brasp
 from restrict.importers.common import Imported

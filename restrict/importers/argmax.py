@@ -61,7 +61,6 @@ class _Builder:
     variables: list[Variable] = field(default_factory=list)
 
     def add(self, name: str, args: Sequence[str], domain: int, text: str) -> str:
-        """Append a map and return its name."""
         self.variables.append(formula_map(self.prefix + name, args, domain, text))
         return self.prefix + name
 
@@ -81,9 +80,7 @@ class _Builder:
 
 def argmax(features: Sequence[Feature], bias: Sequence[Fraction], prefix: str, room: int) -> tuple[list[Variable], str]:
     """Maps that compute the first class of greatest ``bias + sum of weights``; their names start with ``prefix``.
-
-    ``room``: how many maps may be made; the base of the sums is chosen accordingly.
-    """
+    ``room``: how many maps may be made; the base of the sums is chosen accordingly."""
     classes = len(bias)
     if classes > MAX_CLASSES:
         raise ResourceLimit(f"{classes} output classes; the importer compares at most {MAX_CLASSES}")

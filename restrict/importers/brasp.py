@@ -1,12 +1,10 @@
-"""B-RASP programs as hard-attention programs: one head and a map per attention, one map per position-wise vector.
-
-For ``Y(i) = leftmost_j [M, S(i,j)] V(i,j) : D(i)``: what ``S`` and ``V`` read at ``j`` is packed into one variable,
-which is both key and value of the head; what ``S`` reads at ``i`` is packed into the query; the score is 1 where ``S``
-holds and 0 elsewhere, with B-RASP's mask and ties. So the head brings the packed vectors of the leftmost ``j`` with
-``S`` where there is one, otherwise those of some other ``j`` or its default. A map then checks ``S`` again and gives
-``V`` or ``D``: it has all that they read, at ``i`` directly and at ``j`` from the head. So the model equals the
-definition, by induction over the program.
-"""
+"""B-RASP programs as hard-attention programs: one head and a map per attention, one map per position-wise vector. For
+``Y(i) = leftmost_j [M, S(i,j)] V(i,j) : D(i)``: what ``S`` and ``V`` read at ``j`` is packed into one variable, which
+is both key and value of the head; what ``S`` reads at ``i`` is packed into the query; the score is 1 where ``S`` holds
+and 0 elsewhere, with B-RASP's mask and ties. So the head brings the packed vectors of the leftmost ``j`` with ``S``
+where there is one, otherwise those of some other ``j`` or its default. A map then checks ``S`` again and gives ``V`` or
+``D``: it has all that they read, at ``i`` directly and at ``j`` from the head. So the model equals the definition, by
+induction over the program."""
 
 from __future__ import annotations
 
@@ -65,7 +63,6 @@ class _Slot:
     equal: int
 
     def of(self, value: int) -> int:
-        """The atom from a value."""
         return int(value // self.unit % self.size == self.equal)
 
     def text(self, v: str, whole: int) -> str:
@@ -114,7 +111,6 @@ class _Build:
         return name
 
     def define(self, d: Definition) -> None:
-        """The variables of one vector."""
         rule = d.rule
         if isinstance(rule, Attend):
             self._attend(d, rule)

@@ -89,17 +89,8 @@ class Brasp:
 
 
 def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str], i: int, j: int) -> bool:
-    """The truth of a formula at positions ``i`` and ``j``.
-
-    This is the definition; it is slow and serves for comparison.
-
-    Args:
-        formula: the formula, over vectors and symbols at ``i`` and ``j``.
-        vectors: the vectors that it may read, each with one truth value for each position.
-        word: n symbols.
-        i: a position, 0 .. n-1.
-        j: a position, 0 .. n-1; ``i`` again where the formula reads ``i`` only.
-    """
+    """The truth of a formula over vectors (n truth values each) and symbols at ``i`` and ``j`` (``i`` again where it
+    reads ``i`` only). This is the definition; it is slow and serves for comparison."""
     if isinstance(formula, Constant):
         return formula.value
     if isinstance(formula, Atom):
@@ -209,7 +200,6 @@ class _Line(Operators[Formula]):
         raise ModelError(f"{self.place}: {self.name} attends by {quote(term)} (counting or averaging): {OUTSIDE}")
 
     def refuse(self, token: Token, reason: str) -> NoReturn:
-        """Refuse, naming the line."""
         raise ModelError(f"{self.place}: {reason}")
 
     def deny(self, reason: str) -> NoReturn:
@@ -217,7 +207,6 @@ class _Line(Operators[Formula]):
         self.refuse(self.token, reason)
 
     def expect(self, text: str) -> None:
-        """Take this token."""
         got = self.step().text
         if got != text:
             self.deny(f"expected {text!r}, not {quote(got) if got else 'the end of the line'}")
@@ -332,10 +321,8 @@ def parse(path: Path) -> Brasp:
 
 
 def _without_comment(text: str) -> str:
-    """The line without its comment: ``--`` or ``#`` between spaces; in the alphabet only ``--``.
-
-    Where a term must follow, after ``=``, an operator or a bracket, ``#`` is a counting term and no comment.
-    """
+    """The line without its comment: ``--`` or ``#`` between spaces; in the alphabet only ``--``. Where a term must
+    follow, after ``=``, an operator or a bracket, ``#`` is a counting term and no comment."""
     signs = "--" if text.lstrip().startswith("alphabet") else "--|#"
     for found in re.finditer(rf"(?:^|(?<=\s))({signs})(?=\s|$)", text):
         before = text[: found.start()].rstrip()

@@ -23,11 +23,8 @@ OUTSIDE = "outside Theorem 1: restrict is about attention that reads one positio
 
 @dataclass(frozen=True)
 class Imported:
-    """An imported model, and what a reader has to know about how it was imported.
-
-    ``model`` has the content of a model file (and so a digest); ``notes`` say which rules were used and what was
-    compared with the source.
-    """
+    """An imported model, and what a reader has to know about how it was imported. ``model`` has the content of a model
+    file (and so a digest); ``notes`` say which rules were used and what was compared with the source."""
 
     model: Model
     notes: tuple[str, ...] = ()
@@ -49,16 +46,8 @@ class Imported:
 
 
 def source_text(path: Path) -> str:
-    """The text of a source file, within the size limit of the package.
-
-    Returns:
-        The whole text, decoded from UTF-8.
-
-    Raises:
-        ModelError: the file is not UTF-8 text.
-        UsageError: the file cannot be read.
-        ResourceLimit: the file is over the size limit of the package.
-    """
+    """The text of a UTF-8 source file (else ``ModelError``); ``UsageError``: unreadable; ``ResourceLimit``: too
+    large."""
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -74,26 +63,9 @@ def finish(
     output: dict[str, Any],
     **more: str | None,
 ) -> Model:
-    """The model of a document, read back from its bytes so that every rule of the format is checked.
-
-    ``more`` holds the markers and ``when``, where there are any.
-
-    Args:
-        source: the imported file, for messages.
-        name: the model's name.
-        description: one sentence about where the model is from.
-        alphabet: the symbols, without markers.
-        variables: the variables as JSON objects, each after those that it reads.
-        output: the output as a JSON object of the model format.
-        **more: ``start_marker``, ``end_marker`` and ``when``, each a text or ``None``.
-
-    Returns:
-        The model, whose content is the canonical text of the document.
-
-    Raises:
-        ResourceLimit: more variables than a model file holds.
-        ModelError: the document breaks a rule of the format.
-    """
+    """The model of a document, read back from its bytes so that every rule of the format is checked (``ModelError``);
+    ``variables``, each after those that it reads, and ``output`` are JSON objects of the format. ``more``: the texts
+    ``start_marker``, ``end_marker`` and ``when``, where there are any. ``ResourceLimit``: too many variables."""
     if len(variables) > MAX_VARIABLES:
         raise ResourceLimit(
             f"{source}: the model needs {len(variables)} variables; a model file holds at most {MAX_VARIABLES}"
@@ -106,17 +78,8 @@ def finish(
 
 
 def lookup(name: str, values: Sequence[int]) -> str:
-    """An expression for ``values[name]``: a balanced tree of comparisons over the runs of equal values.
-
-    The height of the expression is logarithmic in the number of runs.
-
-    Args:
-        name: a variable, whose values are 0 .. len(values)-1.
-        values: one integer for each of its values, at least one.
-
-    Returns:
-        The expression as text, in parentheses where it has an operator.
-    """
+    """``values[name]`` as the text of an expression, in parentheses where it has an operator: a balanced tree of
+    comparisons over the runs of equal values, of logarithmic height. ``name`` has the values 0 .. len(values)-1."""
     starts = [at for at, value in enumerate(values) if at == 0 or values[at - 1] != value]
     return _tree(name, values, starts)
 
@@ -130,42 +93,19 @@ def _tree(name: str, values: Sequence[int], starts: list[int]) -> str:
 
 
 def table_map(name: str, args: Sequence[str], domain: int, nested: Any) -> Variable:
-    """A map given by a table with one axis per argument.
-
-    Args:
-        name: the name of the new variable.
-        args: the variables that it reads, one for each axis.
-        domain: the number of its values, at least 1.
-        nested: nested lists of integers 0 .. domain-1, with the shape of the domains of ``args``.
-
-    Returns:
-        The variable as a JSON object of the model format; nothing is checked here.
-    """
+    """A map given by a table with one axis per argument (``nested`` lists of integers 0 .. domain-1), as a JSON object
+    of the format; nothing is checked here."""
     rule = {"table": {"axes": list(args), "values": nested}}
     return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": rule}
 
 
 def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Variable:
-    """A map given by an expression.
-
-    Args:
-        name: the name of the new variable.
-        args: the variables that the expression reads.
-        domain: the number of its values, at least 1.
-        text: the expression (docs/format.md), with values 0 .. domain-1.
-
-    Returns:
-        The variable as a JSON object of the model format; nothing is checked here.
-    """
+    """A map given by an expression (docs/format.md) with values 0 .. domain-1, as the format's JSON; not checked."""
     return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": text}
 
 
 def shape_of(model: Model) -> str:
-    """The layers and heads of a model in words: the depth, and the number of heads at each depth.
-
-    Returns:
-        One line, such as ``L = 2, heads by depth: 1, 3; 7 maps``.
-    """
+    """The depth of a model and its heads by depth in words: ``L = 2, heads by depth: 1, 3; 7 maps``."""
     depth = {"token": 0, "position": 0}
     heads: dict[int, int] = {}
     for v in model.variables:

@@ -1,10 +1,7 @@
-"""The forms of a generated Transformer Program, and matching syntax trees against them.
-
-A *pattern* is such a form, in which names that start with ``X`` stand for any name, those with ``XX`` for
-anything, and strings that start with ``$`` for any string. Helper functions are compared whole: they are known by what
-they do, not by their names. The counting forms (``select``, ``aggregate_sum``) are known too, so that they can be
-declined by name.
-"""
+"""The forms of a generated Transformer Program, and matching syntax trees against them. A *pattern* is such a form, in
+which names that start with ``X`` stand for any name, those with ``XX`` for anything, and strings that start with ``$``
+for any string. Helper functions are compared whole: they are known by what they do, not by their names. The counting
+forms (``select``, ``aggregate_sum``) are known too, so that they can be declined by name."""
 
 from __future__ import annotations
 
@@ -50,12 +47,8 @@ HELPERS = {
 
 
 def match(pattern: ast.AST, node: object, found: dict[str, object]) -> bool:
-    """Whether a tree has the form of a pattern; what stands at its ``X...`` names and ``$...`` strings goes to
-    ``found``, and must be the same wherever a name occurs twice.
-
-    ``node``: the tree, or a part of one, that is compared. ``found``: what has been found so far, by name; it is added
-    to, also where the answer is no. Result: whether the whole tree has the form.
-    """
+    """Whether a whole tree has the form of a pattern; what stands at ``X...`` names and ``$...`` strings goes to
+    ``found``, also where it does not, and must be the same wherever a name occurs twice."""
     hole = _hole(pattern)
     if hole is not None:
         anything = hole[:2] == "XX"

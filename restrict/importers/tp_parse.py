@@ -1,9 +1,7 @@
-"""Reading a generated Transformer Program (Friedman, Wettig & Chen 2023) as a syntax tree, never running it.
-
-The decompiler of that paper writes one Python file per model: helper functions, a ``run`` with one block per head and
-MLP, and examples. Every statement is compared with the few forms that it writes (:mod:`restrict.importers.tp_forms`);
-anything else is refused with its line.
-"""
+"""Reading a generated Transformer Program (Friedman, Wettig & Chen 2023) as a syntax tree, never running it. The
+decompiler of that paper writes one Python file per model: helper functions, a ``run`` with one block per head and MLP,
+and examples. Every statement is compared with the few forms that it writes (:mod:`restrict.importers.tp_forms`);
+anything else is refused with its line."""
 
 from __future__ import annotations
 
@@ -20,12 +18,7 @@ from restrict.importers.tp_tree import Attention, Embeddings, Example, Mlp, Read
 
 
 def parse_program(path: Path) -> TransformerProgram:
-    """Read a Transformer Program.
-
-    The file is parsed as a syntax tree and never run.
-
-    Result: the program, with the heads and functions in the order of the file.
-    """
+    """Read a Transformer Program as a syntax tree, never run; heads and functions in the order of the file."""
     text = source_text(path)
     try:
         tree = ast.parse(text)
@@ -77,10 +70,8 @@ def _other_variants(reader: Reader, tree: ast.Module) -> None:
 
 
 def _enumerations(reader: Reader, node: ast.stmt) -> bool:
-    """``from MODULE import Emb0, Emb1``: the classes of words. The module is not read: a member is known by its name.
-
-    A program that gives such a name another meaning is refused.
-    """
+    """``from MODULE import Emb0, Emb1``: the classes of words. The module is not read: a member is known by its name. A
+    program that gives such a name another meaning is refused."""
     if not isinstance(node, ast.ImportFrom) or node.level:
         return False
     names = [alias.name for alias in node.names]

@@ -1,9 +1,7 @@
 """What a Transformer Program answers, straight from its parsed form: slow, exact and independent of the model code.
-
 ``select_closest`` and ``aggregate`` are written here as the printed functions read, and the read-out adds fractions.
 With ``rule="trained"`` a matching self ranks behind every other match, as in the network that the program was
-decompiled from.
-"""
+decompiled from."""
 
 from __future__ import annotations
 
@@ -15,13 +13,9 @@ from restrict.importers.tp_weights import OutputWeights
 
 
 def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Value | None) -> int:
-    """Where position ``i`` attends.
-
-    ``causal``: whether only positions up to ``i`` are seen. ``rule``: ``"printed"`` (the distance of a matching self is
-    the number of matches) or ``"trained"`` (it ranks last). ``i``: the position that attends, 0 .. len(keys)-1.
-    ``wanted``: the key value looked for; ``None`` matches nothing. Result: the position of the match that ranks first,
-    the leftmost of equals; 0 where nothing matches.
-    """
+    """Where position ``i`` attends: the match (key value ``wanted``, if any) that ranks first, leftmost of equals; 0
+    without one. ``causal``: only positions up to ``i``. ``rule``: ``"printed"`` (a matching self is as far as there are
+    matches) or ``"trained"`` (it ranks last)."""
     seen = keys[: i + 1] if causal else keys
     matches = [j for j, key in enumerate(seen) if wanted is not None and key == wanted]
     if not any(matches):
@@ -31,14 +25,9 @@ def closest(causal: bool, rule: str, i: int, keys: Sequence[Value], wanted: Valu
 
 
 def predict(program: TransformerProgram, weights: OutputWeights, tokens: Sequence[str], rule: str) -> list[str]:
-    """The answer of ``run(tokens)``.
-
-    Exact, in fractions; slow, and serves for comparison. Source: Friedman, Wettig & Chen 2023.
-
-    ``tokens``: the input, markers included, at least one token. ``rule``: ``"printed"`` or ``"trained"``, as for
-    :func:`closest`. Result: one class for each position: the first of greatest weight, and at a marker at either end
-    the marker.
-    """
+    """The answer of ``run(tokens)`` in exact fractions, slow, for comparison (Friedman, Wettig & Chen 2023): one class
+    for each position, the first of greatest weight; at a marker at either end the marker. ``tokens``: with markers, at
+    least one. ``rule``: ``"printed"`` or ``"trained"``, as for :func:`closest`."""
     values: dict[str, list[Value]] = {"tokens": list(tokens), "positions": list(range(len(tokens)))}
     for step in program.steps:
         if isinstance(step, Attention):

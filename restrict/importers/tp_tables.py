@@ -1,7 +1,5 @@
-"""The functions inside ``run`` of a Transformer Program: predicates of heads, and the tables of MLPs.
-
-Both are chains of ``if`` over sets of constants; anything else is refused with its line.
-"""
+"""The functions inside ``run`` of a Transformer Program: predicates of heads, and the tables of MLPs. Both are chains
+of ``if`` over sets of constants; anything else is refused with its line."""
 
 from __future__ import annotations
 
@@ -14,10 +12,7 @@ from restrict.importers.tp_tree import Reader, Value, kind_of
 
 
 def arguments_of(reader: Reader, function: ast.FunctionDef) -> list[str]:
-    """The names of a function's arguments, which must be plain and distinct.
-
-    Result: the names in order, at least one.
-    """
+    """The names, at least one, of a function's arguments in order, which must be plain and distinct."""
     a = function.args
     names = [x.arg for x in a.args]
     plain = not (a.posonlyargs or a.vararg or a.kwonlyargs or a.kwarg or a.defaults or function.decorator_list)
@@ -77,10 +72,7 @@ def _branches(
 
 
 def constant_of(reader: Reader, node: object) -> Value:
-    """The value of a constant.
-
-    Result: a string or an integer, no Boolean; a member of an enumeration of embeddings as ``Emb0.V07``.
-    """
+    """The value of a constant: a string, an integer (no Boolean), or ``Emb0.V07`` of an enumeration of embeddings."""
     if isinstance(node, ast.Constant) and type(node.value) in (str, int):
         if isinstance(node.value, str) and node.value.partition(".")[0] in reader.enums:
             reader.fail(node, f"the string {quote(node.value)} is no member of an enumeration")
@@ -92,10 +84,7 @@ def constant_of(reader: Reader, node: object) -> Value:
 
 
 def table_of(reader: Reader, function: ast.FunctionDef, count: int) -> tuple[dict[tuple[Value, ...], Value], Value]:
-    """``key = (a, b)``, an if/elif chain on ``key in {...}``, and a last ``return constant``.
-
-    ``count``: how many arguments it must take.
-    """
+    """``key = (a, b)``, an if/elif chain on ``key in {...}``, a last ``return constant``; of ``count`` arguments."""
     names = arguments_of(reader, function)
     key = "(" + ", ".join(names) + ")" if len(names) > 1 else names[0]
     body = function.body

@@ -18,8 +18,7 @@ Example = tuple[tuple[str, ...], tuple[str, ...] | None]
 
 @dataclass(frozen=True)
 class Attention:
-    """A categorical head: at ``i`` it reads ``value`` at the position of the closest ``key`` equal to
-    ``wanted[query_i]``."""
+    """A categorical head: at ``i`` it reads ``value`` where the closest ``key`` is ``wanted[query_i]``."""
 
     name: str
     line: int

@@ -1,8 +1,6 @@
 """The CSV files of a Transformer Program: output weights as exact rationals, and the table of embeddings.
-
-``feature,value,class,class,...``, one row per feature and value. A number such as ``-7.80402e-05`` is the rational
-that it denotes; nothing passes through floating point.
-"""
+``feature,value,class,class,...``, one row per feature and value. A number such as ``-7.80402e-05`` is the rational that
+it denotes; nothing passes through floating point."""
 
 from __future__ import annotations
 
@@ -34,18 +32,13 @@ class OutputWeights:
 
     def values(self, feature: str) -> list[str]:
         """The values of a feature. The decompiler fills unused places with rows named ``_``, which are left out.
-
-        Result: the values with exactly one row, as texts in the order of the file; none for an unknown feature.
-        """
+        Result: the values with exactly one row, as texts in the order of the file; none for an unknown feature."""
         return [
             value for value, row in self.rows.get(feature, {}).items() if row is not None and value not in ("", "_")
         ]
 
     def row(self, feature: str, value: str | int) -> tuple[Fraction, ...]:
-        """The weights of one value of a feature; a missing one means that the program fails there.
-
-        Result: one exact rational for each class.
-        """
+        """The weights of one value of a feature, a rational for each class; the program fails at a missing one."""
         found = self.rows.get(feature, {}).get(str(value))
         if found is None:
             several = str(value) in self.rows.get(feature, {})
@@ -55,10 +48,7 @@ class OutputWeights:
 
 
 def read_weights(path: Path) -> OutputWeights:
-    """Read the CSV.
-
-    Result: the weights, as exact rationals.
-    """
+    """Read the CSV. Result: the weights, as exact rationals."""
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]] = {}
     lines = _lines(path)
     if not lines or lines[0][:2] != ["feature", "value"] or len(lines[0]) < 3:
@@ -76,11 +66,9 @@ def read_weights(path: Path) -> OutputWeights:
 
 
 def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """Read the CSV of embeddings: ``word,COLUMN,...``, one row per word, whole numbers in the columns.
-
-    Result: by variable, for each word the member that it has, such as ``Emb0.V07``: the number ``7`` is the member
-    ``V07``. Words that pandas reads as a missing value (``NA``, ``null``) are left out: the program fails there.
-    """
+    """Read the CSV of embeddings: ``word,COLUMN,...``, one row per word, whole numbers in the columns. Result: by
+    variable, for each word the member that it has, such as ``Emb0.V07``: the number ``7`` is the member ``V07``. Words
+    that pandas reads as a missing value (``NA``, ``null``) are left out: the program fails there."""
     lines = _lines(path)
     header = lines[0] if lines else []
     missing = next(
@@ -108,7 +96,6 @@ def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[
 
 
 def _lines(path: Path) -> list[list[str]]:
-    """The rows of a CSV file."""
     try:
         return list(csv.reader(source_text(path).splitlines(), strict=True))
     except csv.Error as error:

@@ -116,20 +116,8 @@ def _beside(path: Path, given: str | Path | None, named: str) -> Path:
 
 
 def with_embeddings(program: TransformerProgram, csv: Path) -> TransformerProgram:
-    """The program with its table of embeddings: each embedded variable is a function of the word.
-
-    Args:
-        program: a program that reads words through embeddings.
-        csv: the table.
-
-    Returns:
-        The same program, with the columns of the table in its steps.
-
-    Raises:
-        ModelError: the table is malformed.
-        UsageError: it cannot be read.
-        ResourceLimit: it is over the size limit of the package.
-    """
+    """The program with its table of embeddings in its steps: each embedded variable is a function of the word.
+    ``ModelError``: a malformed table; ``UsageError``: unreadable; ``ResourceLimit``: too large."""
     assert program.embeddings is not None
     tables = read_embeddings(csv, program.embeddings.columns)
     steps = tuple(
@@ -201,12 +189,10 @@ def _apply(step: Mlp, point: Mapping[str, Value]) -> Value:
 
 
 def _rules_agree(setting: _Setting, head: Attention) -> bool:
-    """Whether it can be seen that a matching self is always the only match.
-
-    For each query value: nothing is wanted that the key can be; or the key value occurs at one position only (a
-    position, or a marker); or the self cannot match, because query and key are the same variable and the value wants
-    another one, or because the query is position 0, where the start marker stands.
-    """
+    """Whether it can be seen that a matching self is always the only match. For each query value: nothing is wanted
+    that the key can be; or the key value occurs at one position only (a position, or a marker); or the self cannot
+    match, because query and key are the same variable and the value wants another one, or because the query is position
+    0, where the start marker stands."""
     for value in setting.values[head.query]:
         wanted = head.wanted.get(value)
         if wanted is None or wanted not in setting.values[head.key] or head.key == "positions":
@@ -267,7 +253,6 @@ def _nested(
 
 
 def _readout(setting: _Setting, room: int) -> tuple[list[Variable], str]:
-    """The argmax over the classes."""
     program, weights = setting.program, setting.weights
     bias = [Fraction(0)] * len(weights.classes)
     features = []

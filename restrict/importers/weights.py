@@ -78,14 +78,7 @@ def import_weights(path: str | Path, *, limit: int = LIMIT) -> Imported:
 
 
 def distinct(matrix: Matrix) -> tuple[Matrix, list[int]]:
-    """The distinct rows, in order of first occurrence, and each row's index among them.
-
-    Args:
-        matrix: a rational matrix of shape ``(rows, columns)``.
-
-    Returns:
-        A matrix of shape ``(distinct rows, columns)`` with the same denominator, and one index into it for each row.
-    """
+    """The distinct rows of a rational matrix, in order of first occurrence, and each row's index among them."""
     seen: dict[tuple[int, ...], int] = {}
     index = [seen.setdefault(tuple(row), len(seen)) for row in matrix.ints]
     rows = np.empty((len(seen), matrix.ints.shape[1]), dtype=object)
@@ -225,17 +218,8 @@ class _Build:
 
 
 def feed_forward(ffn: FeedForward, x: Matrix) -> Matrix:
-    """``x + W_out relu(W_in x + b_in) + b_out`` row by row; the ReLU commutes with a positive denominator.
-
-    Exact. Cost: rows * (inner width) * d products of integers, twice.
-
-    Args:
-        ffn: the network: ``inner`` (width, d), ``outer`` (d, width) and their biases.
-        x: residual vectors, a rational matrix of shape ``(rows, d)``.
-
-    Returns:
-        The residual vectors after the network, of the same shape.
-    """
+    """``x + W_out relu(W_in x + b_in) + b_out`` for every row of ``x``, shape (rows, d), exactly; the ReLU commutes
+    with a positive denominator. Cost: 2 rows * inner width * d products of integers."""
     inner = x @ ffn.inner.T + ffn.inner_bias
     active = Matrix(np.maximum(inner.ints, 0), inner.denominator)
     return x + (active @ ffn.outer.T + ffn.outer_bias)

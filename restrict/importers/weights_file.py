@@ -1,9 +1,7 @@
-"""The file of an exact transformer: ``restrict-weights/1``, one safetensors file (docs/importers.md).
-
-The metadata entry ``restrict`` holds a JSON object with the alphabet, the heads' masks and ties, denominators and the
-output; the tensors have the names below. Every number is an exact rational: an integer, an integer over the tensor's
-denominator, or a finite float, which *is* an integer times a power of two.
-"""
+"""The file of an exact transformer: ``restrict-weights/1``, one safetensors file (docs/importers.md). The metadata
+entry ``restrict`` holds a JSON object with the alphabet, the heads' masks and ties, denominators and the output; the
+tensors have the names below. Every number is an exact rational: an integer, an integer over the tensor's denominator,
+or a finite float, which *is* an integer times a power of two."""
 
 from __future__ import annotations
 
@@ -111,11 +109,8 @@ class Transformer:
 
 
 def read_transformer(path: Path) -> Transformer:
-    """Read and check the file.
-
-    ``path``: the safetensors file of the form ``restrict-weights/1`` (docs/importers.md). Result: the transformer, with
-    every number as an exact rational.
-    """
+    """Read and check the file. ``path``: the safetensors file of the form ``restrict-weights/1`` (docs/importers.md).
+    Result: the transformer, with every number as an exact rational."""
     content = read_bytes(path)
     with naming(path):
         hint = softmax_hint(content)
@@ -202,7 +197,6 @@ class _Tensors:
         self.unused = set(self.found)
 
     def divide(self, name: str, denominator: int) -> None:
-        """Apply the denominator of a tensor."""
         if name not in self.found:
             raise ModelError(f"denominators: there is no tensor {quote(name)}")
         old = self.found[name]

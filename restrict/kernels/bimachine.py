@@ -1,6 +1,5 @@
 """Kernels of the bimachine construction (docs/all-lengths.md): the deterministic side made of classes of summaries, and
-where two new sides meet.
-"""
+where two new sides meet."""
 
 from __future__ import annotations
 
@@ -41,11 +40,9 @@ class Parts(NamedTuple):
 
 @kernel
 def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
-    """The side automaton whose states are ``(a, f)``, ``f`` giving each head and ``b`` a class of summaries.
-
-    Returns ``(base, delta, vectors, status)``: ``base`` the component ``a``, ``delta`` (S, X), ``vectors`` (S, H*B+1)
-    whose last column is ``a``. ``status`` is 1 beyond ``limit`` states. Cost O(S X H B).
-    """
+    """The side automaton whose states are ``(a, f)``, ``f`` giving each head and ``b`` a class of summaries. Returns
+    ``(base, delta, vectors, status)``: ``base`` the component ``a``, ``delta`` (S, X), ``vectors`` (S, H*B+1) whose
+    last column is ``a``. ``status`` is 1 beyond ``limit`` states. Cost O(S X H B)."""
     heads, nb = parts.start.shape
     letters = parts.delta.shape[1]
     width = heads * nb + 1
@@ -91,10 +88,8 @@ def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
 @kernel
 def outcomes(parts: Parts, base: I32, vectors: I32, only: int) -> tuple[I32, I32]:
     """What each state of the new side says at each ``(x, b)``: the number of a distinct row (label, out of each head).
-
     Returns ``(at, rows)``, ``at`` (S, X, B) with -1 where no such position exists, ``rows`` (K, 1+H). Where ``only`` is
-    at least 0, just for ``b = only``. Cost O(S X H B).
-    """
+    at least 0, just for ``b = only``. Cost O(S X H B)."""
     heads, nb = parts.start.shape
     letters = parts.delta.shape[1]
     at = np.full((len(base), letters, nb), -1, dtype=np.int32)
@@ -197,11 +192,9 @@ def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
 @kernel
 def behaviours(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) -> I32:
     """What each new left state (``mirror``: right state) does, as numbers that are equal exactly for equal labels.
-
     Returns ``(S, X * B)``: for each letter and old state ``b`` opposite, the number of the vector of labels at all new
-    states of ``b``; -1 where none is a position. Vectors are kept and compared; hashes only save time. Cost
-    O(S X B + the labels at every different ``(a, x, b, row)``).
-    """
+    states of ``b``; -1 where none is a position. Vectors are kept and compared; hashes only save time. Cost O(S X B +
+    the labels at every different ``(a, x, b, row)``)."""
     keys, ids = rehash_keys(pairs, len(pairs), power(len(pairs)))
     mine, theirs = (m.right, m.left) if mirror else (m.left, m.right)
     of, off = (m.of_l, m.off_l) if mirror else (m.of_r, m.off_r)
@@ -357,11 +350,9 @@ class Facing(NamedTuple):
 
 @kernel
 def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
-    """For each edge, the least entry of its cell that every entry of the other side treats alike.
-
-    Two left entries at a cell are alike if with each right entry that occurs there the head gives the same value; and
-    the other way round. Cost O(edges + cells * C^2).
-    """
+    """For each edge, the least entry of its cell that every entry of the other side treats alike. Two left entries at a
+    cell are alike if with each right entry that occurs there the head gives the same value; and the other way round.
+    Cost O(edges + cells * C^2)."""
     codes = f.rank.shape[1]
     words = (codes + 62) // 63
     left = np.zeros((cells, words), dtype=np.int64)

@@ -1,9 +1,7 @@
-"""Where compiled kernels are kept: a folder of the user's, one for each version of the kernels.
-
-Never beside the source: an uninstall would leave the files there, and with them a folder that imports as an empty
-package. The folder's name has a digest of all kernels, since numba notices only a change in a kernel's own file, not in
-that of one that it calls. Where the folder cannot be written, kernels are compiled for the process alone.
-"""
+"""Where compiled kernels are kept: a folder of the user's, one for each version of the kernels. Never beside the
+source: an uninstall would leave the files there, and with them a folder that imports as an empty package. The folder's
+name has a digest of all kernels, since numba notices only a change in a kernel's own file, not in that of one that it
+calls. Where the folder cannot be written, kernels are compiled for the process alone."""
 
 from __future__ import annotations
 
@@ -103,11 +101,8 @@ class Kept:
         return None if folder() is None else str(folder())
 
     def _load(self, signature: Any, target: Any) -> Any:
-        """A form from the disk, if it is what was asked for.
-
-        Two processes that write at once may leave the form of one signature under the other's name: numba numbers the
-        files of a kernel, and takes a free number without a lock.
-        """
+        """A form from the disk, if it is what was asked for: of two processes that write at once, without a lock, numba
+        may leave the form of one signature under the other's name."""
         try:
             compiled = self._open().load_overload(signature, target)
         except Exception:  # cut short or damaged, which a pickle says in any way: it is compiled and written again

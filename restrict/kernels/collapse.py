@@ -1,9 +1,7 @@
-"""Kernels of a collapse: candidate lists under fewer key values, and V of a head, a map and a truth table.
-
-A *row* is one head at one position with one query value; its list holds its pairs (attended position, key value), best
-first, down to the floor (docs/kernel.md, rule 4). Possible values of a variable at position ``j`` are
-``flat[ptr[j] : ptr[j + 1]]``, ascending.
-"""
+"""Kernels of a collapse: candidate lists under fewer key values, and V of a head, a map and a truth table. A *row* is
+one head at one position with one query value; its list holds its pairs (attended position, key value), best first, down
+to the floor (docs/kernel.md, rule 4). Possible values of a variable at position ``j`` are ``flat[ptr[j] : ptr[j +
+1]]``, ascending."""
 
 from __future__ import annotations
 
@@ -53,11 +51,8 @@ def filter_lists(
     start: I64, stop: I64, lj: I64, lw: I64, own_j: I64, own_w: I64, ptr: I64, flat: I64, out: I64, ends: I64,
     reached: I64,
 ) -> None:  # fmt: skip
-    """The possible pairs of each list, from the top down to the first position all of whose pairs have been passed.
-
-    ``own_j[r]`` is the position that can only have the key value ``own_w[r]``, or -1. ``reached[r]``: such a position
-    was met, so the list is complete.
-    """
+    """The possible pairs of each list, down to the first position all of whose pairs have been passed: then
+    ``reached[r]``, the list is complete. ``own_j[r]``: the position of the one key value ``own_w[r]``, or -1."""
     positions = ptr.shape[0] - 1
     stamp, passed = np.full(positions, -1, np.int64), np.zeros(positions, np.int64)
     used = 0
@@ -85,9 +80,7 @@ def head_values(
     out: I64, fill: int,
 ) -> None:  # fmt: skip
     """V of a head at every position: ``counts[i]`` values, written to ``out`` from ``counts``' running sum if ``fill``.
-
-    ``values`` are those of the head's value; ``several[r]``: the row gives more than one.
-    """
+    ``values`` are those of the head's value; ``several[r]``: the row gives more than one."""
     mine, row_stamp = np.full(domain, -1, np.int64), np.full(domain, -1, np.int64)
     used = 0
     for i in range(a.row_ptr.shape[0] - 1):

@@ -1,9 +1,7 @@
-"""The streaming kernel of collapsed heads: V and D of a head whose score is a hash, without lists that are kept.
-
-What :mod:`restrict.kernels.collapse` computes from stored candidate lists is computed here row by row: a row is scanned
+"""The streaming kernel of collapsed heads: V and D of a head whose score is a hash, without lists that are kept. What
+:mod:`restrict.kernels.collapse` computes from stored candidate lists is computed here row by row: a row is scanned
 (:mod:`restrict.kernels.scan_hash`), its candidates are added to V and D of its position, and forgotten. A position is
-done when V and D have all that any row could add, so where everything depends on everything few rows are scanned.
-"""
+done when V and D have all that any row could add, so where everything depends on everything few rows are scanned."""
 
 from __future__ import annotations
 
@@ -33,8 +31,7 @@ class StreamRows(NamedTuple):
 
 
 class HeadRules(NamedTuple):
-    """1 or 0 each: the query is the key, the value is the key, the value is the query, ties go to the right; and the
-    value of a position that sees nothing."""
+    """1 or 0: query is key, value is key, value is query, ties go right; the value where nothing is seen."""
 
     own: int
     by_key: int
@@ -45,8 +42,7 @@ class HeadRules(NamedTuple):
 
 class DependSets(NamedTuple):
     """D of the query, and of key and value together (no sets where they do not count); ``every`` is the union of the
-    latter over all positions, a row of words, and ``several`` the number of different values that the head can copy.
-    """
+    latter over all positions, a row of words, and ``several`` the number of different values that the head can copy."""
 
     query: SetRows
     source: SetRows
@@ -116,10 +112,8 @@ def stream_positions(
     first: int, stop: int, rows: StreamRows, keys: ScanKeys, gives: SetArrays, rules: HeadRules, sets: DependSets,
     out: Collapsed, depends: I64, ends: I64,
 ) -> int:  # fmt: skip
-    """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position.
-
-    The sets D go to ``depends``, set ``i`` ends there at ``ends[i]``. Returns where the last one ends.
-    """
+    """V and D of a head at the positions ``first .. stop - 1``; ``gives`` is V of its value at every position. The sets
+    D go to ``depends``, set ``i`` ends there at ``ends[i]``. Returns where the last one ends."""
     room, pairs, seen, scanned = scan_room(), np.empty((3, ROOM + keys.domain), np.int64), 0, 0
     bits, used = np.zeros(sets.every.shape[0], np.int64), 0
     met, fresh = np.full(rows.low.shape[0], -1, np.int64), np.empty(out.values.shape[1], np.int64)

@@ -1,8 +1,6 @@
-"""One array into another, as kernels do it.
-
-In a compiled kernel ``a[:m] = b[:m]`` brings the text of numpy's error for two different lengths along, with all that
-strings and their joining need: three seconds of compilation in each process.
-"""
+"""One array into another, as kernels do it. In a compiled kernel ``a[:m] = b[:m]`` brings the text of numpy's error for
+two different lengths along, with all that strings and their joining need: three seconds of compilation in each
+process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Kernels of the decimation of the covering problem: belief propagation, and setting the surest literals.
-
-Notation: :mod:`restrict.kernels.cover_state`; cubes of one literal only.
-"""
+"""Kernels of the decimation of the covering problem: belief propagation, and setting the surest literals. Notation:
+:mod:`restrict.kernels.cover_state`; cubes of one literal only."""
 
 from __future__ import annotations
 
@@ -18,12 +16,10 @@ def believe(
     pair_ptr: I64, pair_lit: I64, symbols: int, price: float, sweeps: int, captured: I64, decided: I64,
     absent: F64, others: F64, push: F64, belief: F64,
 ) -> None:  # fmt: skip
-    """Belief propagation under the weight ``exp(-price * number of set inputs)``, hard "every pair is captured".
-
-    One message each way per entry (pair, literal) of ``pair_lit``: ``absent`` = P(the literal does not hold, without
-    this pair), damped by one half, and ``others`` = P(another literal captures the pair). ``push[l]`` sums ``-log
-    others`` over the uncaptured pairs of ``l``; ``belief[l]`` is the marginal of ``l``, 0 where it captures no more.
-    """
+    """Belief propagation under the weight ``exp(-price * number of set inputs)``, hard "every pair is captured". One
+    message each way per entry (pair, literal) of ``pair_lit``: ``absent`` = P(the literal does not hold, without this
+    pair), damped by one half, and ``others`` = P(another literal captures the pair). ``push[l]`` sums ``-log others``
+    over the uncaptured pairs of ``l``; ``belief[l]`` is the marginal of ``l``, 0 where it captures no more."""
     weight, room = np.zeros(belief.shape[0]), np.ones(decided.shape[0])
     for _ in range(sweeps):
         for j in range(decided.shape[0]):

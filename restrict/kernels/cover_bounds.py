@@ -1,7 +1,5 @@
 """Kernels of the bounds on the covering problem, and of the local lemma: the packing dual, probabilities, neighbours.
-
-Notation: :mod:`restrict.kernels.cover_state`.
-"""
+Notation: :mod:`restrict.kernels.cover_state`."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ OUTWARD = 2.0**-50
 def dual_steps(pair_ptr: I64, pair_lit: I64, share: F64, steps: int, x: F64, y: F64, y_sum: F64) -> None:
     """Primal-dual steps (Chambolle & Pock 2011, with the diagonal steps of Pock & Chambolle, ICCV 2011) for the LP
     ``min sum x, sum_l share[p, l] x_l >= 1, 0 <= x <= 1``; ``y`` are the pairs' multipliers, ``y_sum`` their sum over
-    the steps. Pairs without entries are left alone.
-    """
+    the steps. Pairs without entries are left alone."""
     row, column = np.zeros(y.shape[0]), np.zeros(x.shape[0])
     price, ahead = np.zeros(x.shape[0]), x.copy()
     for p in range(y.shape[0]):
@@ -51,10 +48,8 @@ def failure_logs(
     pair_ptr: I64, cube_ptr: I64, cube_lit: I64, symbols: int, q: float, inputs: int, log_p: F64, exact: I64
 ) -> None:
     """``log_p[p]``: an upper bound on log P(no cube of p is satisfied), inputs independent, each symbol q / symbols.
-
     One-literal cubes of one input exclude each other; larger cubes are taken, in order, while they share no input with
-    those taken before, so the factors are independent. ``exact[p] = 1`` when every cube was taken. Rounded outwards.
-    """
+    those taken before, so the factors are independent. ``exact[p] = 1`` when every cube was taken. Rounded outwards."""
     each = np.nextafter(q / symbols, 0.0)
     count = np.zeros(inputs, np.int64)
     for p in range(log_p.shape[0]):

@@ -1,7 +1,5 @@
-"""Kernels of the covering problem with cubes of any size: greedy covering, exchange, deletion, resampling.
-
-Notation and state: :mod:`restrict.kernels.cover_state`.
-"""
+"""Kernels of the covering problem with cubes of any size: greedy covering, exchange, deletion, resampling. Notation and
+state: :mod:`restrict.kernels.cover_state`."""
 
 from __future__ import annotations
 
@@ -121,10 +119,8 @@ def need(q: int, a: Cubes, s: State) -> int:
 @kernel
 def greedy_cubes(a: Cubes, s: State, order: I64, limit: int) -> None:
     """Satisfy the cube with most newly captured pairs per newly set input, until none is left or ``limit`` is reached.
-
     The gain of a cube can rise when one of its literals comes to hold, so those cubes are pushed again; a popped entry
-    is re-evaluated and goes back unless it is still right. ``order`` ranks ties. Cost: one gain per push.
-    """
+    is re-evaluated and goes back unless it is still right. ``order`` ranks ties. Cost: one gain per push."""
     heap = [(0.0, 0, 0)]
     for q in range(a.cube_pair.shape[0]):
         size = need(q, a, s)
@@ -248,10 +244,8 @@ def prune(order: I64, a: Cubes, s: State) -> None:
 @kernel
 def resample(a: Cubes, s: State, scope_ptr: I64, scope: I64, outcomes: I64, cap: int, counts: I64) -> int:
     """Moser-Tardos: while a pair is uncaptured, redraw the inputs of one such pair from ``outcomes`` (-1: free).
-
     ``counts[p]`` counts the redraws of ``p``, ``state[STEP]`` all of them; stops at ``cap`` or when ``outcomes`` does
-    not hold enough for the next redraw. Returns how many outcomes were used.
-    """
+    not hold enough for the next redraw. Returns how many outcomes were used."""
     used = 0
     while s.state[OPEN] > 0 and s.state[STEP] < cap:
         p = s.pairs[OPEN_LIST, 0]

@@ -1,7 +1,5 @@
-"""Kernels of the covering problem with cubes of one literal: greedy covering and exchange.
-
-Notation and state: :mod:`restrict.kernels.cover_state`.
-"""
+"""Kernels of the covering problem with cubes of one literal: greedy covering and exchange. Notation and state:
+:mod:`restrict.kernels.cover_state`."""
 
 from __future__ import annotations
 
@@ -37,11 +35,9 @@ from restrict.kernels.jit import kernel
 
 @kernel
 def greedy_literals(a: Literals, order: I64, limit: int, chosen: I64) -> int:
-    """Greedy set cover: the literal with most uncaptured pairs, ties by ``order``, until none helps or ``limit``.
-
-    Gains only fall, so a bucket queue whose entries are moved down when they are met is exact; O(literals of the
-    problem) in all. Writes the literals to ``chosen``; returns how many.
-    """
+    """Greedy set cover: the literal with most uncaptured pairs, ties by ``order``, until none helps or ``limit``. Gains
+    only fall, so a bucket queue whose entries are moved down when they are met is exact; O(literals of the problem) in
+    all. Writes the literals to ``chosen``; returns how many."""
     count = a.lit_ptr.shape[0] - 1
     gain, most = np.empty(count, np.int64), 0
     for l in range(count):
@@ -128,12 +124,10 @@ def cheapest(start: int, sample: int, s: State) -> int:
 @kernel
 def exchange_literals(a: Literals, s: State, sample: int, random: I64, best: I64) -> None:
     """Row-weighting local search (Gao, Weise & Li, "An efficient local search heuristic with row weighting for the
-    unicost set covering problem", EJOR 246, 2015), with one symbol per input.
-
-    Keep at most TARGET literals; whenever all pairs are captured, remember that, lower TARGET by one and go on. A step
-    drops the cheapest literals, puts the best literal of a random uncaptured pair (changing an input's symbol where
-    that pays), and adds one to the weight of every pair still uncaptured. Two entries of ``random`` a step.
-    """
+    unicost set covering problem", EJOR 246, 2015), with one symbol per input. Keep at most TARGET literals; whenever
+    all pairs are captured, remember that, lower TARGET by one and go on. A step drops the cheapest literals, puts the
+    best literal of a random uncaptured pair (changing an input's symbol where that pays), and adds one to the weight of
+    every pair still uncaptured. Two entries of ``random`` a step."""
     for t in range(0, random.shape[0], 2):
         while s.state[OPEN] == 0:
             keep(a.symbols, best, s)

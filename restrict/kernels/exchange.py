@@ -30,12 +30,10 @@ COUNT, RANDOM, VALUE, CHANGES = range(4)
 
 
 class LiteralRows(NamedTuple):
-    """The rows of a layer.
-
-    Row ``r`` is ``lit[ptr[r] : ptr[r + 1]]`` in group ``group[r]`` with guard ``guard[r]`` (-1: none). Literal ``l``
-    stands in the rows ``occ_row`` at the ranks ``occ_rank``, both ``occ_ptr[l] .. occ_ptr[l + 1]``, and guards
-    ``guard_row[guard_ptr[l] : guard_ptr[l + 1]]``. Group ``g`` has the rows ``group_ptr[g] .. group_ptr[g + 1]``.
-    """
+    """The rows of a layer. Row ``r`` is ``lit[ptr[r] : ptr[r + 1]]`` in group ``group[r]`` with guard ``guard[r]`` (-1:
+    none). Literal ``l`` stands in the rows ``occ_row`` at the ranks ``occ_rank``, both ``occ_ptr[l] .. occ_ptr[l +
+    1]``, and guards ``guard_row[guard_ptr[l] : guard_ptr[l + 1]]``. Group ``g`` has the rows ``group_ptr[g] ..
+    group_ptr[g + 1]``."""
 
     symbols: int
     ptr: I64
@@ -51,17 +49,14 @@ class LiteralRows(NamedTuple):
 
 
 class ExchangeState(NamedTuple):
-    """The state.
-
-    ``lits`` (literals,) OPEN, HIT or DEAD; ``rows`` (rows, 8): CUT and LENGTH of each, the open literals
+    """The state. ``lits`` (literals,) OPEN, HIT or DEAD; ``rows`` (rows, 8): CUT and LENGTH of each, the open literals
     between its first and its second HIT when it was last walked, SILENT (1 where the guard failed), a mark, GROUP and
     GUARD, side by side because rows are met in no order; ``cut`` (rows,) CUT again, which nearly every occurrence of a
-    literal is compared with: so it stays in the cache. ``total`` and ``seen``, a mark, (groups,).
-    ``cuts`` (literals,): what the objective gains where rows end at the literal, beyond what they gain by its loss, and
-    ``kills`` (inputs,) what it gains by the loss of the input's literals; ``loss`` (inputs,) what freeing costs.
-    ``held``: the literals that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM
-    number, the objective's VALUE, and how many CHANGES were made.
-    """
+    literal is compared with: so it stays in the cache. ``total`` and ``seen``, a mark, (groups,). ``cuts`` (literals,):
+    what the objective gains where rows end at the literal, beyond what they gain by its loss, and ``kills`` (inputs,)
+    what it gains by the loss of the input's literals; ``loss`` (inputs,) what freeing costs. ``held``: the literals
+    that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM number, the objective's
+    VALUE, and how many CHANGES were made."""
 
     lits: I8
     rows: I32
@@ -148,10 +143,8 @@ def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, 
 
 @kernel
 def settle(g: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int) -> int:
-    """Put the rows of a group with touched ones into the sums again; returns the rise of the objective.
-
-    What is taken out comes first, then what is put in: two turns of one loop, whose body is compiled once.
-    """
+    """Put the rows of a group with touched ones into the sums again; returns the rise of the objective. What is taken
+    out comes first, then what is put in: two turns of one loop, whose body is compiled once."""
     old, new = s.total[g], 0
     for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
         new += s.rows[r, LENGTH] if s.rows[r, SILENT] == 0 else 0
@@ -240,10 +233,8 @@ def anneal(
     a: LiteralRows, s: ExchangeState, phi: I64, limits: ExchangeLimits, steps: int, heat: F64, touched: I64
 ) -> None:
     """Exchanges of a set input for a literal, the best of random samples, each done if the objective rises by at most
-    an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly.
-
-    Gains and losses taken row by row rule out most of them; the exact rise decides, and is undone where it is too much.
-    """
+    an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly. Gains and losses taken row by row rule
+    out most of them; the exact rise decides, and is undone where it is too much."""
     literals = s.lits.shape[0]
     for step in range(steps):
         l, gain = -1, np.int64(-1)

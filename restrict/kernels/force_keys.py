@@ -1,9 +1,7 @@
-"""Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.ours.capture`).
-
-Rows are lists of pairs (position, key value), written ``l = position * domain + value``, best first
+"""Kernels of the greedy forcing of keys that take several inputs (:mod:`restrict.depth_reduction.ours.capture`). Rows
+are lists of pairs (position, key value), written ``l = position * domain + value``, best first
 (:class:`restrict.kernels.exchange.LiteralRows`, with ``symbols`` = the key's domain). Forcing a pair cuts the rows
-below it; a query's value silences the rows of the position's other values.
-"""
+below it; a query's value silences the rows of the position's other values."""
 
 from __future__ import annotations
 
@@ -18,8 +16,7 @@ COUNT, NEXT, SPENT = range(3)
 
 
 class KeyCubes(NamedTuple):
-    """The forcing cube of each pair: ``literal[l, :length[l]]``, literals ``input * symbols + symbol``; ``length`` is
-    -1 where none is known."""
+    """The forcing cube of each pair: ``literal[l, :length[l]]``, ``input * symbols + symbol``; -1: unknown."""
 
     symbols: int
     literal: I32
@@ -134,11 +131,8 @@ def force_keys(
     a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assignment: I64, q: KeyQueue, work: int
 ) -> bool:
     """Force keys, most gain per newly set input first, until ``budget`` inputs are set; whether that is done. Goes on
-    where ``q`` says, and leaves off after about ``work`` rows were looked at.
-
-    Pairs that are constant are in no row. Gains fall as rows are cut, so a heap with re-evaluation finds the best pair,
-    except that costs also fall as inputs are set.
-    """
+    where ``q`` says, and leaves off after about ``work`` rows. Constant pairs are in no row. Gains fall as rows are
+    cut, so a heap with re-evaluation finds the best pair, except that costs also fall as inputs are set."""
     if q.state[NEXT] == 0:
         measure(a, s)
     heap = [(q.gain[t], q.lit[t]) for t in range(q.state[COUNT])]

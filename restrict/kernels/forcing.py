@@ -1,9 +1,7 @@
-"""Kernels of cheap cubes: for each activation and value a small partial assignment that forces it.
-
-The cube of value ``v`` at position ``i`` is ``literal[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of
-free inputs, in no particular order; ``length`` is 0 where the value is constant anyway and -1 where no cube was found.
-Cubes are upper bounds: found greedily, never longer than ``literal.shape[2]``.
-"""
+"""Kernels of cheap cubes: for each activation and value a small partial assignment that forces it. The cube of value
+``v`` at position ``i`` is ``literal[i, v, :length[i, v]]``, literals ``input * symbols + symbol`` of free inputs, in no
+particular order; ``length`` is 0 where the value is constant anyway and -1 where no cube was found. Cubes are upper
+bounds: found greedily, never longer than ``literal.shape[2]``."""
 
 from __future__ import annotations
 
@@ -84,8 +82,7 @@ def record(cubes: CubeArrays, i: int, v: int, found: I64, size: int) -> None:
 
 @kernel
 def advance(at: I64, mask: int, m: MapArrays, i: int) -> bool:
-    """The next choice of values, as indices, of the arguments in ``mask``, the last one fastest; false after the last
-    one."""
+    """The next choice of value indices of the arguments in ``mask``, the last one fastest; false after the last one."""
     a = at.shape[0] - 1
     while a >= 0:
         if (mask >> a) & 1 == 1:
@@ -178,8 +175,7 @@ def box_value(m: MapArrays, mask: int, at: I64, i: int) -> int:
 
 @kernel
 def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I64) -> tuple[int, int]:
-    """(Size, value): excluding ``w`` at ``j`` by forcing the key there to another value, on top of ``here[:size]``; -1
-    where that cannot be done."""
+    """(Size, value) of forcing the key at ``j`` off ``w``, on top of ``here[:size]``; -1: impossible."""
     least, chosen = -1, -1
     for p in range(h.keys.ptr[j], h.keys.ptr[j + 1]):
         other = h.keys.flat[p]
@@ -193,11 +189,9 @@ def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I
 
 @kernel
 def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, found: I64) -> int:
-    """The shortest cube found that makes row ``r`` give ``v``, on top of ``before[:size]``; written to ``found``.
-
-    Walk down the list: stop at a pair that gives ``v`` and force its key; every other pair above is excluded by forcing
-    its key to the cheapest other value. Returns its size or -1.
-    """
+    """The shortest cube found that makes row ``r`` give ``v``, on top of ``before[:size]``; written to ``found``. Walk
+    down the list: stop at a pair that gives ``v`` and force its key; every other pair above is excluded by forcing its
+    key to the cheapest other value. Returns its size or -1."""
     best, u, l = -1, h.lists.row_u[r], h.lists.row_list[r]
     first = h.lists.start[l]
     here, trial = before.copy(), before.copy()

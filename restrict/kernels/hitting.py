@@ -33,15 +33,12 @@ class Boxes(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Where a run is.
-
-    By position: the symbols that are ``possible``, whether it is ``chosen``, and its last ``mark``. By node above, from
-    the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]`` are done; the symbols
-    ``before[d]`` that were possible at each of them; whether the last of them chose its position (``fresh``); where its
-    first word stands (``word``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the first ``known[d]``.
-    By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``, ``tally`` and
-    ``lists`` are for one node alone. ``words``: the tree, where these are wanted.
-    """
+    """Where a run is. By position: the symbols that are ``possible``, whether it is ``chosen``, and its last ``mark``.
+    By node above, from the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]``
+    are done; the symbols ``before[d]`` that were possible at each of them; whether the last of them chose its position
+    (``fresh``); where its first word stands (``word``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the
+    first ``known[d]``. By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``,
+    ``tally`` and ``lists`` are for one node alone. ``words``: the tree, where these are wanted."""
 
     now: I64
     possible: I64
@@ -67,12 +64,9 @@ class Stack(NamedTuple):
 
 @kernel
 def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes: int) -> int:
-    """Go on with a run over the first ``many`` boxes, for so many nodes at most.
-
-    ``most``: positions that may be chosen. ``small``: write words, and search for boxes without a common way exactly.
-    There has to be room for the words: ``min(many, most + 1) + 1`` a node.
-    Cost: for each node, the entries of the boxes that are not met.
-    """
+    """Go on with a run over the first ``many`` boxes, for so many nodes at most. ``most``: positions that may be
+    chosen. ``small``: write words, and search for boxes without a common way exactly. There has to be room for the
+    words: ``min(many, most + 1) + 1`` a node. Cost: for each node, the entries of the boxes that are not met."""
     now = stack.now
     last = now[NODES] + nodes
     while now[NODES] < last and now[DEPTH] < stack.at.shape[0]:

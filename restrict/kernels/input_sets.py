@@ -1,8 +1,6 @@
-"""Kernels of sets of inputs, one for each position (:mod:`restrict.depth_reduction.c_transformer.input_sets`).
-
-A set is made in a row of bits, 64 inputs a word, and put away as its inputs, ascending, or as the words themselves
-where these take no more room.
-"""
+"""Kernels of sets of inputs, one for each position (:mod:`restrict.depth_reduction.c_transformer.input_sets`). A set is
+made in a row of bits, 64 inputs a word, and put away as its inputs, ascending, or as the words themselves where these
+take no more room."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from restrict.kernels.jit import kernel
 
 
 class SetRows(NamedTuple):
-    """Set ``i`` is ``items[ptr[i] : ptr[i + 1]]``: words, if as many as a row of bits has, else inputs. Where ``ptr``
-    has one entry there are no sets."""
+    """Set ``i`` is ``items[ptr[i] : ptr[i + 1]]``: a row of bits if it has as many words, else inputs. One ``ptr``: no
+    sets."""
 
     ptr: I64
     items: I64
@@ -37,8 +35,7 @@ def include(into: I64, sets: SetRows, i: int) -> None:
 
 @kernel
 def put(bits: I64, out: I64, used: int) -> int:
-    """Put a row of bits away at ``out[used]``, and clear it; returns where the set ends, or -1 where there is no room,
-    which may leave ``out`` with a part of it."""
+    """Put a row of bits away at ``out[used]``, and clear it; the set's end, or -1: no room."""
     words = bits.shape[0]
     room, count = min(words, out.shape[0] - used), 0
     for b in range(words):
@@ -59,8 +56,7 @@ def put(bits: I64, out: I64, used: int) -> int:
 
 @kernel
 def pack_lists(sets: SetRows, start: int, bits: I64, out: I64, ends: I64) -> int:
-    """Put away sets that are given as inputs, however many, from number ``start`` on; returns the first one for which
-    there is no room."""
+    """Put away sets given as inputs, however many, from number ``start`` on; the first one without room."""
     used = 0
     for i in range(start, ends.shape[0]):
         for t in range(sets.ptr[i], sets.ptr[i + 1]):

@@ -39,14 +39,9 @@ event.register("numba:compile", _Announcing())  # type: ignore[no-untyped-call]
 
 
 class Rented(plain.Kernel):
-    """A kernel that this process has not compiled yet: its calls go through the policy.
-
-    Attributes:
-        rent: seconds for which it may still run plainly; negative before the first call.
-        kept: its compiled forms on disk.
-        plainly: its plain form.
-        reads: how many elements a call reads, from its arguments.
-    """
+    """A kernel that this process has not compiled yet: its calls go through the policy. ``rent``: seconds for which it
+    may still run plainly, negative before the first call; ``kept``: its compiled forms on disk; ``plainly``: its plain
+    form; ``reads``: how many elements a call reads, from its arguments."""
 
     rent: float
     kept: Kept
@@ -63,15 +58,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None = None) -> _Decorator:
-    """A kernel that reads far less than its arrays hold, or whose first calls numpy does about as fast.
-
-    Args:
-        reads: how many elements a call reads, from its arguments.
-        plainly: what computes the same without compilation, instead of the body; it calls no kernel.
-
-    Returns:
-        The decorator.
-    """
+    """The decorator of a kernel that reads far less than its arrays hold (``reads``: how many elements, from the
+    arguments), or whose first calls numpy does about as fast (``plainly``, in place of the body; it calls no
+    kernel)."""
 
     def decorate(function: Callable[Q, S]) -> Callable[Q, S]:
         made = njit(nogil=True, error_model="numpy")(function)
@@ -81,8 +70,7 @@ def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None =
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile into its callers a part that is called at every position: a call would count the references of each array
-    that it is given."""
+    """Compile into its callers what is called at every position: a call would count the references of each array."""
     return _rented(njit(nogil=True, error_model="numpy", inline="always")(function), function)
 
 

@@ -24,13 +24,10 @@ class Ranked(NamedTuple):
 
 @kernel
 def select(ranked: Ranked, ptr: I64, inputs: I64, k: int, ends: I64, chosen: I64, state: I64) -> None:
-    """Walk down each row's ranking and select a position iff it has an input that no earlier selected one has.
-
-    ``inputs[ptr[j] : ptr[j + 1]]`` are the inputs of position ``j``, whose rank is that of its best pair. ``chosen``
-    (2, rows * k) takes (position, its maximiser), row ``r`` ends at ``ends[r]``. ``state`` (rows,) becomes 0: k were
-    selected; 1: the list ended at its floor before the k-th selection, the row is captured; 2: the list was truncated
-    before the k-th selection.
-    """
+    """Walk down each row's ranking, best pair first, and select a position iff it has an input (``inputs[ptr[j] : ptr[j
+    + 1]]``) that no earlier selected one has. ``chosen`` (2, rows * k) takes (position, its maximiser), row ``r`` ends
+    at ``ends[r]``. ``state`` (rows,): 0: k were selected; before the k-th, 1: the list ended at its floor, the row is
+    captured, or 2: the list was truncated."""
     n = ptr.shape[0] - 1
     taken, seen = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     used = 0

@@ -1,7 +1,5 @@
-"""Who is told that kernels are being compiled: compilation takes seconds, and happens once on a machine.
-
-It imports nothing of numba, so that the command line can ask to be told before anything is loaded.
-"""
+"""Who is told that kernels are being compiled: compilation takes seconds, and happens once on a machine. It imports
+nothing of numba, so that the command line can ask to be told before anything is loaded."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Which calls of a kernel run as plain Python: the first, small ones. Compiling takes seconds, they take milliseconds.
-
 As one rents before one buys: a kernel runs plainly until that has taken about half as long as its compilation would,
 then it is compiled. So what is lost is bounded by what compilation costs anyway. A kernel that the disk has compiled is
 loaded at once; one whose arrays are large is compiled at once; so is one that is called in a thread of its own, where
 others may write the same arrays. A plain run that lasts too long is abandoned at the next call of a kernel within it:
-the arrays are put back as they were, and the compiled form does the call anew. Both forms give the same result.
-"""
+the arrays are put back as they were, and the compiled form does the call anew. Both forms give the same result."""
 
 from __future__ import annotations
 
@@ -35,11 +33,9 @@ ALWAYS = "RESTRICT_COMPILE"
 
 
 class Kernel(CPUDispatcher):
-    """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it.
-
-    numba would make a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits
-    until a form is compiled, or loaded, and written (:mod:`restrict.kernels.shield`).
-    """
+    """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it. numba would make
+    a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits until a form is
+    compiled, or loaded, and written (:mod:`restrict.kernels.shield`)."""
 
     def compile(self, sig: Any) -> Any:
         """The form for these types, made where it is missing."""

@@ -1,8 +1,6 @@
-"""Partition refinement (Moore): of the triples cell by cell, and of the states of any automaton.
-
-Signatures are hashed, so equal ones stay together; the partition that comes out is compared, node by node, with the
-first node of each class. A wrong merge is therefore never an answer: the caller tries again with another seed.
-"""
+"""Partition refinement (Moore): of the triples cell by cell, and of the states of any automaton. Signatures are hashed,
+so equal ones stay together; the partition that comes out is compared, node by node, with the first node of each class.
+A wrong merge is therefore never an answer: the caller tries again with another seed."""
 
 from __future__ import annotations
 
@@ -16,8 +14,7 @@ from restrict.kernels.triples import Side, Triples
 
 @kernel
 def _group(sig: I64, size: int, table: I32, first: I32) -> int:
-    """For each of the first ``size`` signatures, the first equal one; returns how many there are. ``table`` is left
-    as it was found: all -1."""
+    """For each of ``size`` signatures, the first equal one; how many there are. ``table`` stays all -1."""
     mask, count = len(table) - 1, 0
     for t in range(size):
         at = sig[t] & mask
@@ -38,9 +35,7 @@ def _group(sig: I64, size: int, table: I32, first: I32) -> int:
 @kernel
 def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, bool]:
     """The coarsest partition of the triples, within cells, that agrees on ``out`` and is stable: ``(class, verified)``.
-
-    A class is named by a triple number in its cell. Only the cells behind which something changed are done again.
-    """
+    A class is named by a triple number in its cell. Only the cells behind which something changed are done again."""
     na, nb = side.delta.shape[0], side.back.shape[0]
     base, offset, succ = tr.base, tr.offset, tr.succ
     cls = np.empty(len(tr.summary), dtype=np.int32)
@@ -109,10 +104,8 @@ def _stable_cells(tr: Triples, cls: I32, out: I32) -> bool:
 @kernel
 def refine(first: I32, offset: I32, succ: I32, out: I32, seed: int) -> tuple[I32, int]:
     """The coarsest partition that refines ``first``, agrees on ``out`` edge by edge and is stable under ``succ``.
-
     Moore's algorithm on hashed signatures. Classes are numbered by first occurrence. Cost O(edges) a round. The result
-    is verified by comparing every node with the first of its class; after a wrong merge the class count is -1.
-    """
+    is verified by comparing every node with the first of its class; after a wrong merge the class count is -1."""
     nodes = len(first)
     cls = first.copy()
     classes = -1

@@ -34,8 +34,7 @@ EPOCH, FINISHED, READ, NODE, QUERY, MARK, STEPS = 0, 1, 2, 3, 4, 5, 6
 class ProgramArrays(NamedTuple):
     """What does not change: ``symbols`` that a free input may be; ``kind``, ``domain`` (of tokens with the markers),
     ``words`` and ``offset`` (where V begins) by variable; a map's arguments ``args[ptr[v] : ptr[v + 1]]``; for a head
-    ``head[v]`` is query, key, value (-1: none), mask and default.
-    """
+    ``head[v]`` is query, key, value (-1: none), mask and default."""
 
     n: int
     symbols: int
@@ -321,10 +320,7 @@ def run_row(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
 
 @sized_kernel(nodes)
 def run_on_demand(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, odometer: I64) -> int:
-    """Compute V of a node and of all that it reads, in the run ``tally[EPOCH]``.
-
-    ``odometer``: int64, shape (2, most arguments of a map), scratch.
-    """
+    """V of a node and of all that it reads, in the run ``tally[EPOCH]``; ``odometer``: scratch, (2, most arguments)."""
     n, size = program.n, 1
     run.stack[0] = target
     while size:

@@ -106,10 +106,8 @@ def reverse(order: I64, first: int, stop: int) -> None:
 
 @kernel
 def forget_below(order: I64, score: I64, count: I64, levels: int, s: np.int64, too: bool) -> tuple[int, int]:
-    """Forget the levels below ``s``, and ``s`` with ``too``; their slots become spare.
-
-    Returns how many levels are left, and the runs lost. ``s + 1`` is not computed: it might not fit 64 bits.
-    """
+    """Forget the levels below ``s``, and ``s`` with ``too``; their slots become spare. Returns how many levels are
+    left, and the runs lost. ``s + 1`` is not computed: it might not fit 64 bits."""
     gone = find_level(order, score, levels, s)
     if too and gone < levels and score[order[gone]] == s:
         gone += 1
@@ -140,8 +138,7 @@ class Candidates(NamedTuple):
 
 class Levels(NamedTuple):
     """The candidates of the prefix by level: ``state`` the scalars, ``order`` the slots by ascending score, spare ones
-    last; ``score``, ``sizes`` (numbers of runs) and ``values`` by slot; ``runs`` (slots, capacity, 2); ``room`` to work
-    in."""
+    last; by slot ``score``, ``sizes`` (of runs), ``values``; ``runs`` (slots, capacity, 2); ``room`` to work in."""
 
     state: I64
     order: I64
@@ -165,8 +162,7 @@ class Answers(NamedTuple):
 def crowded(
     size: int, key: int, p: int, scores: I64, levels: int, order: I64, score: I64, sizes: I64, most: int
 ) -> bool:
-    """Whether the level of a candidate of row ``p`` of the scores would have more than ``most`` runs with ``size`` more
-    for each key value."""
+    """Whether a level of row ``p`` of the scores would have over ``most`` runs, ``size`` more a key value."""
     more = size * scores.shape[1]
     for w in range(scores.shape[1]):
         if (key >> w) & 1:
@@ -185,11 +181,9 @@ def outdated(floor: int, equal: int, state: I64) -> bool:
 
 @kernel
 def sweep(first: int, scores: I64, c: Candidates, v: Levels, out: Answers) -> int:
-    """Sweep over positions ``first ..`` in order: what the candidates before (or up to) each position give.
-
-    ``scores[p, w]`` is the score of position ``first + p`` and key value ``w``. Goes on from ``state[AT]`` and says why
-    it returned; nothing of a position is done before there is room for all of it.
-    """
+    """Sweep over positions ``first ..`` in order: what the candidates before (or up to) each position give. ``scores[p,
+    w]`` is the score of position ``first + p`` and key value ``w``. Goes on from ``state[AT]`` and says why it
+    returned; nothing of a position is done before there is room for all of it."""
     # Arrays are named once, and few are passed to other kernels within the loop: each time a reference is counted.
     keys, gives, ids, ptr, runs, floors, equals, flags = c
     state, order, score, sizes, values, level_runs, room = v

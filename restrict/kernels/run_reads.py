@@ -1,8 +1,6 @@
-"""What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open.
-
-After :func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The
-values that a walk has found so far are kept at ``offset[TOKEN]``, where no V is.
-"""
+"""What a run on demand depends on: the nodes of its certificate, and the tokens that leave most open. After
+:func:`restrict.kernels.run.run_on_demand` has finished, walks are repeated with everything known. The values that a
+walk has found so far are kept at ``offset[TOKEN]``, where no V is."""
 
 from __future__ import annotations
 
@@ -87,8 +85,7 @@ def row_reads(
     out: I64,
     so_far: tuple[int, int],
 ) -> tuple[int, int]:
-    """The nodes that one row reads: ``place`` is the node and the query value, ``so_far`` how many nodes and values
-    there are."""
+    """The nodes that one row reads: ``place``: node and query value; ``so_far``: numbers of nodes and values."""
     node, u = place
     found, many = so_far
     n, v = program.n, node // program.n
@@ -119,9 +116,7 @@ def row_reads(
 @sized_kernel(nodes)
 def needed_nodes(program: ProgramArrays, rows: RowArrays, run: RunArrays, target: int, out: I64, reads: I64) -> int:
     """The nodes on which V of the target rests: those that it reads, and they read, that say more than their domain.
-
-    ``out``: int64, as long as there are nodes; the nodes, the target first.
-    """
+    ``out``: int64, as long as there are nodes; the nodes, the target first."""
     n = program.n
     out[0], size, done = target, 1, 0
     run.began[target] = -run.tally[EPOCH]

@@ -29,12 +29,9 @@ def better(s: int, j: int, s2: int, j2: int, right: int) -> bool:
 def fill_pairs(
     default_domain: int, exc_j: I64, exc_ptr: I64, exc_val: I64, bounds: I64, regs: I64, last: I64, state: I64
 ) -> int:
-    """Write the next pairs of a row to registers 0 (j) and 1 (key value); returns how many.
-
-    ``bounds`` is (one past the last j, self j, self w): where ``self w >= 0``, position ``self j`` has only that value.
-    ``last[t]`` is 1 at the last pair of a position. ``state`` remembers where to go on; a position may be split over
-    two blocks.
-    """
+    """Write the next pairs of a row to registers 0 (j) and 1 (key value); returns how many. ``bounds`` is (one past the
+    last j, self j, self w): where ``self w >= 0``, position ``self j`` has only that value. ``last[t]`` is 1 at the
+    last pair of a position. ``state`` remembers where to go on; a position may be split over two blocks."""
     hi, self_j, self_w = bounds[0], bounds[1], bounds[2]
     j, w, exc = state[NEXT_J], state[NEXT_W], state[EXC]
     capacity = last.shape[0]
@@ -91,8 +88,7 @@ def select_pairs(scores: I64, regs: I64, m: int, right: int, state: I64, chosen:
 
 @kernel
 def attend_table(scores: I64, keys: I64, first: int, right: int, winners: I64) -> None:
-    """``winners[b]`` = the position of the best score for input ``b``: ``scores`` (m, d) for positions ``first ..``,
-    ``keys`` (b, m)."""
+    """``winners[b]``: position of its best score; ``scores`` (m, d) from position ``first`` on, ``keys`` (b, m)."""
     m = scores.shape[0]
     for b in range(keys.shape[0]):
         best = 0

@@ -1,10 +1,8 @@
 """The row scan of a purely hashed score, ``hash(..., j, k)``: without the register machine, and only survivors stored.
-
 Random models of a million positions spend their time here. Positions without exceptions are scored in chunks, key value
 by key value, so that LLVM vectorises the hash (64-bit products are vector instructions where the processor has
 AVX-512DQ). Nearly every chunk has its best score below the floor, and then nothing more is done with it. Tests compare
-the answers with those of the general scan, :mod:`restrict.kernels.scan`.
-"""
+the answers with those of the general scan, :mod:`restrict.kernels.scan`."""
 
 from __future__ import annotations
 
@@ -57,12 +55,10 @@ LOW31 = np.int64((1 << 31) - 1)
 @kernel
 def tops_of_chunk(size: int, domain: int, base: I64, room: I64) -> int:
     """Write to ``room[1, t]`` the greatest state, as an unsigned number, that a position with the state ``base[t]`` has
-    before the last step of its hashes over all key values (:func:`bound_of`); returns the bound over the chunk.
-
-    The domain is cut into blocks ``w .. w + block - 1`` with a power of two that divides ``w``: over a block, ``state ^
-    w`` goes through consecutive numbers, in another order, whose products differ by one addition. ``room[0]`` is room
-    to work in; the loops over positions become vector instructions.
-    """
+    before the last step of its hashes over all key values (:func:`bound_of`); returns the bound over the chunk. The
+    domain is cut into blocks ``w .. w + block - 1`` with a power of two that divides ``w``: over a block, ``state ^ w``
+    goes through consecutive numbers, in another order, whose products differ by one addition. ``room[0]`` is room to
+    work in; the loops over positions become vector instructions."""
     for t in range(size):
         room[1, t] = 0
     w, block = 0, 1
@@ -95,8 +91,7 @@ def bound_of(state: np.int64) -> int:
 
 
 class KeyValues(NamedTuple):
-    """Possible key values: ``0 .. domain-1`` but at the positions ``exc_j`` (ascending), where they are
-    ``exc_val[exc_ptr[p] : exc_ptr[p + 1]]``."""
+    """Possible key values: ``exc_val[exc_ptr[p] : exc_ptr[p + 1]]`` at ``exc_j``, elsewhere ``0 .. domain-1``."""
 
     domain: int
     exc_j: I64
@@ -126,12 +121,10 @@ def plain_until(j: int, exc: int, bounds: I64, keys: KeyValues, size: int) -> in
 
 @kernel
 def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, scores: I64, out: I64) -> int:
-    """Append to ``out`` (3, capacity) the pairs (j, w, score) at or above the floor; returns how many.
-
-    ``seed`` is the hash state before ``j``. ``bounds`` is (one past the last j, self j, self w, ties right, track):
-    with ``track`` the floor rises to the best over j of the worst pair of j, else it stays. ``base`` (chunk) and
-    ``scores`` (domain, chunk) are room to work in. Stops, to be called again, where the next position might not fit.
-    """
+    """Append to ``out`` (3, capacity) the pairs (j, w, score) at or above the floor; returns how many. ``seed`` is the
+    hash state before ``j``. ``bounds`` is (one past the last j, self j, self w, ties right, track): with ``track`` the
+    floor rises to the best over j of the worst pair of j, else it stays. ``base`` (chunk) and ``scores`` (domain,
+    chunk) are room to work in. Stops, to be called again, where the next position might not fit."""
     hi, self_j, self_w, right, track = bounds[0], bounds[1], bounds[2], bounds[3], bounds[4]
     j, exc = state[NEXT_J], state[EXC]
     have, floor_s, floor_j = state[HAVE_FLOOR], state[FLOOR_S], state[FLOOR_J]

@@ -1,11 +1,8 @@
-"""The lists of many rows of hashed scores: best pair first, down to the floor (rule 4 of the proof).
-
-The best pairs of a row stand in no order among its positions, so all of its scores are computed, but few are looked at:
-those of at least a *bar* that is guessed from how many are wanted, since hashed scores are spread evenly over 0 ..
-2^63 - 1. What reaches the bar is cut at the floor, the best over the positions of a position's worst pair. Where no
-position has all of its pairs above the bar, the bar is lowered and the row is scanned again, so the answer does not
-depend on the guess.
-"""
+"""The lists of many rows of hashed scores: best pair first, down to the floor (rule 4 of the proof). The best pairs of
+a row stand in no order among its positions, so all of its scores are computed, but few are looked at: those of at least
+a *bar* that is guessed from how many are wanted, since hashed scores are spread evenly over 0 .. 2^63 - 1. What reaches
+the bar is cut at the floor, the best over the positions of a position's worst pair. Where no position has all of its
+pairs above the bar, the bar is lowered and the row is scanned again, so the answer does not depend on the guess."""
 
 from __future__ import annotations
 
@@ -46,8 +43,7 @@ class ScanRoom(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What a row sees, positions ``low .. high - 1``; at ``own_j`` the key is ``own_w`` alone (-1: there is no such
-    position); whether ties go to the right."""
+    """A row sees ``low .. high - 1``; at ``own_j`` (or -1) the key is ``own_w`` alone; whether ties go to the right."""
 
     low: int
     high: int
@@ -91,8 +87,7 @@ def tops_of_few(domain: int, base: I64, tops: I64) -> int:
 def plain_above(
     seed: int, plain: I64, own_j: int, domain: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
-    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; returns how many there are then,
-    or -1 where there is no room."""
+    """Append the pairs of at least ``bar`` at the positions ``plain`` but ``own_j``; their number, or -1: no room."""
     for at in range(0, plain.shape[0], CHUNK):
         mine = plain[at : at + CHUNK]  # no index is a sum, which would cost the vector instructions
         size = mine.shape[0]
@@ -175,11 +170,8 @@ def ranked(pairs: I64, count: int, right: int) -> I64:
 
 @kernel
 def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) -> tuple[int, int]:
-    """Keep the pairs at or above the best, over the positions all of whose pairs are there, of a position's worst pair;
-    returns how many they are, and that position (-1: there is none, and all are kept).
-
-    The pairs of a position stand side by side.
-    """
+    """Keep the pairs at or above the best of the worst pairs of positions all of whose pairs are there; how many they
+    are, and that position (-1: none, all are kept). A position's pairs stand side by side."""
     floor_s, floor_j, passed, worst = -1, -1, 0, int(HALF)
     for t in range(count):
         j, s = int(pairs[0, t]), int(pairs[2, t])
@@ -215,10 +207,8 @@ def first_from(positions: I64, j: int) -> int:
 def scan_row(
     seed: int, span: Span, keys: ScanKeys, limit: int, want: int, room: ScanRoom, pairs: I64
 ) -> tuple[I64, int, int]:
-    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor.
-
-    They go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1.
-    """
+    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor. They
+    go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1."""
     low, high = first_from(keys.plain, span.low), first_from(keys.plain, span.high)
     first, stop = first_from(keys.pair_j, span.low), first_from(keys.pair_j, span.high)
     own_j = span.own_j if span.own_w >= 0 and span.low <= span.own_j < span.high else -1
@@ -248,12 +238,10 @@ def scan_rows(
     seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, keys: ScanKeys,
     out: I64, ends: I64, complete: I64,
 ) -> int:  # fmt: skip
-    """Lists of the hashed rows: score of (j, w) = the hash from state ``seeds[r]`` on.
-
-    ``bounds`` (2, rows): visible positions. With ``own`` position ``owner[r]`` has only the key value ``query[r]``.
-    Appends to ``out`` (2, capacity) at most ``limit`` pairs a row (0: all); ``ends[r]`` is where row ``r`` ends,
-    ``complete[r]`` whether its list reaches the floor. Returns the first row that did not fit.
-    """
+    """Lists of the hashed rows: score of (j, w) = the hash from state ``seeds[r]`` on. ``bounds`` (2, rows): visible
+    positions. With ``own`` position ``owner[r]`` has only the key value ``query[r]``. Appends to ``out`` (2, capacity)
+    at most ``limit`` pairs a row (0: all); ``ends[r]`` is where row ``r`` ends, ``complete[r]`` whether its list
+    reaches the floor. Returns the first row that did not fit."""
     room, pairs = scan_room(), np.empty((3, 4 * FEW + 2 * limit + keys.domain), np.int64)
     used, seen = 0, 0
     for r in range(seeds.shape[0]):

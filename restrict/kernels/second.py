@@ -1,9 +1,7 @@
-"""Kernels of the second layer's verdicts: weights, values and longest paths over nodes with cells (theorem 8).
-
-A cell has a key and a value as affine forms: centre ``(cells, w)``, generators ``(cells, w, m)``, remainder
-``(cells, w)``. The cells of node ``x`` are ``first[x]`` to ``first[x + 1]``, and those of its case are one. Docs:
-docs/soft-verdicts.md, "The second layer".
-"""
+"""Kernels of the second layer's verdicts: weights, values and longest paths over nodes with cells (theorem 8). A cell
+has a key and a value as affine forms: centre ``(cells, w)``, generators ``(cells, w, m)``, remainder ``(cells, w)``.
+The cells of node ``x`` are ``first[x]`` to ``first[x + 1]``, and those of its case are one. Docs:
+docs/soft-verdicts.md, "The second layer"."""
 
 from __future__ import annotations
 
@@ -82,11 +80,9 @@ def ends(row: F64, vc: F64, vg: F64, vr: F64) -> F64:
 
 @kernel
 def beyond(low: F64, high: F64, value: F64, first: I64, before: I64, into: I64, begin: float) -> float:
-    """An upper bound on the average over all words of a case (Theorem 8), by Newton's method on its sign.
-
-    The nodes stand in the order of their positions, the case last; ``into[before[x] : before[x + 1]]`` are the nodes
-    that can stand in front of node ``x`` (none: the start token).
-    """
+    """An upper bound on the average over all words of a case (Theorem 8), by Newton's method on its sign. The nodes
+    stand in the order of their positions, the case last; ``into[before[x] : before[x + 1]]`` are the nodes that can
+    stand in front of node ``x`` (none: the start token)."""
     nodes = first.shape[0] - 1
     limit, best, last = begin, NOTHING, False
     num, den = np.zeros(nodes), np.zeros(nodes)

@@ -45,8 +45,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def kept(work: Callable[[], Result]) -> tuple[Result, bool]:
-    """What some work gives that must not be lost, and whether Ctrl-C came meanwhile: a first one waits for the end, a
-    second one is heard at once."""
+    """What work gives that must not be lost, and whether Ctrl-C came: a first one waits, a second is heard at once."""
     found: list[Result] = []
     try:
         with uninterrupted():

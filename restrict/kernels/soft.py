@@ -1,11 +1,9 @@
 """Kernels of the soft propagation: bounds on scores, on weights, and on averages whose weights and values are coupled.
-
-They serve soft/bounds/scores.py and averages.py. **Coupled averages**, for one coordinate: position ``w`` is in one
-of its cases ``k``, with an unnormalised weight in ``small .. big`` and a value of at most ``top``. If
-``sum_w max_k max_e e (top - u) <= 0`` then every average is at most ``u``. The left side is convex and falls with
-``u``, so Newton's method from below finds its zero; only the last evaluation, a little above, counts for soundness, and
-it allows for its own rounding.
-"""
+They serve soft/bounds/scores.py and averages.py. **Coupled averages**, for one coordinate: position ``w`` is in one of
+its cases ``k``, with an unnormalised weight in ``small .. big`` and a value of at most ``top``. If ``sum_w max_k max_e
+e (top - u) <= 0`` then every average is at most ``u``. The left side is convex and falls with ``u``, so Newton's method
+from below finds its zero; only the last evaluation, a little above, counts for soundness, and it allows for its own
+rounding."""
 
 from __future__ import annotations
 
@@ -42,10 +40,8 @@ class Room(NamedTuple):
 
 @kernel
 def product_bounds(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room, low: F64, high: F64) -> None:
-    """Widen ``low .. high`` to hold the scaled products of sets of queries and keys.
-
-    ``by_box``: (r, n) bounds on the distance from it by the boxes; (1, 1) where only the balls count.
-    """
+    """Widen ``low .. high`` to hold the scaled products of sets of queries and keys. ``by_box``: (r, n) bounds on the
+    distance from it by the boxes; (1, 1) where only the balls count."""
     boxes = by_box.shape == centre.shape
     slip = 4 * U
     for i in range(centre.shape[0]):
@@ -76,11 +72,8 @@ def product_sizes(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room) -> N
 
 @kernel
 def weight_bounds(small: F64, big: F64, least_total: F64, most_total: F64, slack: float, tiny: float) -> None:
-    """Turn bounds on unnormalised weights into bounds on weights, in place.
-
-    ``small``: (r, n) least unnormalised weights, 0 where masked; ``most_total``: (r,) upper bounds; ``slack``: relative
-    room for the rounding of the sums, above 1.
-    """
+    """Turn bounds on unnormalised weights (``small`` (r, n): least, 0 where masked) into bounds on weights, in place;
+    ``most_total`` (r,): upper bounds; ``slack``: relative room for the sums' rounding, above 1."""
     for i in range(small.shape[0]):
         bottom, top = least_total[i], most_total[i] * (1 + 4 * U)
         for j in range(small.shape[1]):
@@ -138,11 +131,8 @@ def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
 
 @kernel
 def coupled_tops(small: F64, big: F64, tops: F64, start: F64) -> F64:
-    """Upper bounds on averages, better than ``start`` where possible.
-
-    ``small``: (r, n, K) least unnormalised weights, at least 0; 0 where masked; ``tops``: (n, K, d) upper bounds on the
-    values. Gives Shape (r, d), each entry certified. Cost: a few times ``r d n K``.
-    """
+    """Certified upper bounds on averages (r, d), better than ``start`` where possible. ``small`` (r, n, K): least
+    unnormalised weights, 0 where masked; ``tops`` (n, K, d): upper bounds on the values. Cost: ``r d n K``."""
     found = start.copy()
     for r in range(small.shape[0]):
         for c in range(tops.shape[2]):

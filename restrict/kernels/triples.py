@@ -82,10 +82,7 @@ def _append(row: I32, pair: int, side: Side, out: I32) -> None:
 def _summary_after(
     s: int, pair: int, side: Side, rows: I32, step: I32, slots: I32, count: int, new: I32
 ) -> tuple[int, int, int]:
-    """The summary ``s`` extended by a pair: ``(number, count, slot)``; a new one is put into ``rows`` if there is room.
-
-    Where there is no room, the number is -1.
-    """
+    """The summary ``s`` extended by a pair: ``(number, count, slot)``; new ones go into ``rows``; -1: no room."""
     _append(rows[s], pair, side, new)
     at = row_slot(slots, rows, new, hash_row(new))
     if slots[at] < 0:
@@ -115,10 +112,8 @@ WIDEST = 1 << 28
 @kernel
 def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
     """All reached triples: ``(cell, summary, summaries, step, status)`` in order of discovery, ``cell = a * B + b``.
-
-    ``summaries`` (S, U) and ``step`` (S, P) of their extensions. ``status`` is 1 beyond ``limit`` triples,
-    or where a table would have more than ``WIDEST`` entries, which is seen before it is made.
-    """
+    ``summaries`` (S, U) and ``step`` (S, P) of their extensions. ``status`` is 1 beyond ``limit`` triples, or where a
+    table would have more than ``WIDEST`` entries, which is seen before it is made."""
     na, nb = side.delta.shape[0], side.back.shape[0]
     nu, pairs = side.code.shape
     rows = np.zeros((64, nu), dtype=np.int32)

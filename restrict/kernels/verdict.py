@@ -1,9 +1,7 @@
-"""Kernels of verdicts: the greatest average of a head over all words of an automaton, by longest paths (Dinkelbach).
-
-A word of length ``i`` that ends in symbol ``a`` and state ``q`` has the average ``sum e v / sum e`` over its positions;
+"""Kernels of verdicts: the greatest average of a head over all words of an automaton, by longest paths (Dinkelbach). A
+word of length ``i`` that ends in symbol ``a`` and state ``q`` has the average ``sum e v / sum e`` over its positions;
 ``e[j, s]`` and ``v[j, s]`` are given, the start token is column 0 of row 0. The edges are sorted by target:
-``source[ptr[t] : ptr[t + 1]]`` and ``symbol`` are what enters ``t``. Docs: docs/soft-verdicts.md, Theorem 1.
-"""
+``source[ptr[t] : ptr[t + 1]]`` and ``symbol`` are what enters ``t``. Docs: docs/soft-verdicts.md, Theorem 1."""
 
 from __future__ import annotations
 
@@ -25,13 +23,10 @@ hide a light word that goes farther."""
 def heaviest(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, limit: float, back: I64
 ) -> tuple[float, float]:
-    """Numerator and denominator of a word of the case that is longest for the weights ``e (v - limit)``.
-
-    ``case`` is (i, a, q), and behind these, where it is known, the range of states that words reach at each position:
-    the first state at 0, the one behind the last, the same at 1, and so on. ``back[j, t]`` becomes the edge by which
-    the longest path enters state ``t`` at ``j``, where ``back`` has rows. The denominator is -1 where the case has no
-    word.
-    """
+    """Numerator and denominator of a word of the case that is longest for the weights ``e (v - limit)``. ``case`` is
+    (i, a, q), and behind these, where it is known, the range of states that words reach at each position: the first
+    state at 0, the one behind the last, the same at 1, and so on. ``back[j, t]`` becomes the edge by which the longest
+    path enters state ``t`` at ``j``, where ``back`` has rows. The denominator is -1 where the case has no word."""
     i, a, q = case[0], case[1], case[2]
     states = ptr.shape[0] - 1
     num, den = np.zeros(states), np.full(states, -1.0)
@@ -78,10 +73,8 @@ def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begi
 
 @kernel
 def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
-    """``bounds[0, m]`` and ``bounds[1, m]``: the greatest and least average of coordinate ``m`` of ``t[m, j, s]``.
-
-    What stands there before is where the search begins.
-    """
+    """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``, searched from what stands
+    there."""
     for m in range(t.shape[0]):
         bounds[0, m] = greatest(e, t[m], ptr, source, symbol, case, bounds[0, m])
         bounds[1, m] = -greatest(e, -t[m], ptr, source, symbol, case, -bounds[1, m])
@@ -92,10 +85,8 @@ def heaviest_of_block(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, limit: float
 ) -> tuple[float, float]:
     """Numerator and denominator of a word that is longest for the weights ``e (v - limit)``, of any length of a block.
-
-    ``block`` is (first, last, a, q). The weights are those of a model without positions: ``e[1, s]`` and ``v[1, s]``
-    at every position, column 0 of row 0 for the start token. The denominator is -1 where there is no word.
-    """
+    ``block`` is (first, last, a, q). The weights are those of a model without positions: ``e[1, s]`` and ``v[1, s]`` at
+    every position, column 0 of row 0 for the start token. The denominator is -1 where there is no word."""
     first, last, a, q = block[0], block[1], block[2], block[3]
     states = ptr.shape[0] - 1
     num, den = np.zeros(states), np.full(states, -1.0)

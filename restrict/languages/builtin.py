@@ -1,8 +1,6 @@
-"""The built-in languages: regular ones as automata, and those with a closed form.
-
-Each question is about the words of one exact length. The proofs of the closed forms are at the classes, and the tests
-compare all of them with enumeration.
-"""
+"""The built-in languages: regular ones as automata, and those with a closed form. Each question is about the words of
+one exact length. The proofs of the closed forms are at the classes, and the tests compare all of them with
+enumeration."""
 
 from __future__ import annotations
 
@@ -61,11 +59,9 @@ def flip_flop() -> Regular:
 
 
 def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
-    """Dyck-k words of height at most ``depth``: the automaton's states are the stacks.
-
-    ``k``: the number of bracket types, at least 1. ``depth``: the greatest height, at least 1. ``letters``: the ``2k``
-    symbols as opener, closer, opener, closer ...; the usual brackets by default.
-    """
+    """Dyck-k words of height at most ``depth``: the automaton's states are the stacks. ``k``: the number of bracket
+    types, at least 1. ``depth``: the greatest height, at least 1. ``letters``: the ``2k`` symbols as opener, closer,
+    opener, closer ...; the usual brackets by default."""
     symbols = Brackets(k, letters)
     if depth < 1:
         raise UsageError(f"the depth must be at least 1, not {depth}")
@@ -100,11 +96,8 @@ def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
 
 @dataclass(frozen=True)
 class Majority(ByPattern):
-    """Words over 0, 1 with more ones than zeros (a tie is not a member). ``sample`` is uniform.
-
-    Forcing: membership needs ``n // 2 + 1`` ones whatever the rest is, non-membership ``(n + 1) // 2`` zeros; symbols
-    that are already there count.
-    """
+    """Words over 0, 1 with more ones than zeros (a tie is no member); ``sample`` is uniform. Forcing membership needs
+    ``n // 2 + 1`` ones whatever the rest is, non-membership ``(n + 1) // 2`` zeros; symbols already there count."""
 
     name: str = "MAJORITY"
     spec: str = "majority"
@@ -132,10 +125,7 @@ class Majority(ByPattern):
         return uniform_sample(self.alphabet, n, rng, lambda w: self.contains(w) == member, "member")
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """See the class.
-
-        Cost: O(n).
-        """
+        """See the class. Cost: O(n)."""
         cells, start = start_of(self.alphabet, n, pre)
         symbol, needed = ("1", n // 2 + 1) if member else ("0", (n + 1) // 2)
         missing = max(0, needed - sum(s == symbol for s in cells))
@@ -147,10 +137,8 @@ class Majority(ByPattern):
 
 @dataclass(frozen=True)
 class AnBn(Drawn):
-    """The words ``a^m b^m``, ``m >= 0``: at most one at each length. ``sample`` is uniform.
-
-    Forcing: at even ``n`` membership fixes all of the word, and any wrong symbol forces non-membership.
-    """
+    """The words ``a^m b^m``, ``m >= 0``: at most one at each length. ``sample`` is uniform. Forcing: at even ``n``
+    membership fixes all of the word, and any wrong symbol forces non-membership."""
 
     name: str = "a^n b^n"
     spec: str = "anbn"
@@ -178,14 +166,10 @@ class AnBn(Drawn):
         return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
-        """A uniform member."""
         return self._fill((None,) * n, True)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """See the class.
-
-        Cost: O(n).
-        """
+        """See the class. Cost: O(n)."""
         cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
         if member:
@@ -201,11 +185,9 @@ class AnBn(Drawn):
 
 @dataclass(frozen=True)
 class Palindromes(Drawn):
-    """Words equal to their reverse. ``sample`` is uniform.
-
-    Forcing: the pairs ``(p, n-1-p)`` are independent. Membership needs every pair fixed and equal; non-membership one
-    pair fixed and different, which costs as many symbols as the pair has free cells: at most two, at any length.
-    """
+    """Words equal to their reverse. ``sample`` is uniform. Forcing: the pairs ``(p, n-1-p)`` are independent.
+    Membership needs every pair fixed and equal; non-membership one pair fixed and different, which costs as many
+    symbols as the pair has free cells: at most two, at any length."""
 
     letters: str = "ab"
     name: ClassVar[str] = "palindromes"
@@ -251,15 +233,11 @@ class Palindromes(Drawn):
         return int(len(self.letters) ** open_)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
-        """A uniform member."""
         half = [self.letters[a] for a in rng.integers(len(self.letters), size=(n + 1) // 2).tolist()]
         return (*half, *half[: n // 2][::-1])
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """See the class.
-
-        Cost: O(n).
-        """
+        """See the class. Cost: O(n)."""
         cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
         if whole is None:

@@ -65,16 +65,9 @@ def consequences(facts: Facts) -> list[Consequence]:
 
 
 def linear_residue(into: Growth, out: Growth) -> tuple[int, int, Fraction | None] | None:
-    """A residue, and its modulus, at which both costs are linear, with the smaller rate (``None``: not computed).
-
-    Args:
-        into: the growth of the cost of forcing membership.
-        out: the growth of the cost of forcing non-membership.
-
-    Returns:
-        The least such residue, the modulus (the product of both periods), and the rate in symbols per position;
-        ``None`` where there is no such residue.
-    """
+    """The least residue, and its modulus (the product of both periods), at which the costs of forcing membership
+    (``into``) and non-membership (``out``) are linear, with the smaller rate in symbols per position (``None``: not
+    computed)."""
     period = into.period * out.period
     for r in range(period):
         one, two = into.cases[r % into.period], out.cases[r % out.period]

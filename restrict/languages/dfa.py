@@ -1,9 +1,7 @@
-"""Complete deterministic finite automata, minimal and numbered canonically.
-
-Every regular language has one minimal automaton; states are numbered in breadth-first order from the start state 0
-and symbols in the order of the alphabet, so two languages over the same alphabet are equal iff their :class:`Dfa`
-are. Minimisation is Moore's partition refinement: a round costs O(S k log S), and there are at most S rounds.
-"""
+"""Complete deterministic finite automata, minimal and numbered canonically. Every regular language has one minimal
+automaton; states are numbered in breadth-first order from the start state 0 and symbols in the order of the alphabet,
+so two languages over the same alphabet are equal iff their :class:`Dfa` are. Minimisation is Moore's partition
+refinement: a round costs O(S k log S), and there are at most S rounds."""
 
 from __future__ import annotations
 
@@ -49,21 +47,14 @@ class Dfa:
         return np.array(self.delta, dtype=np.int64).reshape(self.states, len(self.alphabet)).T.copy()
 
     def run(self, word: Iterable[str], state: int = 0) -> int:
-        """The state after a word.
-
-        ``word``: symbols of the alphabet; another symbol is a ``KeyError``. ``state``: the state to begin in, 0 ..
-        states-1; the start state by default. Result: the number of the state reached. Cost: O(length of the word).
-        """
+        """The state after a word, from ``state`` (default: start); another symbol is a ``KeyError``. O(n)."""
         for symbol in word:
             state = self.delta[state][self.index[symbol]]
         return state
 
     def target(self, member: bool) -> npt.NDArray[np.bool_]:
-        """Which states accept (or, for ``member`` false, reject).
-
-        ``member``: whether the accepting states are wanted (true) or the rejecting ones (false). Result: a new bool
-        array of shape ``(states,)``.
-        """
+        """Which states accept (or, for ``member`` false, reject). ``member``: whether the accepting states are wanted
+        (true) or the rejecting ones (false). Result: a new bool array of shape ``(states,)``."""
         good = np.zeros(self.states, dtype=np.bool_)
         good[list(self.accept)] = True
         return good if member else ~good
@@ -73,13 +64,8 @@ class Dfa:
 
 
 def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int, accept: Iterable[int]) -> Dfa:
-    """The minimal automaton of a complete one (``delta[q][a]``, any start state).
-
-    Cost: at most S rounds of O(S k log S), for S states and k symbols (Moore's partition refinement).
-
-    ``alphabet``: the k symbols, each once. ``delta``: S rows of k successors, each a state 0 .. S-1. ``start``: the
-    start state, 0 .. S-1. Result: the minimal automaton, with states in breadth-first order from the start state 0.
-    """
+    """The minimal automaton, states in breadth-first order from 0, of a complete one: ``delta`` has S rows of k
+    successors. Cost: at most S rounds of O(S k log S) (Moore's partition refinement)."""
     if len(delta) > MAX_STATES:
         raise ResourceLimit(f"an automaton of {len(delta)} states is over the limit of {MAX_STATES}")
     order = _breadth_first(delta, start)

@@ -44,11 +44,8 @@ SINGLE_TESTS = 4000
 
 
 def code_of(alphabet: Sequence[str]) -> dict[str | None, int]:
-    """The code of each symbol, and 0 for a free cell.
-
-    ``alphabet``: the ``2k`` symbols as opener, closer, opener, closer ... Result: a new dictionary from symbols to
-    codes: ``t`` for the opener and ``-t`` for the closer of type ``t`` (from 1).
-    """
+    """The code of each symbol (opener, closer, opener, closer ...): ``t`` for the opener and ``-t`` for the closer of
+    type ``t``, from 1; and 0 for a free cell."""
     signed: dict[str | None, int] = {s: (at // 2 + 1) * (-1 if at % 2 else 1) for at, s in enumerate(alphabet)}
     signed[None] = 0
     return signed
@@ -141,8 +138,8 @@ class Dyck(Balanced):
         return symbols(self.alphabet, out)
 
     def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """Membership: everything is fixed. Non-membership: see the module; exact, ``ResourceLimit`` only for unusual
-        pre-restrictions of Dyck-k."""
+        """Membership: all is fixed; else see the module. Exact, ``ResourceLimit`` only for unusual ``pre`` of
+        Dyck-k."""
         cells, start = start_of(self.alphabet, n, pre)
         if member:
             return fix_all(self._fill(cells), cells, start)
@@ -192,22 +189,15 @@ class Dyck(Balanced):
 
 
 def symbols(alphabet: Sequence[str], codes: Sequence[int]) -> Word:
-    """The word of a list of codes without free cells.
-
-    ``alphabet``: the ``2k`` symbols as opener, closer, opener, closer ... ``codes``: ``t`` or ``-t`` with ``t`` from 1
-    to ``k``; no 0.
-    """
+    """The word of a list of codes without free cells. ``alphabet``: the ``2k`` symbols as opener, closer, opener,
+    closer ... ``codes``: ``t`` or ``-t`` with ``t`` from 1 to ``k``; no 0."""
     return tuple(alphabet[2 * abs(c) - 2 + (c < 0)] for c in codes)
 
 
 def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern: Pattern) -> Word | None:
-    """A completion that is not balanced: free cells become openers, and one of them a closer where that balances.
-
-    Cost: one membership test.
-
-    ``pattern``: one cell for each symbol; ``None`` is free. Result: the word, or ``None`` where the pattern has no free
-    cell and is a member itself.
-    """
+    """A completion that is not balanced: free cells become openers, and one of them a closer where that balances. Cost:
+    one membership test. ``pattern``: one cell for each symbol; ``None`` is free. Result: the word, or ``None`` where
+    the pattern has no free cell and is a member itself."""
     word = tuple(alphabet[0] if s is None else s for s in pattern)
     if not contains(word):
         return word
@@ -216,22 +206,15 @@ def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern
 
 
 def fix_all(word: Word | None, cells: Pattern, start: Restriction) -> Forcing | None:
-    """Forcing membership where every free cell can spoil it: all of them have to be fixed.
-
-    ``word``: a member that agrees with ``cells``; ``None`` where there is none. ``start``: the restriction of that
-    pattern, whose markers are kept. Result: the forcing that fixes every free cell of ``cells`` as in ``word``;
-    ``None`` without a word.
-    """
+    """Forcing membership where every free cell can spoil it: all of them have to be fixed. ``word``: a member that
+    agrees with ``cells``; ``None`` where there is none. ``start``: the restriction of that pattern, whose markers are
+    kept. Result: the forcing that fixes every free cell of ``cells`` as in ``word``; ``None`` without a word."""
     return None if word is None else forcing(True, cells, word, start, "every free symbol can spoil membership")
 
 
 def random_path(half: int, rng: np.random.Generator) -> list[int]:
-    """A uniform balanced sequence of ``half`` steps +1 and as many -1 (cycle lemma: rotate past the first minimum).
-
-    Cost: O(half).
-
-    ``half``: the number of steps +1, at least 0. Result: ``2 * half`` steps, +1 or -1, with no negative partial sum.
-    """
+    """A uniform balanced sequence of ``half`` steps +1 and as many -1, no partial sum negative (cycle lemma: rotate
+    past the first minimum). O(half)."""
     steps = np.full(2 * half + 1, -1, dtype=np.int64)
     steps[rng.permutation(2 * half + 1)[:half]] = 1
     turn = int(np.cumsum(steps).argmin()) + 1

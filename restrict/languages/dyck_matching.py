@@ -33,13 +33,8 @@ Codes = list[int]
 
 
 def one_type(codes: Sequence[int]) -> bool:
-    """Whether the pattern can be completed when types are ignored.
-
-    Cost: O(n). Proof: see the module.
-
-    ``codes``: the pattern as codes: 0 for free, positive for openers, negative for closers. Result: whether a balanced
-    completion exists.
-    """
+    """Whether codes (0 free, positive openers, negative closers) have a balanced completion when types are ignored.
+    O(n)."""
     if len(codes) % 2:
         return False
     closers = 0
@@ -56,12 +51,7 @@ def one_type(codes: Sequence[int]) -> bool:
 
 
 def by_height(codes: Sequence[int]) -> Codes:
-    """A completion with one type, of a pattern that has one: openers first.
-
-    Cost: O(n).
-
-    Result: the completion as codes, 1 for each opener and -1 for each closer.
-    """
+    """A completion with one type, if there is one: 1 for each opener, -1 for each closer, openers first. O(n)."""
     openers = len(codes) // 2 - sum(c > 0 for c in codes)
     out = []
     for c in codes:
@@ -74,13 +64,9 @@ def by_height(codes: Sequence[int]) -> Codes:
 
 
 def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
-    """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed.
-
-    Cost: O(n). Proof: see the module.
-
-    Result: the number of closers, and the free positions that become closers, in increasing order; ``None`` where no
-    prefix has enough free cells.
-    """
+    """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed. Cost:
+    O(n). Proof: see the module. Result: the number of closers, and the free positions that become closers, in
+    increasing order; ``None`` where no prefix has enough free cells."""
     best: tuple[int, int] | None = None
     closers = free = 0
     for p, c in enumerate(codes, 1):
@@ -98,18 +84,11 @@ def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
 
 
 def greedy(codes: Sequence[int], restarts: int = 200) -> list[tuple[int, int]] | None:
-    """Pairs of matched positions, or ``None`` where these simple rules fail (which proves nothing).
-
-    Closers take the nearest bracket or free cell on the left, then openers the nearest free cell on the right, then
-    free cells pair up. An opener that was in the way becomes eager (it takes the next free cell at once), and
-    everything starts again.
-
-    Cost: O(n) for each start.
-
-    ``codes``: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. ``restarts``:
-    how often it may start, the first time included. Result: pairs (opener's position, closer's position) that cover all
-    positions, or ``None``.
-    """
+    """Pairs (opener's position, closer's position) that cover all positions, or ``None`` where these simple rules fail
+    (which proves nothing): closers take the nearest bracket or free cell on the left, then openers the nearest free
+    cell on the right, then free cells pair up. An opener that was in the way becomes eager (it takes the next free cell
+    at once), and all starts again, O(n) each time, at most ``restarts`` times with the first. ``codes``: 0 for free,
+    ``t`` and ``-t`` for the opener and closer of type ``t``."""
     eager: set[int] = set()
     for _ in range(restarts):
         found = _attempt(codes, eager)
@@ -151,15 +130,9 @@ def mirrored(codes: Sequence[int]) -> Codes:
 
 
 def chart(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """Pairs of matched positions; ``None`` proves that there are none.
-
-    ``reach[i]`` has bit ``j`` iff cells ``i .. j-1`` can balance.
-
-    Cost: O(n^2) operations on sets of ``n`` bits.
-
-    ``codes``: the pattern as codes, at most ``CHART_LIMIT`` of them. Result: pairs (opener's position, closer's
-    position) that cover all positions, or ``None``.
-    """
+    """Pairs (opener's position, closer's position) that cover all positions; ``None`` proves that there are none.
+    ``codes``: the pattern, as for :func:`greedy`, at most ``CHART_LIMIT`` of them. ``reach[i]`` has bit ``j`` iff cells
+    ``i .. j-1`` can balance. Cost: O(n^2) operations on sets of ``n`` bits."""
     n = len(codes)
     if n > CHART_LIMIT:
         raise ResourceLimit(f"matching brackets of several types over {n} cells is over the limit of {CHART_LIMIT}")
@@ -222,13 +195,9 @@ def _kernel(codes: Sequence[int]) -> tuple[list[int], list[tuple[int, int]]] | N
 
 
 def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """A matching of all positions into nested, compatible pairs; ``None`` is a proof that there is none.
-
-    Cost: O(n) where a greedy matching is found; else that of :func:`chart` on the reduced pattern.
-
-    ``codes``: the pattern as codes: 0 for free, ``t`` and ``-t`` for the opener and closer of type ``t``. Result: pairs
-    (opener's position, closer's position) that cover all positions, or ``None``.
-    """
+    """Pairs (opener's position, closer's position), nested and compatible, that cover all positions; ``None`` proves
+    that there are none. ``codes``: as for :func:`greedy`. Cost: O(n) where greedy succeeds, else :func:`chart`'s on the
+    reduced pattern."""
     if not one_type(codes):
         return None
     kernel = _kernel(codes)
@@ -247,10 +216,8 @@ def match(codes: Sequence[int]) -> list[tuple[int, int]] | None:
 
 
 def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
-    """The word of a matching: a free pair takes type 1.
-
-    ``pairs``: a matching of its positions, such as from :func:`match`. Result: a new list of codes without a 0.
-    """
+    """The word of a matching: a free pair takes type 1. ``pairs``: a matching of its positions, such as from
+    :func:`match`. Result: a new list of codes without a 0."""
     out = list(codes)
     for i, j in pairs:
         kind = codes[i] or -codes[j] or 1
@@ -262,12 +229,7 @@ def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
 
 
 def count_heights(codes: Sequence[int]) -> int:
-    """The number of balanced words of one type that match, by the height after each prefix.
-
-    Cost: O(n^2) additions.
-
-    Result: the number, exact.
-    """
+    """The exact number of balanced words of one type that match, by the height after each prefix. O(n^2) additions."""
     ways = [1]
     for at, c in enumerate(codes):
         most = min(at + 1, len(codes) - at - 1)
@@ -282,12 +244,8 @@ def count_heights(codes: Sequence[int]) -> int:
 
 
 def count_pairs(codes: Sequence[int], k: int) -> int:
-    """The number of balanced words of several types that match.
-
-    Every balanced word has one decomposition by the partner of its first bracket. Cost: O(n^3) additions.
-
-    ``k``: the number of types, at least 1. Result: the number, exact.
-    """
+    """The exact number of balanced words of ``k`` types that match: each has one decomposition by the partner of its
+    first bracket. O(n^3) additions."""
     n = len(codes)
     ways = [[0] * (n + 1) for _ in range(n + 2)]
     for i in range(n, -1, -1):

@@ -1,8 +1,7 @@
 """Automata for other tools: Graphviz, model checkers of finite-state systems (SMV), tools for omega-automata (HOA).
-
 Other tools run for ever, so a finite word is followed by endless silence. In SMV the input `letter` is `end` from then
-on; in HOA (Babiak and others 2015) the proposition `alive` is false from then on. The word is accepted iff the run is.
-"""
+on; in HOA (Babiak and others 2015) the proposition `alive` is false from then on. The word is accepted iff the run
+is."""
 
 from __future__ import annotations
 
@@ -46,9 +45,7 @@ def to_dot(dfa: Dfa, name: str) -> str:
 
 def to_smv(dfa: Dfa, name: str) -> str:
     """A module of SMV (NuSMV, nuXmv): the automaton reads `letter`, and `accepted` holds behind an accepted word.
-
-    Symbols are `s0`, `s1`, ... in the order of the alphabet, which a comment lists: SMV has few letters for names.
-    """
+    Symbols are `s0`, `s1`, ... in the order of the alphabet, which a comment lists: SMV has few letters for names."""
     letters = [f"s{a}" for a in range(len(dfa.alphabet))]
     named = ", ".join(f"{letter} = {json.dumps(symbol)}" for letter, symbol in zip(letters, dfa.alphabet, strict=True))
     final = ", ".join(map(str, sorted(dfa.accept)))
@@ -72,10 +69,8 @@ def to_smv(dfa: Dfa, name: str) -> str:
 
 def to_hoa(dfa: Dfa, name: str) -> str:
     """A deterministic Buechi automaton in the HOA format: `alive` and one letter at a time, then silence for ever.
-
     Proposition 0 is `alive`; proposition `a + 1` is symbol `a`. The last state is entered by silence behind an accepted
-    word, and is the only accepting one; what is neither a word nor silence has no run.
-    """
+    word, and is the only accepting one; what is neither a word nor silence has no run."""
     count = len(dfa.alphabet)
     end = dfa.states
     labels = ["&".join(["0", *(f"{'' if a == b else '!'}{b + 1}" for b in range(count))]) for a in range(count)]
@@ -104,10 +99,7 @@ WRITERS: dict[str, Callable[[Dfa, str], str]] = {".dot": to_dot, ".hoa": to_hoa,
 
 
 def exported(dfa: Dfa, name: str, suffix: str) -> str:
-    """The text of a file.
-
-    ``suffix``: a key of :data:`WRITERS`; case does not count.
-    """
+    """The text of a file. ``suffix``: a key of :data:`WRITERS`; case does not count."""
     writer = WRITERS.get(suffix.lower())
     if writer is None:
         raise UsageError(f"automata are written as {', '.join(WRITERS)}, not as {suffix!r}; the file's name says which")

@@ -1,7 +1,5 @@
 """What is known of a language at a length: forcing costs, growth, star-freeness, sensitivity (closed forms included).
-
-Each question has an exact answer or an :class:`Unknown` with the reason; nothing is estimated.
-"""
+Each question has an exact answer or an :class:`Unknown` with the reason; nothing is estimated."""
 
 from __future__ import annotations
 
@@ -37,11 +35,8 @@ class Unknown:
 @dataclass(frozen=True)
 class Facts:
     """A language at length ``n``. ``into`` and ``out`` are the forcing costs of membership and non-membership, under
-    ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction.
-
-    ``star_free``, ``ac0`` and ``classes`` are ``None`` where the question does not arise: the language is not known to
-    be regular.
-    """
+    ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction. ``star_free``, ``ac0``
+    and ``classes`` are ``None`` where the question does not arise: the language is not known to be regular."""
 
     language: Language
     n: int

@@ -1,11 +1,9 @@
-"""Context-free languages by a chart (Cocke, Younger, Kasami) over bit sets of end positions.
-
-A grammar is brought into the form ``A -> B C`` or ``A -> a`` (plus "the empty word is a member"), after which every
-derivation of a word of ``n`` symbols has ``2n - 1`` steps. The chart of a *pattern* lets a free cell derive every
-symbol, so it decides at once whether a restriction has a member among its completions: that answer is a proof either
-way. Completion into a *non-member* has no such chart (it is the complement's question): it is enumeration where
-completions are few and search beyond, and then ``ResourceLimit`` says that nothing is known.
-"""
+"""Context-free languages by a chart (Cocke, Younger, Kasami) over bit sets of end positions. A grammar is brought into
+the form ``A -> B C`` or ``A -> a`` (plus "the empty word is a member"), after which every derivation of a word of ``n``
+symbols has ``2n - 1`` steps. The chart of a *pattern* lets a free cell derive every symbol, so it decides at once
+whether a restriction has a member among its completions: that answer is a proof either way. Completion into a
+*non-member* has no such chart (it is the complement's question): it is enumeration where completions are few and search
+beyond, and then ``ResourceLimit`` says that nothing is known."""
 
 from __future__ import annotations
 
@@ -19,10 +17,9 @@ import numpy as np
 
 from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.base.scanner import Token, scan
-from restrict.languages.predicate import Drawn, completions, few, look_for
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.predicate import Drawn, Searched, completions, few, look_for
+from restrict.languages.protocol import Pattern, Word, check_word, pattern_of
 from restrict.languages.regular import below
-from restrict.languages.search import cheapest_pattern
 from restrict.model.restriction import Restriction
 
 CHART_BUDGET = 40_000_000
@@ -44,12 +41,8 @@ class NormalForm:
 
 
 def normal_form(rules: Sequence[Rule], alphabet: Sequence[str]) -> NormalForm:
-    """The normal form of rules ``(A, right-hand side)``; the first left-hand side is the start symbol.
-
-    ``rules``: pairs (nonterminal, tuple of symbols), at least one; a symbol is a nonterminal iff it is some left-hand
-    side. ``alphabet``: the terminal symbols, each once. Result: an equivalent grammar with binary rules, rules to one
-    terminal, and a flag for the empty word.
-    """
+    """An equivalent grammar with binary rules, rules to one terminal, and a flag for the empty word. ``rules``: at
+    least one (nonterminal, tuple of symbols), the first left-hand side is the start."""
     heads = list(dict.fromkeys(head for head, _ in rules))
     index = {("N", head): at for at, head in enumerate(heads)}
 
@@ -120,13 +113,9 @@ class Chart:
 
 
 def chart(form: NormalForm, pattern: Pattern) -> Chart:
-    """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits.
-
-    Source: Cocke, Younger and Kasami, with sets of end positions instead of a table.
-
-    ``form``: the grammar in normal form, with ``R`` binary rules. ``pattern``: ``n`` cells: a symbol of the alphabet,
-    or ``None`` where it is free. Result: the chart, exact.
-    """
+    """The chart of a pattern. Cost O(n^2 R) operations on sets of ``n`` bits. Source: Cocke, Younger and Kasami, with
+    sets of end positions instead of a table. ``form``: the grammar in normal form, with ``R`` binary rules.
+    ``pattern``: ``n`` cells: a symbol of the alphabet, or ``None`` where it is free. Result: the chart, exact."""
     n = len(pattern)
     if n * n * (len(form.binary) + 1) > CHART_BUDGET:
         raise ResourceLimit(
@@ -153,10 +142,7 @@ def chart(form: NormalForm, pattern: Pattern) -> Chart:
 
 
 def read_off(found: Chart) -> Word | None:
-    """Some member among the completions, or ``None`` where there is none.
-
-    Result: the word, which agrees with the chart's pattern, or ``None``, which is a proof.
-    """
+    """Some member that agrees with the chart's pattern; ``None`` proves that there is none."""
     form, pattern, n = found.form, found.pattern, len(found.pattern)
     if not found.member():
         return None
@@ -179,9 +165,8 @@ def read_off(found: Chart) -> Word | None:
 
 
 @dataclass(frozen=True)
-class ContextFree(Drawn):
-    """The language of a grammar. ``sample`` is uniform: derivations are drawn uniformly, and a word with ``d``
-    derivations is kept with probability ``1/d``."""
+class ContextFree(Drawn, Searched):
+    """The language of a grammar. ``sample`` is uniform: uniform derivations, each word kept by 1/derivations."""
 
     name: str
     spec: str
@@ -224,12 +209,6 @@ class ContextFree(Drawn):
             if below(_ambiguity(self.form, word), rng) == 0:
                 return word
         raise ResourceLimit(f"members of length {n} have too many derivations for a uniform sample")
-
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration, or implicit hitting sets: exact where completions are; else ``ResourceLimit``."""
-        cells, start = start_of(self.alphabet, n, pre)
-        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
-        return None if found is None else forcing(member, cells, found, start, method)
 
     def __repr__(self) -> str:
         return f"ContextFree({self.spec!r}, {len(self.form.binary)} binary rules)"
@@ -295,13 +274,9 @@ def _ambiguity(form: NormalForm, word: Word) -> int:
 
 
 def read_grammar(text: str, spec: str) -> ContextFree:
-    """A language from lines ``A -> b A | c`` (docs/languages.md).
-
-    Symbols are separated by spaces. A line that begins with ``#`` is a comment, and ``'#'`` in quotes is that symbol.
-
-    What has a left-hand side is a nonterminal, the first one is the start symbol, and an alternative may be empty
-    (write ``ε`` or nothing).
-    """
+    """A language from lines ``A -> b A | c`` (docs/languages.md). Symbols are separated by spaces. A line that begins
+    with ``#`` is a comment, and ``'#'`` in quotes is that symbol. What has a left-hand side is a nonterminal, the first
+    one is the start symbol, and an alternative may be empty (write ``ε`` or nothing)."""
     rules: list[Rule] = []
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()

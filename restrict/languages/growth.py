@@ -107,15 +107,7 @@ def _some(residues: list[int]) -> str:
 
 
 def simplest(cases: list[Case], proof: str) -> Growth:
-    """A growth with the least period.
-
-    Args:
-        cases: the case of each residue modulo ``len(cases)``, at least one.
-        proof: how they are known, in words.
-
-    Returns:
-        The growth whose period is the least divisor of ``len(cases)`` that says the same.
-    """
+    """The growth of the least period, a divisor of ``len(cases)``, that says the same as these cases."""
     for period in range(1, len(cases) + 1):
         if len(cases) % period == 0 and all(c == cases[at % period] for at, c in enumerate(cases)):
             return Growth(tuple(cases[:period]), proof)
@@ -209,7 +201,6 @@ def _useful(graph: SubsetGraph) -> npt.NDArray[np.bool_]:
 
 
 def _cycles(step: npt.NDArray[np.int64]) -> list[list[int]]:
-    """The cycles of a function."""
     mark = [-1] * len(step)
     out = []
     nxt = step.tolist()
@@ -225,10 +216,8 @@ def _cycles(step: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 def _through(graph: SubsetGraph, cycles: list[list[int]], m: int) -> list[int]:
-    """For each residue mod ``m``, the least cost of a walk from the start through one of the cycles to a goal.
-
-    Breadth first over (node, whether a cycle has been met, length mod m), costs 0 or 1.
-    """
+    """For each residue mod ``m``, the least cost of a walk from the start through one of the cycles to a goal. Breadth
+    first over (node, whether a cycle has been met, length mod m), costs 0 or 1."""
     on = {v for c in cycles for v in c}
     edges = [(row.tolist(), cost) for row, cost in ((graph.free, 0), *((row, 1) for row in graph.fixed))]
     origin = (0, 0 in on, 0)

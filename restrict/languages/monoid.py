@@ -36,11 +36,8 @@ MAX_DEGREE = 2_000
 
 @dataclass(frozen=True)
 class Aperiodicity:
-    """Whether the monoid is aperiodic, and how that was found.
-
-    Where it is not, ``word`` (if known) moves ``states`` round in a cycle: ``states[0] -> states[1] -> ...`` in the
-    minimal automaton.
-    """
+    """Whether the monoid is aperiodic, and how that was found. Where it is not, ``word`` (if known) moves ``states``
+    round in a cycle: ``states[0] -> states[1] -> ...`` in the minimal automaton."""
 
     aperiodic: bool
     method: str
@@ -49,13 +46,7 @@ class Aperiodicity:
 
 
 def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """A cycle of length over 1 of a map, or nothing.
-
-    Cost: O(S log S) for S states.
-
-    ``element``: a map of the states 0 .. S-1 into themselves, an integer array of shape ``(S,)``. Result: the states of
-    the cycle in order, at least two; ``()`` where every cycle is a fixed point.
-    """
+    """A cycle, at least two states in order, of a map (array) of states, or ``()``. O(S log S)."""
     inner, size = element, len(element)
     reach = 1
     while reach < size:  # inner = element^reach; its image is what lies on cycles
@@ -70,13 +61,9 @@ def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
 
 
 def star_free(dfa: Dfa) -> Aperiodicity:
-    """Whether the language of a minimal automaton is star-free.
-
-    Cost: O(states * symbols) for each element of the monoid. Source: Schuetzenberger 1965.
-
-    ``dfa``: the minimal automaton; for another one the answer may be wrong. Result: the exact answer; where it is
-    negative, with a witness if one was found.
-    """
+    """Whether the language of a minimal automaton is star-free. Cost: O(states * symbols) for each element of the
+    monoid. Source: Schuetzenberger 1965. ``dfa``: the minimal automaton; for another one the answer may be wrong.
+    Result: the exact answer; where it is negative, with a witness if one was found."""
     letters = [np.asarray(row) for row in dfa.table]
     words: dict[bytes, tuple[int, ...]] = {}
     queue: list[np.ndarray[Any, Any]] = []
@@ -132,14 +119,9 @@ def _by_library(dfa: Dfa, seen: int) -> Aperiodicity:
 
 
 def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
-    """Whether the language is in AC0: the stable semigroup is aperiodic.
-
-    Cost: O(states * symbols) for each map of each length of words that is compared. Source: Barrington, Compton,
-    Straubing and Therien 1992.
-
-    ``dfa``: the minimal automaton; for another one the answer may be wrong. Result: the exact answer; where it is
-    negative, with the states of a cycle but without a word.
-    """
+    """Whether the language of a minimal automaton is in AC0, exactly: the stable semigroup is aperiodic (Barrington,
+    Compton, Straubing and Therien 1992); if not, with the states of a cycle, without a word. Cost: O(states * symbols)
+    for each map of each length of words that is compared."""
     letters = [np.asarray(row) for row in dfa.table]
     work = 0
 

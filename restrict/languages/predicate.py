@@ -1,9 +1,7 @@
-"""Any Python predicate as a language: search instead of dynamic programming, and labelled so (``exact`` is false).
-
-With at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. With more, a completion is
-looked for at random (the same words every time). What is found is right, because the predicate was asked. Where nothing
-is found, the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``.
-"""
+"""Any Python predicate as a language: search instead of dynamic programming, and labelled so (``exact`` is false). With
+at most ``MAX_WORDS`` completions everything is enumerated, and answers are exact. With more, a completion is looked for
+at random (the same words every time). What is found is right, because the predicate was asked. Where nothing is found,
+the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``."""
 
 from __future__ import annotations
 
@@ -24,43 +22,19 @@ TRIES = 2000
 
 
 def completions(alphabet: Sequence[str], pattern: Pattern) -> Iterator[Word]:
-    """Every word that agrees with the pattern, in the order of the alphabet.
-
-    Args:
-        alphabet: the symbols, each once.
-        pattern: one cell for each symbol of the word; ``None`` is free.
-
-    Returns:
-        An iterator over ``len(alphabet) ** free`` words.
-    """
+    """All ``len(alphabet) ** free`` words, each agreeing with the pattern (``None``: free), in the order of the
+    alphabet."""
     return itertools.product(*(alphabet if s is None else (s,) for s in pattern))
 
 
 def few(alphabet: Sequence[str], pattern: Pattern) -> bool:
-    """Whether the pattern has at most ``MAX_WORDS`` completions.
-
-    Args:
-        alphabet: the symbols, each once.
-        pattern: one cell for each symbol of the word; ``None`` is free.
-
-    Returns:
-        False also where more than 16 cells are free.
-    """
+    """Whether the pattern has at most ``MAX_WORDS`` completions, and at most 16 free cells."""
     free = sum(s is None for s in pattern)
     return free <= 16 and len(alphabet) ** free <= MAX_WORDS
 
 
 def random_word(alphabet: Sequence[str], pattern: Pattern, rng: np.random.Generator) -> Word:
-    """A uniform completion of the pattern.
-
-    Args:
-        alphabet: the symbols, each once.
-        pattern: one cell for each symbol of the word; ``None`` is free.
-        rng: the source of randomness.
-
-    Returns:
-        A word of as many symbols as the pattern has cells.
-    """
+    """A uniform completion of the pattern."""
     letters = rng.integers(len(alphabet), size=len(pattern)).tolist()
     return tuple(alphabet[a] if s is None else s for a, s in zip(letters, pattern, strict=True))
 
@@ -68,23 +42,8 @@ def random_word(alphabet: Sequence[str], pattern: Pattern, rng: np.random.Genera
 def look_for(
     alphabet: Sequence[str], pattern: Pattern, good: Callable[[Word], bool], what: str, tries: int = TRIES
 ) -> Word | None:
-    """A completion that is good: by enumeration where there are few, else at random.
-
-    The random words are the same at every call.
-
-    Args:
-        alphabet: the symbols, each once.
-        pattern: one cell for each symbol of the word; ``None`` is free.
-        good: what the word has to satisfy.
-        what: the kind of word looked for, for the message.
-        tries: how many random completions are tested, at least 0.
-
-    Returns:
-        A good word; ``None`` is a proof that there is none.
-
-    Raises:
-        ResourceLimit: nothing found among the words that were tried.
-    """
+    """A good completion, by enumeration where there are few, else at random, the same ``tries`` at every call; ``None``
+    proves that there is none. ``ResourceLimit``, which says ``what`` was looked for: none among the words tried."""
     if few(alphabet, pattern):
         return next((w for w in completions(alphabet, pattern) if good(w)), None)
     rng = np.random.default_rng(0)
@@ -103,24 +62,8 @@ def look_for(
 def uniform_sample(
     alphabet: Sequence[str], n: int, rng: np.random.Generator, good: Callable[[Word], bool], what: str
 ) -> Word | None:
-    """A uniform good word of ``n`` symbols, by rejection; at small ``n`` a list, so that ``None`` is a proof.
-
-    Cost: at most ``TRIES`` tests, and at small ``n`` at most ``MAX_WORDS`` more.
-
-    Args:
-        alphabet: the symbols, each once.
-        n: the number of symbols, at least 0.
-        rng: the source of randomness.
-        good: what the word has to satisfy.
-        what: the kind of word looked for, for the message.
-
-    Returns:
-        A good word; ``None`` is a proof that there is none.
-
-    Raises:
-        ResourceLimit: nothing found among the words that were tried.
-        UsageError: a negative length.
-    """
+    """A uniform good word of ``n`` symbols, by rejection (at most ``TRIES`` tests); at small ``n`` from a list (at most
+    ``MAX_WORDS`` more), so that ``None`` is a proof. Else ``ResourceLimit``; ``UsageError``: a negative length."""
     if n < 0:
         raise UsageError(f"the length {n} is negative")
     free: Pattern = (None,) * n
@@ -147,8 +90,18 @@ class Drawn(ByPattern):
         return found
 
 
+class Searched(ByPattern):
+    """A language whose forcing costs are found by search."""
+
+    def forcing_cost(self: Any, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
+        cells, start = start_of(self.alphabet, n, pre)
+        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
+        return None if found is None else forcing(member, cells, found, start, method)
+
+
 @dataclass(frozen=True)
-class Predicate(ByPattern):
+class Predicate(Searched):
     """The words on which a callable answers true. ``sample`` is uniform, by rejection."""
 
     exact: ClassVar[bool] = False
@@ -186,12 +139,6 @@ class Predicate(ByPattern):
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform, by rejection; ``ResourceLimit`` where such words are too rare."""
         return uniform_sample(self.alphabet, n, rng, lambda w: bool(self.test(w)) == member, _what(member))
-
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
-        """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
-        cells, start = start_of(self.alphabet, n, pre)
-        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
-        return None if found is None else forcing(member, cells, found, start, method)
 
 
 def _what(member: bool) -> str:

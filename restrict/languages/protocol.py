@@ -43,12 +43,9 @@ def the_language(given: object) -> Language:
 
 @dataclass(frozen=True)
 class Forcing:
-    """A cheapest restriction that decides membership.
-
-    ``restriction`` fixes ``cost`` positions beyond the pre-restriction that was given, and every completion of it is
-    a member (or, where ``member`` is false, every one is not). ``cost`` is the exact minimum; ``method`` says why.
-    ``n`` is the length of the word, without markers.
-    """
+    """A cheapest restriction that decides membership. ``restriction`` fixes ``cost`` positions beyond the
+    pre-restriction that was given, and every completion of it is a member (or, where ``member`` is false, every one is
+    not). ``cost`` is the exact minimum; ``method`` says why. ``n`` is the length of the word, without markers."""
 
     n: int
     member: bool
@@ -62,13 +59,10 @@ class Forcing:
 
 @runtime_checkable
 class Language(Protocol):
-    """A set of words over ``alphabet``.
-
-    ``name`` is for people; ``spec`` is the canonical text from which :func:`restrict.languages.source.language` makes
-    an equal language, or begins with ``python:`` where there is no such text. ``exact`` is false where answers come
-    from search: then :meth:`complete` and :meth:`forcing_cost` may raise ``ResourceLimit`` at lengths where a language
-    with dynamic programming would answer.
-    """
+    """A set of words over ``alphabet``. ``name`` is for people; ``spec`` is the canonical text from which
+    :func:`restrict.languages.source.language` makes an equal language, or begins with ``python:`` where there is no
+    such text. ``exact`` is false where answers come from search: then :meth:`complete` and :meth:`forcing_cost` may
+    raise ``ResourceLimit`` at lengths where a language with dynamic programming would answer."""
 
     @property
     def name(self) -> str:

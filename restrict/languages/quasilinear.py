@@ -94,11 +94,8 @@ class Settled(NamedTuple):
 def least_costs(
     edges: Sequence[Sequence[int]], goals: Sequence[int], limit: int = MAX_LENGTH
 ) -> tuple[QuasiLinear, Settled]:
-    """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``.
-
-    ``edges``: for each node its successors; the first edge costs 0, the others 1. Result: the least costs in their
-    shortest form, and a settled pair.
-    """
+    """The least cost of reaching a goal by a walk of ``t`` edges from node 0, for every ``t``, in the shortest form,
+    and a settled pair. ``edges``: each node's successors; the first costs 0, the others 1."""
     graph = _Graph(edges, goals)
     rows = [graph.start()]
     size = 16
@@ -144,7 +141,6 @@ class _Graph:
         return self._with_goal(np.minimum(out, INFINITE).astype(np.int32))
 
     def settled(self, history: I32, pair: Settled) -> bool:
-        """Whether the pair is settled."""
         first, turn = pair
         here, later = history[first : first + turn], history[first + turn : first + 2 * turn]
         if not np.array_equal(here == INFINITE, later == INFINITE):
@@ -226,10 +222,8 @@ def shortest_form(long: QuasiLinear) -> QuasiLinear:
 def cheapest_walk(
     edges: Callable[[int], Sequence[int]], goal: Callable[[int], bool], length: int
 ) -> tuple[int, ...] | None:
-    """The edges of a cheapest walk of ``length`` edges from node 0 to a goal, or ``None``: there is none.
-
-    ``edges``: the successors of a node; the first edge costs 0, the others 1. ``goal``: whether a node is one.
-    """
+    """The edges of a cheapest walk of ``length`` edges from node 0 to a goal, or ``None``: there is none. ``edges``:
+    the successors of a node; the first edge costs 0, the others 1. ``goal``: whether a node is one."""
     level = {0: 0}
     back: list[dict[int, tuple[int, int]]] = []
     for _ in range(length):

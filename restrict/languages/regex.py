@@ -48,7 +48,6 @@ class _Syntax(Operators[int]):
         self.refuse(token, f"{quote(token.text)} cannot stand here; {known}")
 
     def check(self) -> None:
-        """The whole expression."""
         size = self.operators()
         if self.token.kind != "end":
             self.refuse(self.token, "this ')' closes nothing")
@@ -73,7 +72,6 @@ class _Syntax(Operators[int]):
         return size
 
     def factor(self) -> int:
-        """A part with its repetitions."""
         size = self.part()
         while True:
             if self.take("*", "+", "?"):
@@ -111,11 +109,8 @@ class _Syntax(Operators[int]):
 
 
 def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
-    """The language of a regular expression, one character per symbol.
-
-    ``pattern``: over the symbols and ``| * + ? ( ) { } . & ^`` (see the module). ``alphabet``: the symbols; by default
-    those of the pattern, where ``.`` does not occur.
-    """
+    """The language of a regular expression over symbols of one character and ``| * + ? ( ) { } . & ^`` (see the
+    module). ``alphabet``: by default the pattern's symbols, where ``.`` does not occur."""
     symbols = tuple(dict.fromkeys(alphabet)) if alphabet else tuple(sorted(set(pattern) - SIGNS - set("\\ []-")))
     if alphabet is None and ("." in pattern or "{" in pattern or "[" in pattern):
         raise UsageError(f"the regular expression {quote(pattern)} needs its alphabet: write regex[abc]:{pattern[:40]}")

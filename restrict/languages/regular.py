@@ -1,8 +1,6 @@
-"""Regular languages: every question of the protocol answered on the minimal automaton.
-
-Membership runs the automaton. Completions and counts are dynamic programming over (position, state), exact at any
-length. Regular expressions are read by :mod:`restrict.languages.regex`.
-"""
+"""Regular languages: every question of the protocol answered on the minimal automaton. Membership runs the automaton.
+Completions and counts are dynamic programming over (position, state), exact at any length. Regular expressions are read
+by :mod:`restrict.languages.regex`."""
 
 from __future__ import annotations
 
@@ -178,11 +176,8 @@ def _weights(dfa: Dfa, n: int, member: bool) -> list[Any]:
 
 
 def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
-    """An index with probability proportional to its weight, exactly so for integers.
-
-    ``weights``: numbers that are at least 0, all integers or all floats, with a positive sum. Result: an index 0 ..
-    len(weights)-1, whose weight is positive.
-    """
+    """An index with probability proportional to its weight, exactly so for integers. ``weights``: at least 0, all
+    integers or all floats, with a positive sum."""
     total = sum(weights)
     if isinstance(total, int):
         point: Any = below(total, rng)
@@ -196,10 +191,7 @@ def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:
 
 
 def below(total: int, rng: np.random.Generator) -> int:
-    """A uniform integer in ``0 .. total-1``, of any size.
-
-    ``total``: how many integers there are, at least 1.
-    """
+    """A uniform integer in ``0 .. total-1``, of any size. ``total``: how many integers there are, at least 1."""
     if total < 1 << 62:
         return int(rng.integers(total))
     size = (total.bit_length() + 7) // 8
@@ -212,28 +204,15 @@ def below(total: int, rng: np.random.Generator) -> int:
 # ------------------------------------------------------------ making one
 
 
-def from_dfa(dfa: Dfa, name: str = "DFA", spec: str = "python:dfa") -> Regular:
-    """The language of a minimal automaton (see :func:`restrict.languages.dfa.minimal`).
-
-    ``dfa``: a minimal automaton; for another one the answer on star-freeness may be wrong. ``spec``: the specification;
-    one that begins with ``python:`` cannot be read back.
-    """
-    return Regular(name, spec, dfa)
-
-
 def _symbol(text: str) -> str:
     """A symbol of a file: ``*`` and its escaped form, which is what is written, are the same one."""
     return STAR if text == "*" else text
 
 
 def read_dfa(node: Node, spec: str) -> Regular:
-    """A language from the JSON form ``restrict-dfa/1`` (docs/languages.md).
-
-    States are ``0 .. S-1``; ``transitions[q][a]`` is the successor of state ``q`` under ``alphabet[a]``. The symbol
-    ``*`` becomes ``\\*``, since ``*`` means a free position.
-
-    ``spec``: the specification of the language, which is its name where the document gives none.
-    """
+    r"""A language from the JSON form ``restrict-dfa/1`` (docs/languages.md): states ``0 .. S-1``, ``transitions[q][a]``
+    under ``alphabet[a]``. ``*`` becomes ``\*``, since it means a free position. ``spec``: the name where the document
+    gives none."""
     members = node.document(DFA_FORMAT, ("alphabet", "start", "accept", "transitions"), ("name",))
     alphabet = [_symbol(item.text()) for item in members["alphabet"].items()]
     if not alphabet:
@@ -259,10 +238,7 @@ def read_dfa(node: Node, spec: str) -> Regular:
 
 
 def dfa_document(dfa: Dfa, name: str) -> dict[str, Any]:
-    """The JSON form of an automaton, which :func:`read_dfa` reads back.
-
-    Result: a new dictionary of the form ``restrict-dfa/1``.
-    """
+    """The JSON form ``restrict-dfa/1`` of an automaton, which :func:`read_dfa` reads back."""
     return {
         "format": DFA_FORMAT,
         "name": name,

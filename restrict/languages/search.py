@@ -31,15 +31,9 @@ Completer = Callable[[Pattern, bool], Word | None]
 def cheapest_pattern(
     alphabet: tuple[str, ...], start: Pattern, member: bool, contains: Callable[[Word], bool], complete: Completer
 ) -> tuple[Pattern | None, str]:
-    """A cheapest pattern that refines ``start`` and forces (non-)membership, ``None`` if there is none; the method.
-
-    Enumeration at few free cells, implicit hitting sets beyond; both are exact.
-
-    ``alphabet``: the symbols, each once. ``start``: the pattern that is given beforehand and costs nothing; ``None``
-    cells are free. ``member``: whether to force membership (true) or non-membership (false). ``complete``: a completion
-    of a pattern with that membership, or ``None`` as a proof that there is none. Result: the pattern, as long as
-    ``start``, and the name of the method.
-    """
+    """A cheapest pattern that refines ``start`` (which costs nothing; ``None``: free) and forces membership
+    (``member``) or non-membership, ``None`` if there is none, and the method: enumeration at few free cells, implicit
+    hitting sets beyond. Exact. ``complete``: a completion with that membership; ``None`` proves there is none."""
     free = sum(s is None for s in start)
     if free <= 22 and len(alphabet) ** free <= MAX_TESTS and (len(alphabet) + 1) ** free <= MAX_TABLE:
         return by_enumeration(alphabet, start, member, contains), "enumeration of all restrictions"
@@ -49,14 +43,8 @@ def cheapest_pattern(
 def by_enumeration(
     alphabet: tuple[str, ...], start: Pattern, member: bool, contains: Callable[[Word], bool]
 ) -> Pattern | None:
-    """A cheapest pattern that forces (non-)membership, from the table of all restrictions.
-
-    Cost: ``k ** free`` membership tests and two tables of ``(k + 1) ** free`` bytes.
-
-    ``alphabet``: the ``k`` symbols, each once. ``start``: the pattern that is given beforehand and costs nothing.
-    ``member``: whether to force membership (true) or non-membership (false). Result: a cheapest pattern, as long as
-    ``start``; ``None`` is a proof that nothing forces.
-    """
+    """:func:`cheapest_pattern` from the table of all restrictions; ``None`` proves that nothing forces. Cost: ``k **
+    free`` membership tests and two tables of ``(k + 1) ** free`` bytes."""
     free = [t for t, s in enumerate(start) if s is None]
     k, word, table = len(alphabet), list(start), []
     for letters in itertools.product(alphabet, repeat=len(free)):
@@ -74,14 +62,9 @@ def by_enumeration(
     return tuple(cells)
 
 
-def of_restrictions(
-    holds: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
-    """All restrictions of words: which force, and how many symbols each fixes.
-
-    ``holds``: the truth of every word, an axis for each position. Result: two arrays with one more entry on each axis,
-    for a free position.
-    """
+def of_restrictions(holds: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
+    """All restrictions of words: which force, and how many symbols each fixes. ``holds``: the truth of every word, an
+    axis for each position. Result: two arrays with one more entry on each axis, for a free position."""
     cost = np.zeros((), dtype=np.int8)
     for axis in range(holds.ndim):
         price = np.array([1] * holds.shape[axis] + [0], dtype=np.int8)
@@ -91,13 +74,7 @@ def of_restrictions(
 
 
 def hitting_sets(alphabet: tuple[str, ...], start: Pattern, member: bool, complete: Completer) -> Pattern | None:
-    """A cheapest pattern that refines ``start`` and all of whose completions are (non-)members.
-
-    ``complete(pattern, member)`` must be exact. ``None``: nothing forces.
-
-    ``alphabet``: the symbols, each once. ``start``: the pattern that is given beforehand and costs nothing. ``member``:
-    whether to force membership (true) or non-membership (false). Result: the pattern, as long as ``start``.
-    """
+    """:func:`cheapest_pattern` by implicit hitting sets; ``None``: nothing forces. ``complete`` must be exact."""
     if complete(start, member) is None:
         return None
     free = [t for t, s in enumerate(start) if s is None]

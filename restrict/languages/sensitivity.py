@@ -45,10 +45,8 @@ def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
 
 
 def regular_sensitivity(dfa: Dfa, n: int) -> int:
-    """The exact sensitivity at length ``n``. Cost O(n S R k) with ``R`` states of the reversed automaton.
-
-    ``n``: the length of the words in symbols, at least 0. Result: the largest number of pivotal positions, 0 .. n.
-    """
+    """The exact sensitivity at length ``n``. Cost O(n S R k) with ``R`` states of the reversed automaton. ``n``: the
+    length of the words in symbols, at least 0. Result: the largest number of pivotal positions, 0 .. n."""
     sets, before = _reversed_sets(dfa)
     size = dfa.states * len(sets)
     if n * size * len(dfa.alphabet) > MAX_STEPS:
@@ -91,13 +89,9 @@ def _shift(old: Costs, new: Costs) -> int | None:
 
 
 def by_enumeration(language: Language, n: int) -> int | None:
-    """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``None``.
-
-    Cost: one membership test for each word.
-
-    ``n``: the length of the words in symbols, without markers, at least 0. Result: the exact sensitivity, 0 .. n, or
-    ``None`` where there are too many words.
-    """
+    """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``None``. Cost: one
+    membership test for each word. ``n``: the length of the words in symbols, without markers, at least 0. Result: the
+    exact sensitivity, 0 .. n, or ``None`` where there are too many words."""
     if n > 16 or not few(language.alphabet, (None,) * n) or len(language.alphabet) ** n > MAX_WORDS:
         return None
     table = {w: language.contains(w) for w in completions(language.alphabet, (None,) * n)}

@@ -1,13 +1,11 @@
-"""Shuffle-Dyck: each type of bracket is balanced on its own, whatever the others do; every type has its own counter.
-
-A word is a member iff its positions can be paired, each opener with a later closer of its type; pairs may cross. So
-a pattern can be completed iff there is such a pairing where a free cell may be either end, of any type. It is found
+"""Shuffle-Dyck: each type of bracket is balanced on its own, whatever the others do; every type has its own counter. A
+word is a member iff its positions can be paired, each opener with a later closer of its type; pairs may cross. So a
+pattern can be completed iff there is such a pairing where a free cell may be either end, of any type. It is found
 greedily from left to right. *Why greedy is right* (exchange): let a closer ``c`` be paired with a free cell ``f``
 although an opener ``o`` of its type stands before it and is paired with ``x``, another free cell (a closer ``x`` can be
 exchanged for ``c``). Then pairing ``c`` with ``o`` and ``f`` with ``x`` is no worse: both are free. Closers that find
 no opener take the earliest free cell, which is of least use to the openers that are left. Among openers the latest is
-taken first, so that those left over have the most free cells after them; they take free cells from right to left.
-"""
+taken first, so that those left over have the most free cells after them; they take free cells from right to left."""
 
 from __future__ import annotations
 
@@ -31,13 +29,8 @@ SINGLE_TESTS = 40_000
 
 
 def pair_up(codes: Sequence[int]) -> list[tuple[int, int]] | None:
-    """Pairs of positions, crossing allowed; ``None`` is a proof that there is no pairing. O(n).
-
-    Why greedy is right: see the module.
-
-    ``codes``: the pattern as codes (:mod:`restrict.languages.dyck`): 0 for free, ``t`` and ``-t`` for an opener and a
-    closer of type ``t``. Result: pairs (opener's position, closer's position) that cover all positions, or ``None``.
-    """
+    """Pairs (opener's position, closer's position) that cover all positions, crossing allowed; ``None`` proves that
+    there are none. O(n); why greedy is right: see the module. ``codes``: as in :mod:`restrict.languages.dyck`."""
     if len(codes) % 2:
         return None
     openers: dict[int, list[int]] = {}

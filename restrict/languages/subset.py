@@ -64,11 +64,8 @@ def _image_of(relation: Sequence[Sequence[int]]) -> Callable[[int], int]:
 
 
 def images(dfa: Dfa, backward: bool) -> list[Callable[[int], int]]:
-    """For each letter, the image of a set of states (or its preimage).
-
-    ``backward``: whether preimages are wanted. Result: one function for each letter, from a set of states (bit ``q``
-    for state ``q``) to another.
-    """
+    """For each letter, the image of a set of states (or its preimage). ``backward``: whether preimages are wanted.
+    Result: one function for each letter, from a set of states (bit ``q`` for state ``q``) to another."""
     out = []
     for a in range(len(dfa.alphabet)):
         relation: list[list[int]] = [[] for _ in range(dfa.states)]
@@ -80,10 +77,7 @@ def images(dfa: Dfa, backward: bool) -> list[Callable[[int], int]]:
 
 
 def bits(flags: npt.NDArray[np.bool_]) -> int:
-    """A set of states as an integer.
-
-    ``flags``: a bool array of shape ``(states,)``. Result: the integer with bit ``q`` iff ``flags[q]``.
-    """
+    """A bool array (states,) as an integer with bit ``q`` iff ``flags[q]``."""
     return sum(1 << int(q) for q in np.flatnonzero(flags))
 
 
@@ -108,9 +102,7 @@ def _pairs(dfa: Dfa, target: npt.NDArray[np.bool_]) -> list[int] | None:
 @dataclass(frozen=True)
 class SubsetGraph:
     """All sets that the choices reach. ``free[v]`` and ``fixed[a][v]`` are successors; node 0 is the start.
-
-    ``backward`` says which of the two readings it is. The last node is dead: no set there can succeed.
-    """
+    ``backward`` says which of the two readings it is. The last node is dead: no set there can succeed."""
 
     free: Array
     fixed: Array
@@ -124,18 +116,10 @@ class SubsetGraph:
 
 
 def explore(dfa: Dfa, member: bool, backward: bool, limit: int, prune: bool = False) -> SubsetGraph | None:
-    """The graph for forcing membership (or non-membership), or ``None`` where it has more than ``limit`` sets.
-
-    ``prune`` (forward only) drops a set two of whose states no common word takes into the target: whatever is fixed
-    afterwards, it cannot succeed.
-
-    Cost: O(k) operations on sets of ``S`` bits for each set, for ``k`` symbols and ``S`` states.
-
-    ``member``: whether to force membership (true) or non-membership (false). ``backward``: whether words are read from
-    right to left (see the module). ``limit``: the most sets, at least 1, without the dead node. ``prune``: whether to
-    drop sets that cannot succeed; the other sets and all costs stay the same. Result: the graph, or ``None``; with
-    ``prune`` also ``None`` where ``backward`` is set or pruning costs too much.
-    """
+    """The graph for forcing membership (``member``; else non-membership), or ``None`` where it has more than ``limit``
+    sets without the dead node. ``backward``: words are read from right to left (see the module). ``prune`` drops sets
+    that cannot succeed, two of whose states no common word takes into the target; all costs stay. With it also ``None``
+    where ``backward`` is set or pruning costs too much. Cost: O(k) operations on sets of ``S`` bits for each set."""
     target = dfa.target(member)
     mates = _pairs(dfa, target) if prune and not backward else None
     if prune and mates is None:
@@ -179,13 +163,9 @@ def _clique(subset: int, mates: Sequence[int]) -> bool:
 
 @lru_cache(maxsize=4)
 def subset_graph(dfa: Dfa, member: bool, limit: int = MAX_SUBSETS) -> SubsetGraph | None:
-    """The smaller of the two graphs where one stays within ``limit``, else ``None``.
-
-    The last four answers are kept.
-
+    """The smaller of the two graphs where one stays within ``limit``, else ``None``. The last four answers are kept.
     ``member``: whether to force membership (true) or non-membership (false). ``limit``: the most sets, at least 1.
-    Result: the first graph found within 2000 sets, then within ``limit``; forward before backward.
-    """
+    Result: the first graph found within 2000 sets, then within ``limit``; forward before backward."""
     small = min(limit, 2000)
     for size in (small, limit):
         for backward in (False, True):
@@ -229,11 +209,8 @@ def _step(graph: SubsetGraph, costs: Costs) -> tuple[Costs, npt.NDArray[np.uint8
 
 
 def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run]:
-    """``length`` unrestricted positions.
-
-    The step commutes with adding a constant to all costs. So when the costs repeat up to a constant (infinite ones
-    staying so), they do for ever, and the rest is a jump (Brent's cycle search).
-    """
+    """``length`` unrestricted positions. The step commutes with adding a constant to all costs, so when the costs
+    repeat up to a constant (infinite ones staying so), they do for ever: the rest is a jump (Brent)."""
     run = _Run()
     saved, saved_at, power = costs, 0, 1
     for t in range(length):
@@ -265,14 +242,8 @@ def _shift(old: Costs, new: Costs) -> int | None:
 
 
 def shortest(graph: SubsetGraph, cells: Sequence[int | None]) -> list[int | None] | None:
-    """The cells (letter numbers, ``None`` for free) of a cheapest forcing restriction that keeps the given ones.
-
-    ``None`` where nothing forces. Cost: O(n N k) gathers at most, N the nodes; runs of free cells usually become
-    periodic soon.
-
-    ``cells``: one entry for each position from left to right: a letter number, or ``None`` where it is free. Result: as
-    many entries, of which the fewest possible are fixed, or ``None``.
-    """
+    """The cells (letter numbers, ``None`` for free) of a cheapest forcing restriction that keeps those given; ``None``
+    where nothing forces. Cost: O(n N k) gathers at most, N the nodes; free cells mostly become periodic."""
     order = list(cells) if graph.backward else list(reversed(cells))
     costs = np.where(graph.goal, np.int32(0), INF).astype(np.int32)
     runs: list[tuple[int | None, int, _Run | None]] = []
@@ -331,12 +302,7 @@ def _walk(graph: SubsetGraph, runs: list[tuple[int | None, int, _Run | None]]) -
 
 def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int = MAX_IMAGES) -> list[int | None] | None:
     """What :func:`shortest` finds, without its graph: for cost 0, 1, 2, ..., the maximal sets at every position.
-
-    ``member``: whether to force membership (true) or non-membership (false). ``cells``: one entry for each position
-    from left to right: a letter number, or ``None`` where it is free. ``limit``: the most images of sets and
-    comparisons (32 count as one). Result: as many entries, of which the fewest possible are fixed; ``None`` is a proof
-    that nothing forces.
-    """
+    ``limit``: the most images of sets and comparisons (32 count as one). ``None`` proves that nothing forces."""
     letters = images(dfa, backward=True)
     cache: dict[tuple[int, int], int] = {}
     work = 0
@@ -413,12 +379,8 @@ def _read(last: _Set) -> list[int | None]:
 
 
 def cheapest(dfa: Dfa, member: bool, cells: Sequence[int | None]) -> tuple[list[int | None] | None, str]:
-    """A cheapest forcing restriction (``None``: nothing forces), and by which method.
-
-    ``member``: whether to force membership (true) or non-membership (false). ``cells``: one entry for each position
-    from left to right: a letter number, or ``None`` where it is free. Result: the entries, of which the fewest possible
-    are fixed, or ``None``; and the name of the method.
-    """
+    """The cells of a cheapest restriction that forces membership (``member``) or non-membership and keeps those given
+    (``None``: nothing forces), and the method."""
     if len(dfa.alphabet) > MAX_LETTERS:
         raise ResourceLimit(f"an alphabet of {len(dfa.alphabet)} symbols is over the limit of {MAX_LETTERS}")
     graph = subset_graph(dfa, member)

@@ -71,14 +71,9 @@ class Varieties:
 
 
 def varieties(dfa: Dfa, aperiodic: Aperiodicity | None) -> Varieties:
-    """The finer classes of the language of a minimal automaton.
-
-    Cost: O(states * symbols^2) for partial order and confluence; the monoid, of at most 4000 elements, for the others.
-
-    ``dfa``: the minimal automaton; for another one the answers may be wrong. ``aperiodic``: what is known of its
-    star-freeness (:func:`restrict.languages.monoid.star_free`), or None. Gives exact answers; what is out of reach has
-    ``holds`` None.
-    """
+    """The finer classes of the language of a minimal automaton, exactly; out of reach ``holds`` is None. ``aperiodic``:
+    what is known of its star-freeness, or None. Cost: O(states * symbols^2) for partial order and confluence, the
+    monoid of at most 4000 elements for the others."""
     order = partial_order(dfa)
     confluence = confluent(dfa) if order.holds else Membership("J-trivial", False, "it is not R-trivial")
     monoid = Monoid.of(dfa)
@@ -134,11 +129,9 @@ def partial_order(dfa: Dfa) -> Membership:
 
 
 def confluent(dfa: Dfa) -> Membership:
-    """J-trivial, of a partially ordered automaton: ``qa`` and ``qb`` reach the same state under ``(ab)^S``.
-
-    In a partially ordered automaton ``(ab)^S``, for ``S`` states, leads to a state that ``a`` and ``b`` leave alone; by
-    Newman's lemma these states agree for all ``q, a, b`` iff the automaton is confluent.
-    """
+    """J-trivial, of a partially ordered automaton: ``qa`` and ``qb`` reach the same state under ``(ab)^S``. In a
+    partially ordered automaton ``(ab)^S``, for ``S`` states, leads to a state that ``a`` and ``b`` leave alone; by
+    Newman's lemma these states agree for all ``q, a, b`` iff the automaton is confluent."""
     name, table = CLASSES[1], dfa.table
     for a in range(len(table)):
         for b in range(a):
@@ -163,11 +156,8 @@ def spelt(word: list[str] | tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Monoid:
-    """The transition monoid, element 0 the empty word's.
-
-    ``maps``: shape ``(elements, states)``. ``right[m][a]`` is ``m`` followed by symbol ``a``; ``left[m][a]`` is ``a``
-    followed by ``m``. ``words[m]`` is a shortest word of ``m``.
-    """
+    """The transition monoid, element 0 the empty word's: ``maps`` (elements, states); ``right[m][a]`` is ``m`` followed
+    by ``a``, ``left[m][a]`` ``a`` followed by ``m``; ``words[m]`` is a shortest word."""
 
     dfa: Dfa
     maps: Maps
@@ -267,10 +257,8 @@ def _large(name: str) -> Membership:
 
 
 def knast(monoid: Monoid | None, aperiodic: Aperiodicity | None) -> Membership:
-    """Dot-depth at most one: Knast's equation ``(a b)^w a d (c d)^w = (a b)^w (c d)^w``.
-
-    For all idempotents ``e, f`` of the syntactic semigroup, ``a, c`` in ``e S f`` and ``b, d`` in ``f S e``.
-    """
+    """Dot-depth at most one: Knast's equation ``(a b)^w a d (c d)^w = (a b)^w (c d)^w``. For all idempotents ``e, f``
+    of the syntactic semigroup, ``a, c`` in ``e S f`` and ``b, d`` in ``f S e``."""
     name = CLASSES[4]
     if aperiodic is not None and not aperiodic.aperiodic:
         return Membership(name, False, "it is not star-free")
@@ -287,8 +275,8 @@ def knast(monoid: Monoid | None, aperiodic: Aperiodicity | None) -> Membership:
 
 
 def _knast_failures(monoid: Monoid) -> Iterator[tuple[int, ...]]:
-    """Elements for which the equation fails. Pairs with the same ``(ab)^w`` and ``a`` are tried once, and likewise
-    those with the same ``d`` and ``(cd)^w``."""
+    """Elements for which the equation fails; pairs with one ``(ab)^w`` and ``a``, or ``d`` and ``(cd)^w``, are tried
+    once."""
     semigroup = sorted(
         set(monoid.right.ravel().tolist())
     )  # without the empty word, unless another word acts as it does

@@ -13,8 +13,7 @@ Steps = dict[T, tuple[T, int] | None]
 
 
 def breadth_first(start: T, after: Callable[[T], Iterable[T | None]], limit: int | None = None) -> Steps[T]:
-    """All that a start reaches. ``after``: what follows by each letter, ``None`` where nothing does. Beyond ``limit``
-    places it is refused."""
+    """All that a start reaches; ``after``: what follows each letter, or ``None``; refused beyond ``limit`` places."""
     found: Steps[T] = {start: None}
     order = [start]
     for here in order:

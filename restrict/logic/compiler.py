@@ -61,10 +61,8 @@ _FORBIDDEN = {"first": "previous", "last": "next"}
 @dataclass(frozen=True, eq=False)
 class Signal:
     """A Boolean function of variables at one position: ``table[v1, v2, ...]`` with one axis per entry of ``leaves``.
-
     ``leaves`` are indices of program variables, increasing, and the function depends on each of them; index 0 is the
-    token, all others are Boolean.
-    """
+    token, all others are Boolean."""
 
     leaves: tuple[int, ...]
     table: npt.NDArray[np.bool_]
@@ -91,26 +89,13 @@ class Circuit:
     # ------------------------------------------------------------ signals
 
     def symbol(self, symbol: str) -> Signal:
-        """Where the input has this symbol.
-
-        Args:
-            symbol: a symbol; one outside the alphabet is nowhere.
-        """
+        """Where the input has this symbol; one outside the alphabet is nowhere."""
         return _reduced((_TOKEN,), np.array([s == symbol for s in self.alphabet]))
 
     def combine(self, op: Callable[..., Any], *signals: Signal) -> Signal:
-        """A Boolean operation on signals, as one function where its table stays small.
-
-        Args:
-            op: works entry by entry on as many Boolean arrays of one shape as there are signals.
-            *signals: the operands.
-
-        Returns:
-            The signal. Operands become variables, the larger ones first, until the table has at most ``TABLE`` entries.
-
-        Raises:
-            ResourceLimit: more than 4096 variables.
-        """
+        """A Boolean operation on signals (``op`` works entry by entry on Boolean arrays), as one function: operands
+        become variables, the larger ones first, until its table has at most ``TABLE`` entries. ``ResourceLimit``: over
+        4096 variables."""
         leaves = self._leaves(signals)
         if not self._fits(leaves):
             # The larger one first: what remains is then most often small enough.
@@ -141,14 +126,8 @@ class Circuit:
     # ------------------------------------------------------------ variables
 
     def materialise(self, signal: Signal) -> tuple[int, bool]:
-        """A Boolean variable for a signal; equal signals share one.
-
-        Returns:
-            The variable's index, and whether it equals the signal (``True``) or its negation (``False``).
-
-        Raises:
-            ResourceLimit: more than 4096 variables.
-        """
+        """The index of a Boolean variable for a signal, equal signals sharing one, and whether it equals the signal or
+        its negation. ``ResourceLimit``: over 4096 variables."""
         if signal.leaves and signal.leaves[0] != _TOKEN and len(signal.leaves) == 1:
             return signal.leaves[0], bool(signal.table[1])
         ones, zeros = int(signal.table.sum()), int((~signal.table).sum())
@@ -180,21 +159,9 @@ class Circuit:
         return len(self.names) - 1
 
     def head(self, op: str, mask: str, key: Signal, value: Signal, default: bool) -> Signal:
-        """The value at the nearest visible position where ``key`` holds.
-
-        Where ``key`` holds nowhere in view, ``value`` must be the same everywhere in view. Equal heads share a
-        variable.
-
-        Args:
-            op: the operator, which only names the variable.
-            mask: ``past``, ``strict_past``, ``future`` or ``strict_future``.
-            key: where the head may stop.
-            value: what it brings from there.
-            default: the result where nothing is in view.
-
-        Raises:
-            ResourceLimit: more than 4096 variables.
-        """
+        """The value at the nearest visible position where ``key`` holds, ``default`` where nothing is in view; where
+        ``key`` holds nowhere in view, ``value`` must be the same everywhere in view. ``mask``: past or future, or
+        ``strict_`` ones; ``op`` names the variable, which equal heads share. ``ResourceLimit``: over 4096 variables."""
         strict = mask.startswith("strict")
         if value.constant is not None and (not strict or value.constant == default):
             return value

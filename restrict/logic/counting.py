@@ -59,9 +59,7 @@ class Inequality:
 @dataclass(frozen=True)
 class Predicate:
     """A unary numerical predicate ``text``, an integer expression in ``x`` and ``n`` that is true where it is not 0.
-
-    ``x`` is the count of the only operand in ``direction``, or the position itself where ``direction`` is empty.
-    """
+    ``x`` is the count of the only operand in ``direction``, or the position itself where ``direction`` is empty."""
 
     text: str
     direction: str = ""
@@ -75,14 +73,7 @@ class Sum:
     constant: int = 0
 
     def plus(self, other: Sum, times: int = 1) -> Sum:
-        """This sum with a multiple of another one added.
-
-        Returns:
-            The sum, like terms collected.
-
-        Raises:
-            UsageError: a number beyond 10^9.
-        """
+        """This sum and a multiple of another one, like terms collected. ``UsageError``: a number beyond 10^9."""
         found = dict(self.weights)
         for term, weight in other.weights:
             found[term] = found.get(term, 0) + times * weight
@@ -102,16 +93,7 @@ class Remainder:
 
 
 def compared(left: Sum, relation: str, right: Sum) -> tuple[Inequality, tuple[int, ...]]:
-    """The inequality between two sums.
-
-    Args:
-        left: the sum before the sign.
-        relation: one of ``RELATIONS``.
-        right: the sum after it.
-
-    Returns:
-        The inequality, and the indices of the formulas that it counts.
-    """
+    """The inequality (a sign of ``RELATIONS``) between two sums, and the indices of the formulas that it counts."""
     total = left.plus(right, -1)
     ordered = sorted(total.weights, key=lambda found: found[1] < 0)  # as it is written: those to the left of the sign
     terms = [term for term, _ in ordered]
@@ -120,19 +102,9 @@ def compared(left: Sum, relation: str, right: Sum) -> tuple[Inequality, tuple[in
 
 
 def predicated(text: str, argument: Sum, true: int) -> tuple[Predicate, tuple[int, ...]]:
-    """A predicate on a sum of one count and a constant.
-
-    Args:
-        text: an expression in ``x`` and ``n``.
-        argument: what ``x`` stands for.
-        true: the index of the formula ``true``: its counts are the position and the length.
-
-    Returns:
-        The predicate, and the indices of the formulas that it counts: one or none.
-
-    Raises:
-        UsageError: several counts, or text that is no such expression.
-    """
+    """A predicate ``text`` in ``x`` and ``n`` on ``x``, a sum of one count and a constant, and the indices of the
+    formulas that it counts, one or none; ``true``: index of that formula, whose counts are position and length.
+    ``UsageError``: several counts, or no such expression."""
     if len(argument.weights) != 1:
         raise CountingError(
             "a unary numerical predicate takes one count or the position; Theorems 20 to 23 allow no more"
@@ -160,11 +132,7 @@ def _put(text: str, value: str) -> str:
 
 
 def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
-    """What holds at ``n-1-i`` of the reversed word where ``detail`` holds at ``i``.
-
-    Returns:
-        The same with past and future exchanged.
-    """
+    """What holds at ``n-1-i`` of the reversed word where ``detail`` holds at ``i``: past and future exchanged."""
     other = {"past": "future", "future": "past", "all": "all"}
     if isinstance(detail, Inequality):
         turned = tuple(other[d] for d in detail.directions)
@@ -176,14 +144,8 @@ def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
 
 @lru_cache(maxsize=1024)
 def parsed(text: str) -> Expr:
-    """A predicate's expression.
-
-    Args:
-        text: an expression in ``x`` and ``n`` with the operators of docs/format.md, except ``hash`` and ``isqrt``.
-
-    Raises:
-        UsageError: another text.
-    """
+    """The expression of a predicate in ``x`` and ``n``, without ``hash`` and ``isqrt`` (docs/format.md); else
+    ``UsageError``."""
     try:
         tree = parse(text.strip(), frozenset("xn"))
     except ModelError as error:
@@ -199,19 +161,8 @@ def parsed(text: str) -> Expr:
 
 @lru_cache(maxsize=256)
 def truths(text: str, n: int) -> npt.NDArray[np.bool_]:
-    """A predicate at every argument.
-
-    Args:
-        text: an expression in ``x`` and ``n``.
-        n: the length.
-
-    Returns:
-        bool, shape (n+1,): the truth at ``x = 0 .. n``, read-only. Cost O(n) per operator.
-
-    Raises:
-        UsageError: a division by zero, or a text that :func:`parsed` refuses.
-        ResourceLimit: a value beyond 62 bits.
-    """
+    """A predicate in ``x`` and ``n`` at ``x = 0 .. n``: bool, (n+1,), read-only; O(n) per operator. ``UsageError``: it
+    divides by zero, or :func:`parsed` refuses it; ``ResourceLimit``: a value beyond 62 bits."""
     found = np.asarray(_values(parsed(text), np.arange(n + 1, dtype=np.int64), n, text) != 0)
     found.flags.writeable = False
     return found
@@ -257,15 +208,7 @@ def _values(node: Expr, x: Numbers, n: int, text: str) -> Numbers:
 
 
 def counted(values: npt.NDArray[np.bool_], direction: str) -> Numbers:
-    """A count at every position.
-
-    Args:
-        values: bool, shape (..., n): the formula that is counted.
-        direction: ``"past"``, ``"future"`` or ``"all"``.
-
-    Returns:
-        int64, the same shape. Linear.
-    """
+    """How often a formula (bool, (..., n)) holds past, future or all around each position: int64. Linear."""
     if direction == "all":
         return np.broadcast_to(values.sum(axis=-1, dtype=np.int64)[..., None], values.shape)
     if direction == "past":
@@ -276,20 +219,8 @@ def counted(values: npt.NDArray[np.bool_], direction: str) -> Numbers:
 def holds(
     detail: Inequality | Predicate, args: list[npt.NDArray[np.bool_]], shape: tuple[int, ...]
 ) -> npt.NDArray[np.bool_]:
-    """The truth of an inequality or predicate at every position.
-
-    Args:
-        detail: what is asked.
-        args: bool, shape (..., n) each: the formulas that are counted.
-        shape: the shape of the answer.
-
-    Returns:
-        bool, of that shape. Linear in its size for each operand.
-
-    Raises:
-        UsageError: a predicate that divides by zero.
-        ResourceLimit: a predicate with a value beyond 62 bits.
-    """
+    """The truth of an inequality or predicate at every position, bool of this shape, from the counted formulas, bool
+    (..., n). Linear. ``UsageError``: a predicate divides by zero; ``ResourceLimit``: it has a value beyond 62 bits."""
     n = shape[-1]
     if isinstance(detail, Predicate):
         found = truths(detail.text, n)

@@ -15,11 +15,8 @@ MAX_TERMS, MAX_VALUES = 12, 12
 
 
 def expression(table: Bits, args: list[str]) -> str | dict[str, Any]:
-    """A map that is 1 exactly where a table holds.
-
-    ``table``: bool, one axis per argument: of size 2, or of the number of symbols for ``token``. Result: the text of an
-    expression, or a ``table`` object of docs/format.md where the text would be long.
-    """
+    """A map that is 1 exactly where a table holds (bool, an axis of size 2 per argument, or of all symbols for
+    ``token``): the text of an expression, or a ``table`` of docs/format.md where that would be long."""
     if not args:
         return str(int(table))
     plain, negated = products(table), products(~table)
@@ -46,16 +43,12 @@ def _literal(name: str, size: int, values: tuple[int, ...]) -> str | None:
 
 
 def products(table: Bits) -> list[Product]:
-    """Products whose union is the set ``table``.
-
-    Result: few products, though not always the fewest. Source: after Minato (1992).
-    """
+    """Few products, not always the fewest, whose union is the set ``table``. After Minato (1992)."""
     return _cover(table, table, 0)[0]
 
 
 def _cover(low: Bits, high: Bits, axis: int) -> tuple[list[Product], Bits]:
-    """Products over the axes from ``axis`` on (the first of the arrays), with their union between ``low`` and
-    ``high``."""
+    """Products over the axes from ``axis``, the arrays' first, on, their union between ``low`` and ``high``."""
     if not low.any():
         return [], np.zeros_like(low)
     if high.all():

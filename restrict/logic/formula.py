@@ -118,17 +118,8 @@ class Builder:
     def add(
         self, op: str, args: Iterable[int] = (), symbol: str = "", detail: Inequality | Predicate | None = None
     ) -> int:
-        """The index of a node, new or known.
-
-        Args:
-            op: an operator's full name, or ``SYMBOL``.
-            args: indices of nodes made before.
-            symbol: the symbol, for ``SYMBOL`` only.
-            detail: for ``COMPARE`` and ``PREDICATE`` what is asked of the counts.
-
-        Returns:
-            Its index in ``nodes``.
-        """
+        """The index of a node, new or known. ``op``: an operator's full name, or ``SYMBOL`` with its symbol; ``args``:
+        indices; ``detail``: what ``COMPARE`` and ``PREDICATE`` ask of the counts."""
         node = Node(op, tuple(args), symbol, detail)
         if node not in self._index:
             self._index[node] = len(self.nodes)
@@ -136,28 +127,14 @@ class Builder:
         return self._index[node]
 
     def include(self, formula: Formula) -> int:
-        """The index of a whole formula.
-
-        Args:
-            formula: its nodes are added where they are new.
-
-        Returns:
-            The index of its root. Cost linear in its nodes.
-        """
+        """The index of a formula's root, its nodes added where they are new. Linear in its nodes."""
         at: list[int] = []
         for node in formula.nodes:
             at.append(self.add(node.op, (at[a] for a in node.args), node.symbol, node.detail))
         return at[-1]
 
     def formula(self, root: int) -> Formula:
-        """The formula at a node, without the nodes that it does not use, in the order of its text.
-
-        Args:
-            root: an index in ``nodes``.
-
-        Returns:
-            The formula. Cost linear in its nodes.
-        """
+        """The formula at a node, without the nodes that it does not use, in the order of its text. Linear."""
         order: dict[int, int] = {}
         stack = [(root, False)]
         while stack:

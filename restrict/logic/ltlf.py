@@ -1,9 +1,7 @@
-"""Formulas as text for ltlf2dfa (Fuggitti 2019), which turns them into automata by MONA.
-
-A formula that looks left only becomes one of its past language (PPLTL), true of a word where it is true at the last
-position; one that looks right only becomes LTLf, true of a word where it is true at position 0. There a position may
-have any set of atoms, so the text ends with a conjunct: exactly one symbol at each position.
-"""
+"""Formulas as text for ltlf2dfa (Fuggitti 2019), which turns them into automata by MONA. A formula that looks left only
+becomes one of its past language (PPLTL), true of a word where it is true at the last position; one that looks right
+only becomes LTLf, true of a word where it is true at position 0. There a position may have any set of atoms, so the
+text ends with a conjunct: exactly one symbol at each position."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ RIGHT = {
     "release": "!((!({0})) U (!({1})))",
     "strong release": "!(((!({0})) U (!({1}))) | (G(!({0}))))",
 }
-FORALL = frozenset(
-    ("historically", "weak since", "trigger", "always", "weak until", "release"),
-)
+FORALL = frozenset(("historically", "weak since", "trigger", "always", "weak until", "release"))
 """Operators that hold where there is no position to look at; strict ones begin one position further on."""
 
 
@@ -68,12 +64,9 @@ def atoms(alphabet: tuple[str, ...]) -> dict[str, str]:
 
 
 def to_ltlf2dfa(formula: Formula, alphabet: tuple[str, ...]) -> str:
-    """The formula as ltlf2dfa reads it, with exactly one symbol at each position.
-
-    ``formula``: one that looks left only, or right only, and does not count. ``alphabet``: the symbols, each once; more
-    than the formula names. Gives the text. Words satisfy it as they satisfy the formula at the last position, or, if it
-    looks right, at 0.
-    """
+    """The formula as ltlf2dfa reads it, with exactly one symbol at each position. ``formula``: one that looks left
+    only, or right only, and does not count. ``alphabet``: the symbols, each once; more than the formula names. Gives
+    the text. Words satisfy it as they satisfy the formula at the last position, or, if it looks right, at 0."""
     if formula.counting:
         raise NotEstablished("ltlf2dfa has no formulas that count")
     past, future = fragment(formula).past, fragment(formula.mirror()).past

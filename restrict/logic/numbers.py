@@ -17,8 +17,7 @@ Value = int | Sum | Remainder
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of the text, from ``start`` to ``stop``; ``op`` is an operator's full name, a bracket, "" at the end,
-    ``symbol``, or one of ``NUMBERS``."""
+    """A piece of the text; ``op``: an operator's full name, a bracket, "" at the end, ``symbol``, or of ``NUMBERS``."""
 
     op: str
     text: str
@@ -27,11 +26,8 @@ class Piece:
 
 
 def numeric(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, with those words told apart that are numbers or belong to numbers.
-
-    Result: as many pieces. A word is a number, ``position`` or ``length`` beside an operator between numbers, and
-    ``mod`` is one after a number or a count.
-    """
+    """The pieces with those words told apart that are of numbers: a number, ``position`` or ``length`` beside an
+    operator between numbers, and ``mod`` after a number or a count."""
     out: list[Piece] = []
     for at, piece in enumerate(pieces):
         out.append(replace(piece, op=_meaning(piece, at, out, pieces)))
@@ -74,10 +70,7 @@ def _is_mod(piece: Piece) -> bool:
 
 
 def constant(piece: Piece, builder: Builder) -> Sum:
-    """A number, the position or the length.
-
-    ``piece``: its ``op`` is one of ``NUMBERS``. ``builder``: gets the formula ``true`` where it is counted.
-    """
+    """A number, the position or the length; ``builder`` gets the formula ``true`` where that is counted."""
     if piece.op == "number":
         if len(piece.text) > 10 or int(piece.text) > LARGEST:
             raise CountingError(f"a number larger than {LARGEST}")
@@ -87,10 +80,8 @@ def constant(piece: Piece, builder: Builder) -> Sum:
 
 
 def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
-    """What an operator between numbers, or the name of a count or predicate, makes of its operands.
-
-    ``args``: one or two operands. Result: the index of a formula, or a number.
-    """
+    """What an operator between numbers, or the name of a count or predicate, makes of its operands. ``args``: one or
+    two operands. Result: the index of a formula, or a number."""
     if piece.op in COUNTS:
         if not isinstance(args[0], int):
             raise CountingError("a formula is counted, not a number")
@@ -99,7 +90,8 @@ def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
         return _residue(args[0], piece.op, args[1], builder)
     sums = [a for a in args if isinstance(a, Sum)]
     if len(sums) < len(args):
-        kind = "a remainder is compared with one number by = or !=" if _has_remainder(args) else _NO_NUMBER
+        modular = any(isinstance(a, Remainder) for a in args)
+        kind = "a remainder is compared with one number by = or !=" if modular else _NO_NUMBER
         raise CountingError(kind)
     if piece.op == "predicate of":
         text = _NAMED.get(piece.text, piece.text[1:-1])
@@ -123,10 +115,6 @@ def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
 
 
 _NO_NUMBER = "a number or a count must stand on either side, and this is a formula; count it, as in '#past a'"
-
-
-def _has_remainder(args: Sequence[Value]) -> bool:
-    return any(isinstance(a, Remainder) for a in args)
 
 
 def _residue(left: Remainder, sign: str, right: Value, builder: Builder) -> int:

@@ -45,8 +45,7 @@ OPERATORS = tuple(ARITY)[1:]
 
 @dataclass(frozen=True)
 class Node:
-    """An operator, the indices of its operands in the formula, and for an atom the symbol; for a node that counts, what
-    is asked of the counts."""
+    """An operator, its operands' indices, an atom's symbol, and for a node that counts what is asked of the counts."""
 
     op: str
     args: tuple[int, ...] = ()

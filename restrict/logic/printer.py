@@ -19,23 +19,12 @@ class Nodes(Protocol):
 
 
 def quoted(symbol: str) -> str:
-    """A symbol in quotes.
-
-    Returns:
-        The text between single quotes; quotes and backslashes in it are escaped.
-    """
+    """A symbol between single quotes; quotes and backslashes in it are escaped."""
     return "'" + re.sub(r"(['\\])", r"\\\1", symbol) + "'"
 
 
 def written(symbol: str) -> str:
-    """A symbol as :func:`parse` reads it.
-
-    Args:
-        symbol: any text but the empty one.
-
-    Returns:
-        The bare symbol where it is a word and no operator, otherwise the symbol in quotes.
-    """
+    """A symbol, not empty, as :func:`parse` reads it: bare where it is a word and no operator, otherwise in quotes."""
     return symbol if re.fullmatch(r"\w+", symbol) and symbol not in RESERVED else quoted(symbol)
 
 

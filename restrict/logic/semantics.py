@@ -1,11 +1,8 @@
-"""Truth of a formula at every position of a word or of many, in O(n * nodes).
-
-Everything is reduced to reflexive ``since``. Let ``p`` be the last ``j <= i`` with psi and ``q`` the last ``j <= i``
-with not phi (-1 if there is none): ``phi since psi`` holds exactly if ``p >= 0`` and ``q <= p``, as phi must hold on
-``(p, i]`` and a later witness is easier than an earlier one. A strict operator at ``i`` is the reflexive one at
-``i - 1``; a future operator is the past one on the reversed word. The compiler uses none of this. Counts are running
-sums (:mod:`restrict.logic.counting`).
-"""
+"""Truth of a formula at every position of a word or of many, in O(n * nodes). Everything is reduced to reflexive
+``since``. Let ``p`` be the last ``j <= i`` with psi and ``q`` the last ``j <= i`` with not phi (-1 if there is none):
+``phi since psi`` holds exactly if ``p >= 0`` and ``q <= p``, as phi must hold on ``(p, i]`` and a later witness is
+easier than an earlier one. A strict operator at ``i`` is the reflexive one at ``i - 1``; a future operator is the past
+one on the reversed word. The compiler uses none of this. Counts are running sums (:mod:`restrict.logic.counting`)."""
 
 from __future__ import annotations
 

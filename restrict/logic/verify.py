@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.semantics import evaluate_tokens
@@ -32,52 +34,28 @@ def counterexample(model: Model, formula: Formula, length: int, *, at: str = "la
         ResourceLimit: more than 2^20 words of ``length`` symbols, or a numerical predicate with a value beyond 62 bits.
         UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
     """
-    symbols = len(model.alphabet)
-    if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
-        raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
     count = 0
-    for n in range(1, length + 1):
-        for start in range(0, symbols**n, _BATCH):
-            words = all_words(symbols, n, start, min(start + _BATCH, symbols**n))
-            wrong = np.flatnonzero(differs(model, formula, words, at))
-            if len(wrong):
-                return [model.alphabet[token] for token in words[wrong[0]]], count + int(wrong[0]) + 1
-            count += len(words)
+    for words in word_batches(len(model.alphabet), length):
+        wrong = np.flatnonzero(differs(model, formula, words, at))
+        if len(wrong):
+            return [model.alphabet[token] for token in words[wrong[0]]], count + int(wrong[0]) + 1
+        count += len(words)
     return None, count
 
 
-def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> I64:
-    """Some of the words of one length, in lexicographic order.
-
-    Args:
-        symbols: the size of the alphabet.
-        n: the length, at least 1.
-        start: the number of the first word.
-        stop: one more than the number of the last word; by default ``symbols**n``.
-
-    Returns:
-        Symbol indices, int64, shape (stop - start, n).
-    """
-    index = np.arange(start, symbols**n if stop is None else stop, dtype=np.int64)
-    return np.stack([index // symbols**p % symbols for p in reversed(range(n))], axis=1)
+def word_batches(symbols: int, length: int) -> Iterator[I64]:
+    """All words of 1 to ``length`` symbols, the shortest first, many at a time. ``ResourceLimit``: too many."""
+    if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
+        raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
+    for n in range(1, length + 1):
+        for start in range(0, symbols**n, _BATCH):
+            yield all_words(symbols, n, start, min(start + _BATCH, symbols**n))
 
 
 def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """On which words the model's answer is not the formula's truth.
-
-    Args:
-        model: a program with accepting values.
-        formula: a formula over its alphabet.
-        words: int64, shape (count, n), symbol indices.
-        at: ``"last"``, ``"first"`` or ``"every"``, which compares all positions.
-
-    Returns:
-        bool, shape (count,).
-
-    Raises:
-        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
-        ResourceLimit: a numerical predicate with a value beyond 62 bits.
-    """
+    """On which words (int64, (count, n)) the answer of a model with accepting values, at ``"last"``, ``"first"`` or
+    ``"every"`` position, is not the formula's truth: bool, (count,). ``UsageError``: another alphabet, or a predicate
+    divides by zero; ``ResourceLimit``: it has a value beyond 62 bits."""
     truth = evaluate_tokens(formula, words, model.alphabet)
     values = run_batch(model.at(words.shape[1]), words).values[model.output.variable]
     accepted = np.isin(values, sorted(model.output.accept or ()))

@@ -46,11 +46,8 @@ _KNOWN: WeakKeyDictionary[Model, Kinds | None] = WeakKeyDictionary()
 
 
 def kinds_of(model: Model) -> Kinds | None:
-    """The kinds of a model's symbols.
-
-    Gives the kinds, the same object each time; ``None`` where the alphabet is small, or more than half of it would be
-    left, or the output is a token value. Cost linear in the alphabet and the tables that read it.
-    """
+    """The kinds of a model's symbols, the same object each time; ``None`` where the alphabet is small, over half of it
+    would be left, or the output is a token value. Linear in the alphabet and the tables that read it."""
     if len(model.alphabet) < LARGE:
         return None
     if model not in _KNOWN:

@@ -1,7 +1,5 @@
-"""Checks of arguments that all public functions share: one check for each kind of argument, with one message.
-
-A refused argument is a :class:`restrict.base.errors.UsageError` (exit 2) that says what was given and what is possible.
-"""
+"""Checks of arguments that all public functions share: one check for each kind of argument, with one message. A refused
+argument is a :class:`restrict.base.errors.UsageError` (exit 2) that says what was given and what is possible."""
 
 from __future__ import annotations
 
@@ -33,11 +31,8 @@ def the_instance(given: Any) -> Instance:
 
 
 def the_integer(name: str, given: Any, least: int = 0, below: int | None = None) -> int:
-    """An integer in a range.
-
-    ``given``: anything; integers of numpy are taken, Booleans are not. ``below``: all values allowed are below it;
-    ``None``: no upper limit. Gives a Python integer, ``least <= given < below``.
-    """
+    """An integer in a range. ``given``: anything; integers of numpy are taken, Booleans are not. ``below``: all values
+    allowed are below it; ``None``: no upper limit. Gives a Python integer, ``least <= given < below``."""
     try:
         number = None if isinstance(given, bool) else given.__index__()
     except AttributeError:
@@ -54,11 +49,8 @@ def the_seed(given: Any) -> int:
 
 
 def seconds(given: Any) -> float:
-    """A number of seconds, at least 0.
-
-    ``given``: a number, or its text. Gives seconds, 0 .. 10^9 (thirty years): a greater number becomes 10^9, since the
-    clock cannot compute with infinity.
-    """
+    """A number of seconds, at least 0. ``given``: a number, or its text. Gives seconds, 0 .. 10^9 (thirty years): a
+    greater number becomes 10^9, since the clock cannot compute with infinity."""
     try:
         found = float(given)
     except (TypeError, ValueError, OverflowError):
@@ -69,19 +61,13 @@ def seconds(given: Any) -> float:
 
 
 def the_time(given: Any) -> float | None:
-    """A time limit.
-
-    ``given``: a number of seconds, or ``None``. Gives seconds, 0 .. 10^9, or ``None`` for no limit.
-    """
+    """A time limit. ``given``: a number of seconds, or ``None``. Gives seconds, 0 .. 10^9, or ``None`` for no limit."""
     return None if given is None else seconds(given)
 
 
 def as_written(given: float | str | Fraction) -> Fraction:
-    """A fraction as it was written: ``0.9`` is nine tenths, not the nearest binary number.
-
-    ``given``: a fraction, or a decimal number or its text: at most 1000 digits, with an exponent in -1000 .. 1000.
-    Gives the fraction (exact).
-    """
+    """A fraction as it was written: ``0.9`` is nine tenths, not the nearest binary number. ``given``: a fraction, or a
+    decimal number or its text: at most 1000 digits, with an exponent in -1000 .. 1000. Gives the fraction (exact)."""
     if isinstance(given, Fraction):
         return given
     try:
@@ -94,10 +80,7 @@ def as_written(given: float | str | Fraction) -> Fraction:
 
 
 def the_share(name: str, given: Any) -> Fraction:
-    """A share of a whole, exactly as written.
-
-    Gives a fraction in ``[0, 1]`` (exact).
-    """
+    """A share of a whole, exactly as written. Gives a fraction in ``[0, 1]`` (exact)."""
     share = as_written(given)
     if not 0 <= share <= 1:
         raise UsageError(f"{name} = {quote(given)} must be between 0 and 1")
@@ -105,9 +88,6 @@ def the_share(name: str, given: Any) -> Fraction:
 
 
 def least_free(positions: int, share: float | str | Fraction) -> int:
-    """How many free positions a free fraction asks for.
-
-    ``positions``: the number of positions without a marker, at least 0. ``share``: the free fraction, 0 .. 1, as for
-    :func:`as_written`. Gives ``ceil(share * positions)`` (exact).
-    """
+    """The free positions that a fraction of ``positions`` (without markers) asks for: ``ceil(share * positions)``,
+    exact."""
     return math.ceil(as_written(share) * positions)

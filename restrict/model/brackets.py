@@ -11,10 +11,7 @@ MAX_TYPES = 64
 
 
 def bracket_alphabet(k: int) -> tuple[str, ...]:
-    """The alphabet of ``k`` types of bracket: ``( ) [ ] { } < >``, then ``(5 )5`` and so on.
-
-    Gives 2k symbols: each opener, then its closer.
-    """
+    """``k`` openers, each before its closer: ``( ) [ ] { } < >``, then ``(5 )5`` and so on."""
     if not 1 <= k <= MAX_TYPES:
         raise UsageError(f"the number of bracket types must be 1 to 64, not {k}")
     pairs = [tuple(PLAIN[t]) if t < len(PLAIN) else (f"({t + 1}", f"){t + 1}") for t in range(k)]
@@ -44,8 +41,5 @@ class Brackets:
         return self.letters or bracket_alphabet(self.k)
 
     def spec_of(self, name: str, more: str = "") -> str:
-        """The specification of a language over these brackets.
-
-        Gives ``name:k``, or ``name[SYMBOLS]:k`` where the letters are not the usual ones.
-        """
+        """A language over these brackets: ``name:k``, or ``name[SYMBOLS]:k`` where the letters are others."""
         return f"{name}[{' '.join(self.letters)}]:{self.k}{more}" if self.letters else f"{name}:{self.k}{more}"

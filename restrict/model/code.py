@@ -32,12 +32,9 @@ def lower(node: Expr) -> Expr:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Code:
-    """Register code: ``instructions`` (m, 5) of opcode, destination and up to three sources.
-
-    Registers ``0 .. inputs-1`` are the inputs in the order given to :func:`compile_expr`; ``constants`` (r, 2) are
-    registers to be filled with a value once; ``tables`` is what ``gather`` reads; ``result`` is the register of the
-    value.
-    """
+    """Register code: ``instructions`` (m, 5) of opcode, destination and up to three sources. Registers ``0 ..
+    inputs-1`` are the inputs in the order given to :func:`compile_expr`; ``constants`` (r, 2) are registers to be
+    filled with a value once; ``tables`` is what ``gather`` reads; ``result`` is the register of the value."""
 
     instructions: I64
     constants: I64
@@ -50,10 +47,7 @@ _NO_TABLE = np.zeros(1, dtype=np.int64)
 
 
 def compile_expr(expr: Expr, inputs: tuple[str, ...]) -> Code:
-    """Compile an expression; common sub-expressions are computed once.
-
-    ``inputs``: the names that registers ``0, 1, ..`` will hold.
-    """
+    """Compile an expression, common sub-expressions once; registers ``0, 1, ..`` will hold the ``inputs``."""
     registers: dict[Expr, int] = {name(text): slot for slot, text in enumerate(inputs)}
     instructions: list[tuple[int, int, int, int, int]] = []
     constants: list[tuple[int, int]] = []

@@ -24,11 +24,8 @@ _MASK64 = 2**64 - 1
 
 @dataclass(frozen=True)
 class Expr:
-    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index), or an operator.
-
-    ``names`` are the free names. They and the hash are made once, bottom up, since trees are compared and searched
-    often.
-    """
+    """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index), or an operator. The free
+    ``names`` and the hash are made once, bottom up: trees are compared and searched often."""
 
     op: str
     args: tuple[Expr, ...] = ()
@@ -59,10 +56,7 @@ class Payload:
     flat: I64
 
     def bounds(self) -> Interval:
-        """Least and greatest entry.
-
-        Cost linear in the table.
-        """
+        """Least and greatest entry. Cost linear in the table."""
         return int(self.flat.min()), int(self.flat.max())
 
 
@@ -78,9 +72,7 @@ def name(text: str) -> Expr:
 
 def balanced(op: str, args: list[Expr]) -> Expr:
     """An associative operator on many operands, as a tree of logarithmic height, so that no width exhausts the stack.
-
-    ``args``: at least one operand. Gives the tree; the operand itself where there is one only. Nothing is folded.
-    """
+    ``args``: at least one operand. Gives the tree; the operand itself where there is one only. Nothing is folded."""
     while len(args) > 1:
         pairs = [Expr(op, (a, b)) for a, b in zip(args[::2], args[1::2], strict=False)]
         args = pairs + args[2 * len(pairs) :]
@@ -88,10 +80,8 @@ def balanced(op: str, args: list[Expr]) -> Expr:
 
 
 def fold_hashes(expr: Expr) -> Expr:
-    """The tree with the hashes of constants replaced by their values, and nothing else.
-
-    Interval analysis goes before it: there a hash may have any value (docs/format.md). Cost linear in the tree.
-    """
+    """The tree with the hashes of constants replaced by their values, and nothing else. Interval analysis goes before
+    it: there a hash may have any value (docs/format.md). Cost linear in the tree."""
     if not expr.args:
         return expr
     args = tuple(fold_hashes(a) for a in expr.args)
@@ -101,28 +91,19 @@ def fold_hashes(expr: Expr) -> Expr:
 
 
 def signed(value: int) -> int:
-    """An integer modulo 2^64 as a signed 64-bit integer.
-
-    Gives -2^63 .. 2^63-1.
-    """
+    """An integer modulo 2^64 as a signed 64-bit integer. Gives -2^63 .. 2^63-1."""
     value &= _MASK64
     return value - 2**64 if value >> 63 else value
 
 
 def hash_mix(state: int, argument: int) -> int:
-    """One mixing step.
-
-    Gives the new state, a signed 64-bit integer.
-    """
+    """One mixing step. Gives the new state, a signed 64-bit integer."""
     mixed = (((state ^ argument) & _MASK64) * HASH_MULTIPLIER) & _MASK64
     return signed(mixed ^ (mixed >> 32))
 
 
 def hash_fin(state: int) -> int:
-    """The final step.
-
-    Gives the hash, 0 .. 2^63-1.
-    """
+    """The final step. Gives the hash, 0 .. 2^63-1."""
     mixed = ((state & _MASK64) * HASH_MULTIPLIER) & _MASK64
     return (mixed ^ (mixed >> 32)) >> 1
 
@@ -132,10 +113,8 @@ HashPrefix = tuple[int, tuple[int | str, ...]]
 
 
 def hash_prefix(expr: Expr) -> HashPrefix | None:
-    """The part of a score ``hash(..., j, k)`` that a row knows.
-
-    Gives what is mixed before ``j``; ``None`` unless that is numbers, ``i`` and ``q`` only, and ``j`` and ``k`` follow.
-    """
+    """The part of a score ``hash(..., j, k)`` that a row knows. Gives what is mixed before ``j``; ``None`` unless that
+    is numbers, ``i`` and ``q`` only, and ``j`` and ``k`` follow."""
     match expr:
         case Expr("fin", (Expr("mix", (Expr("mix", (inner, Expr("name", text="j"))), Expr("name", text="k"))),)):
             pass
@@ -196,10 +175,7 @@ def fold_gather(payload: Payload, index: Expr) -> Expr:
 
 
 def substitute(expr: Expr, known: Mapping[str, Expr]) -> Expr:
-    """Replace names by expressions and fold what becomes constant.
-
-    Cost linear in the parts of the tree that read a known name.
-    """
+    """Replace names by expressions and fold constants. Linear in the parts of the tree that read a known name."""
     if expr.op == "name":
         return known.get(expr.text, expr)
     if expr.op == "const" or (expr.names and not expr.names & known.keys()):
@@ -216,11 +192,8 @@ def bind(expr: Expr, **known: int) -> Expr:
 
 
 def table(flat: I64, shape: tuple[int, ...], axes: list[Expr]) -> Expr:
-    """The entry of a row-major table at some index expressions.
-
-    ``flat``: int64, shape (product of ``shape``,); ``axes``: the index on every axis, as many as ``shape`` has sizes;
-    each must stay below its size.
-    """
+    """The entry of a row-major table at some index expressions. ``flat``: int64, shape (product of ``shape``,);
+    ``axes``: the index on every axis, as many as ``shape`` has sizes; each must stay below its size."""
     index, stride = const(0), 1
     for size, axis in zip(reversed(shape), reversed(axes), strict=True):
         index = fold_node("add", (index, fold_node("mul", (const(stride), axis))))

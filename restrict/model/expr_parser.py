@@ -1,7 +1,5 @@
 """Text to expression, by the grammar of docs/format.md (recursive descent; the trusted checker has its own parser).
-
-Python never sees the text. Length and height are bounded, so that no file can exhaust the stack.
-"""
+Python never sees the text. Length and height are bounded, so that no file can exhaust the stack."""
 
 from __future__ import annotations
 
@@ -35,10 +33,7 @@ Tall = tuple[Expr, int]
 
 
 def parse(text: str, allowed: frozenset[str]) -> Expr:
-    """Parse an expression.
-
-    ``text``: the expression, at most 10 000 characters. Gives the tree, at most 50 high.
-    """
+    """Parse an expression. ``text``: the expression, at most 10 000 characters. Gives the tree, at most 50 high."""
     if len(text) > MAX_LENGTH:
         raise ModelError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
     return _Parser(text, allowed).parse()
@@ -58,15 +53,12 @@ class _Parser(Operators[Tall]):
         super().__init__(tokens, self.refuse, MAX_HEIGHT, f"is nested more than {MAX_HEIGHT} deep")
 
     def bad_character(self, token: Token) -> NoReturn:
-        """Refuse a character that starts no token."""
         self.refuse(token, f"has the character {token.text!r}, which cannot stand there")
 
     def refuse(self, token: Token, reason: str) -> NoReturn:
-        """Refuse the expression."""
         raise ModelError(f"the expression {quote(self.text)} {reason}")
 
     def parse(self) -> Expr:
-        """The whole text."""
         expr, _ = self.expr()
         self.expect("")
         waiting, count = [expr], 0

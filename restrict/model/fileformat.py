@@ -111,7 +111,6 @@ def _model(content: bytes, source: str, folder: Path, path: Path | None) -> Mode
 
 
 def _variable(value: dict[str, Any], place: Place, files: Files) -> Variable:
-    """A map or a head."""
     fields = record(value, MAP if value.get("kind") == "map" else HEAD, place)
     size = _size(fields["domain"], place.key("domain")) if "domain" in fields else None
     if "map" in fields:
@@ -132,7 +131,6 @@ def _variable(value: dict[str, Any], place: Place, files: Files) -> Variable:
 
 
 def _size(value: Any, place: Place) -> Size | str:
-    """A number, or the text of an expression."""
     size: int | str = value if isinstance(value, str) else integer(1, LARGEST)(value, place)
     return size
 
@@ -157,14 +155,7 @@ def _table(tensor: Tensor, part: dict[str, Any]) -> Table:
 
 
 def to_document(model: Model) -> dict[str, Any]:
-    """The JSON object of a model.
-
-    Args:
-        model: a model of expressions and of tables that do not come from tensor files.
-
-    Raises:
-        UsageError: a model with Python callables or tensor files.
-    """
+    """The JSON object of a model of expressions and tables; ``UsageError``: it has Python callables or tensor files."""
     document: dict[str, Any] = {"format": FORMAT, "name": model.name}
     if model.description:
         document["description"] = model.description
@@ -227,14 +218,8 @@ def _dump_table(table: Table, name: str) -> dict[str, Any]:
 
 
 def dumps(document: dict[str, Any]) -> bytes:
-    """The bytes of a model file: one variable per line, the same bytes for the same model.
-
-    Args:
-        document: as :func:`to_document` gives it.
-
-    Returns:
-        UTF-8 text with a line end.
-    """
+    """A model file's bytes, of :func:`to_document`'s object: UTF-8, one variable per line; the same for the same
+    model."""
     return (one_line_lists(document, 2) + "\n").encode()
 
 

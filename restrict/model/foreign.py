@@ -1,7 +1,5 @@
-"""Softmax weights given to a command for hard attention: one line that says which command reads them.
-
-Names are looked for in the header only, so the answer costs nothing and never parses a stranger's file.
-"""
+"""Softmax weights given to a command for hard attention: one line that says which command reads them. Names are looked
+for in the header only, so the answer costs nothing and never parses a stranger's file."""
 
 from __future__ import annotations
 
@@ -14,10 +12,7 @@ NAMES = re.compile(
 
 
 def softmax_hint(content: bytes) -> str:
-    """What to do with softmax weights.
-
-    Gives a message; empty where the file has none that are known. Linear in the header, at most 16 MiB of it.
-    """
+    """What to do with softmax weights; empty where none are known. Linear in the header, at most 16 MiB of it."""
     header = content[8 : 8 + min(int.from_bytes(content[:8], "little"), 2**24)]
     if b'\\"restrict-soft/' in header:
         return (

@@ -1,9 +1,7 @@
-"""The graph of a program: which variable reads which, as a networkx graph.
-
-An edge ``a -> b`` says that ``b`` reads ``a``; its attribute ``roles`` is a tuple of ``argument``, ``value``, ``query``
-and ``key``. So ancestors are what a variable is computed from, and a topological order is an order of evaluation. A
-node has the attribute ``kind``: ``given`` (``token``, ``position``), ``map`` or ``head``.
-"""
+"""The graph of a program: which variable reads which, as a networkx graph. An edge ``a -> b`` says that ``b`` reads
+``a``; its attribute ``roles`` is a tuple of ``argument``, ``value``, ``query`` and ``key``. So ancestors are what a
+variable is computed from, and a topological order is an order of evaluation. A node has the attribute ``kind``:
+``given`` (``token``, ``position``), ``map`` or ``head``."""
 
 from __future__ import annotations
 
@@ -17,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
-    """The graph of a list of variables, which need not be a valid program.
-
-    Cost linear in the references.
-    """
+    """The graph of a list of variables, which need not be a valid program. Cost linear in the references."""
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph()
@@ -35,10 +30,7 @@ def program_graph(variables: Iterable[Variable]) -> nx.DiGraph[str]:
 
 
 def cycle(graph: nx.DiGraph[str]) -> list[str]:
-    """A cyclic definition, if there is one.
-
-    Gives Names, each of which reads the one after it and the last the first; empty where there is no cycle. Linear.
-    """
+    """A cyclic definition, names that each read the one after and the last the first; empty where there is none."""
     import networkx as nx
 
     try:
@@ -48,10 +40,7 @@ def cycle(graph: nx.DiGraph[str]) -> list[str]:
 
 
 def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
-    """The depth of every variable: the most heads on a path that ends at it, itself included.
-
-    Gives Name to depth; 0 for ``token`` and ``position``. Linear.
-    """
+    """The depth of every variable: the most heads on a path that ends at it, itself included; 0 for inputs. Linear."""
     import networkx as nx
 
     depth: dict[str, int] = {}

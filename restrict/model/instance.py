@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Instance:
-    """A model at one length, made by ``model.at(n)``.
-
-    ``domains`` has the number of values of every variable, ``token`` and ``position`` included.
-    """
+    """A model at one length, made by ``model.at(n)``. ``domains`` has the number of values of every variable, ``token``
+    and ``position`` included."""
 
     model: Model
     n: int

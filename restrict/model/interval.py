@@ -14,10 +14,7 @@ _BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"))
 
 
 def interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
-    """Bounds on the value when every name lies in its range (docs/format.md, interval analysis).
-
-    Cost linear in the expression.
-    """
+    """Bounds on the value when every name lies in its range (docs/format.md, interval analysis). Linear."""
     result = _interval(expr, ranges)
     if result[0] < MIN64 or result[1] > MAX64:
         raise ModelError(

@@ -1,7 +1,5 @@
-"""At which lengths a model is defined: ``when`` holds, and no rule overflows, divides by 0 or leaves a domain.
-
-The condition ``when`` is looked at first, since that is cheap; an instance is made only where it holds.
-"""
+"""At which lengths a model is defined: ``when`` holds, and no rule overflows, divides by 0 or leaves a domain. The
+condition ``when`` is looked at first, since that is cheap; an instance is made only where it holds."""
 
 from __future__ import annotations
 
@@ -20,10 +18,7 @@ defined at none of so many lengths in a row is defined at no later one, either."
 
 
 def holds(when: object, n: int) -> bool:
-    """Whether a condition holds at a length.
-
-    Gives the answer; ``False`` where the condition itself overflows or divides by 0. Cost linear in the condition.
-    """
+    """Whether a condition holds at a length; not where it overflows or divides by 0 itself. Linear."""
     if not isinstance(when, Formula):
         return True
     try:
@@ -33,12 +28,9 @@ def holds(when: object, n: int) -> bool:
 
 
 def least_length(model: Model, first: int, most: int = SEARCHED) -> int | None:
-    """The least length from ``first`` on at which a model is defined: ``when``, overflow, divisors, domains.
-
-    ``most``: how many lengths are tried, at least 1. Gives the length, in ``first .. first + most - 1``; ``None`` where
-    it is defined at none of these. Cost: one look at ``when`` for each length, and an instance for each at which it
-    holds.
-    """
+    """The least length from ``first`` on at which a model is defined: ``when``, overflow, divisors, domains. ``most``:
+    how many lengths are tried, at least 1. Gives the length, in ``first .. first + most - 1``; ``None`` where it is
+    defined at none of these. Cost: one look at ``when`` for each length, and an instance for each at which it holds."""
     for n in range(max(first, 1, len(model.markers)), first + most):
         if holds(model.when, n):
             try:

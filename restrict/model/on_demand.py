@@ -35,10 +35,8 @@ class OnDemandRun:
         self.known: dict[Node, int] = {}
 
     def value(self, name: str, i: int) -> int:
-        """The value of a node. Nodes that wait for others are on an explicit stack, since programs may be deep.
-
-        ``i``: 0 .. n-1. Gives 0 .. domain-1 (exact). Cost: the scores that it reads, each node once.
-        """
+        """The value of a node. Nodes that wait for others are on an explicit stack, since programs may be deep. ``i``:
+        0 .. n-1. Gives 0 .. domain-1 (exact). Cost: the scores that it reads, each node once."""
         waiting: list[tuple[Node, Steps]] = []
         node, found = (name, i), self._ready(name, i)
         while found is None or waiting:
@@ -55,10 +53,7 @@ class OnDemandRun:
         return found
 
     def label(self, position: int) -> str:
-        """The output's label at a position.
-
-        ``position``: 0 .. n-1.
-        """
+        """The output's label at a position. ``position``: 0 .. n-1."""
         return self.instance.label(self.value(self.instance.model.output.variable, position))
 
     def _ready(self, name: str, i: int) -> int | None:

@@ -1,8 +1,6 @@
-"""Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2).
-
-A restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
-markers, count neither as free nor as fixed. Positions count from 0 and include the markers.
-"""
+"""Restrictions: which positions are fixed, and to what (Hahn 2020, section 5; theory of the project, section 2). A
+restriction is a map from positions to symbols or ``*`` (free). Positions that the model pins, the start and end
+markers, count neither as free nor as fixed. Positions count from 0 and include the markers."""
 
 from __future__ import annotations
 
@@ -27,14 +25,7 @@ Span = tuple[int, int]
 
 
 def value_runs(values: Mapping[int, Any]) -> list[list[Any]]:
-    """``[start, count, value]`` runs of ascending positions: neighbours with equal values share one. Linear.
-
-    Args:
-        values: a value for each position, in ascending order.
-
-    Returns:
-        The runs, in order.
-    """
+    """``[start, count, value]`` runs of a value for each ascending position: equal neighbours share one. Linear."""
     found: list[list[Any]] = []
     for position, value in values.items():
         if found and found[-1][0] + found[-1][1] == position and found[-1][2] == value:
@@ -45,14 +36,7 @@ def value_runs(values: Mapping[int, Any]) -> list[list[Any]]:
 
 
 def runs(positions: Iterable[int]) -> list[list[int]]:
-    """Sorted positions as ``[start, count]`` pairs, as few as possible.
-
-    Args:
-        positions: strictly increasing.
-
-    Returns:
-        Lists of two integers, in order; ``count`` is at least 1. Linear.
-    """
+    """Strictly increasing positions as ``[start, count]`` pairs, as few as possible. Linear."""
     out: list[list[int]] = []
     for p in positions:
         if out and out[-1][0] + out[-1][1] == p:
@@ -63,36 +47,15 @@ def runs(positions: Iterable[int]) -> list[list[int]]:
 
 
 def read_spans(node: Node, n: int, width: int = 2) -> tuple[Span, ...]:
-    """The ``[start, count, ...]`` runs of docs/format.md, by the trusted checker's reader; none is expanded.
-
-    Args:
-        node: a JSON list of lists.
-        n: the length; every position must be below it.
-        width: the length of each list.
-
-    Returns:
-        The runs, in order and disjoint. Linear in the number of runs, however long they are.
-
-    Raises:
-        ModelError: they are not of this form, with the place.
-    """
+    """The ``[start, count, ...]`` runs of docs/format.md below ``n``, lists of ``width``, by the trusted checker's
+    reader: in order and disjoint, none expanded (else ``ModelError`` with the place). Linear in the runs, however long
+    they are."""
     bounds = node.read(lambda value, place: read.read_runs(value, place, n, width))
     return tuple((start, stop - start) for start, stop in read.runs_of(bounds))
 
 
 def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
-    """The ``[start, count, symbol]`` runs of docs/format.md, like :func:`read_spans`.
-
-    Args:
-        node: a JSON list of triples.
-        n: the length; every position must be below it.
-
-    Returns:
-        The runs, in order and disjoint. The symbols are not compared with an alphabet.
-
-    Raises:
-        ModelError: they are not of this form, with the place.
-    """
+    """The ``[start, count, symbol]`` runs of docs/format.md, like :func:`read_spans`; no alphabet is asked."""
     spans = read_spans(node, n, 3)
     symbols = [run[2] for run in node.value]
     for at, symbol in enumerate(symbols if set(map(type, symbols)) - {str} else ()):
@@ -101,50 +64,20 @@ def read_symbol_spans(node: Node, n: int) -> tuple[tuple[int, int, str], ...]:
 
 
 def expanded(spans: Sequence[Span], place: str) -> tuple[int, ...]:
-    """The positions of runs, after a check of their number.
-
-    Args:
-        spans: ``(start, count)`` pairs.
-        place: where the runs stand, for the message.
-
-    Returns:
-        The positions one by one, in the order of the runs.
-
-    Raises:
-        ResourceLimit: more than ``EXPANDED`` positions.
-    """
+    """Positions of ``(start, count)`` runs one by one. ``ResourceLimit``, with the place: more than ``EXPANDED``."""
     check_expansion(sum(count for _, count in spans), place)
     return tuple(i for start, count in spans for i in range(start, start + count))
 
 
 def check_expansion(positions: int, place: str) -> None:
-    """Refuse to hold more than ``EXPANDED`` positions one by one.
-
-    Args:
-        positions: how many there would be.
-        place: where they stand, for the message.
-
-    Raises:
-        ResourceLimit: there are more.
-    """
+    """Refuse (``ResourceLimit``, with the place) to hold more than ``EXPANDED`` positions one by one."""
     if positions > EXPANDED:
         raise ResourceLimit(f"{place}: {positions} positions are more than the {EXPANDED} that are held one by one")
 
 
 def read_runs(node: Node, n: int) -> tuple[int, ...]:
-    """The positions of a run list of docs/format.md.
-
-    Args:
-        node: a JSON list of ``[start, count]`` pairs.
-        n: the length; every position must be below it.
-
-    Returns:
-        The positions one by one, increasing.
-
-    Raises:
-        ModelError: they are not of this form, with the place.
-        ResourceLimit: more than ``EXPANDED`` positions.
-    """
+    """The increasing positions, one by one, of ``[start, count]`` pairs below ``n`` (docs/format.md). ``ModelError``,
+    with the place: another form; ``ResourceLimit``: more than ``EXPANDED`` positions."""
     return expanded(read_spans(node, n), node.place)
 
 
@@ -233,11 +166,7 @@ class Restriction:
         return self.n == other.n and other.fixed.items() <= self.fixed.items()
 
     def __or__(self, other: Restriction) -> Restriction:
-        """Composition: fix what either fixes.
-
-        Raises:
-            UsageError: they disagree, or have other lengths or markers.
-        """
+        """Composition: fix what either fixes; ``UsageError`` if they disagree, or have other lengths or markers."""
         if (self.n, self.pinned) != (other.n, other.pinned):
             raise UsageError(
                 f"restrictions of lengths {self.n} and {other.n}, or with other markers, cannot be composed"

@@ -1,8 +1,6 @@
 """Scores and maps: formulas, tables, dot products and Python callables, all reduced to one kind of expression.
-
 ``Rule.mentions`` says which of ``n i j q k`` (or argument names) a rule reads; :func:`bind_row` turns a score into an
-expression over ``j`` and ``k`` for one row; :func:`evaluate` computes an expression over arrays.
-"""
+expression over ``j`` and ``k`` for one row; :func:`evaluate` computes an expression over arrays."""
 
 from __future__ import annotations
 
@@ -105,27 +103,15 @@ class Dot:
 
 @dataclass(frozen=True)
 class Callback:
-    """A Python callable: ``score(n, i, q, j, k)`` or ``map(n, i, *args)``; ``mentions`` is declared by the variable
-    that holds it."""
+    """A Python callable: ``score(n, i, q, j, k)`` or ``map(n, i, *args)``; ``mentions`` comes from its variable."""
 
     function: Callable[..., int]
     mentions: frozenset[str]
 
     def row(self, known: Mapping[str, int], size: int, domain: int) -> Expr:
-        """The score of one row, tabulated over ``j`` and ``k``.
-
-        Args:
-            known: ``n``, ``i`` and, where there is a query, ``q``.
-            size: the number of positions ``j``.
-            domain: the number of values of the key.
-
-        Returns:
-            An expression over ``j`` and ``k``. Cost: ``size * domain`` calls.
-
-        Raises:
-            ResourceLimit: a row of more than 2^26 entries.
-            ModelError: a result that is not a 64-bit integer.
-        """
+        """The score of one row, tabulated over ``size`` positions ``j`` and ``domain`` key values ``k`` by as many
+        calls; ``known``: ``n``, ``i`` and, where there is a query, ``q``. ``ResourceLimit``: more than 2^26 entries;
+        ``ModelError``: a result that is not a 64-bit integer."""
         n, i, q = known["n"], known["i"], known.get("q", 0)
         if size * domain > 2**26:
             raise ResourceLimit(
@@ -151,18 +137,7 @@ Rule = Formula | Table | Dot | Callback
 
 
 def int64(value: object, what: str) -> int:
-    """An integer result of a callable, checked.
-
-    Args:
-        value: what it gave.
-        what: ``map`` or ``score``, for the message.
-
-    Returns:
-        The number as a Python integer, -2^63 .. 2^63-1.
-
-    Raises:
-        ModelError: not an integer of 64 bits.
-    """
+    """The integer that a callable gave, ``what`` being ``map`` or ``score``; ``ModelError``: none of 64 bits."""
     try:
         number = int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
@@ -173,39 +148,15 @@ def int64(value: object, what: str) -> int:
 
 
 def formula(text: str, allowed: frozenset[str]) -> Formula:
-    """Parse a formula.
-
-    Args:
-        text: the expression, at most 10 000 characters.
-        allowed: the names that it may read.
-
-    Returns:
-        The formula, with its text and its tree.
-
-    Raises:
-        ModelError: the first fault, without the place.
-        ResourceLimit: it hashes too many arguments.
-    """
+    """Parse an expression over some names. ``ModelError``: the first fault, without the place; ``ResourceLimit``: it
+    hashes too many arguments."""
     tree = parse(text, allowed)
     return Formula(text, tree, fold_hashes(tree))
 
 
 def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Expr:
-    """The score of one row as an expression over ``j`` and ``k``.
-
-    Args:
-        rule: the score of a head.
-        known: the values of ``n``, ``i`` and ``q``.
-        size: the number of positions: ``j`` is 0 .. size-1.
-        domain: the number of values of the key: ``k`` is 0 .. domain-1.
-
-    Returns:
-        An expression that reads at most ``j`` and ``k``.
-
-    Raises:
-        ResourceLimit: a callable's row of more than 2^26 entries.
-        ModelError: a callable gave no 64-bit integer.
-    """
+    """A head's score where ``n``, ``i`` and ``q`` are known, as an expression over ``j`` (0 .. size-1) and ``k`` (0 ..
+    domain-1). Of a callable: ``ResourceLimit`` beyond 2^26 entries, ``ModelError`` for what is no 64-bit integer."""
     if isinstance(rule, Dot):
         return rule.row(known)
     if isinstance(rule, Callback):
@@ -214,16 +165,8 @@ def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Ex
 
 
 def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
-    """The values of an expression at some points.
-
-    Args:
-        expr: an expression that :func:`restrict.model.interval.interval` found to stay within 64 bits.
-        inputs: every free name's values, int64, shape (total,).
-        total: the number of points.
-
-    Returns:
-        int64, shape (total,) (exact). Cost: one pass per operator.
-    """
+    """The exact values, int64 (total,), of an expression that stays within 64 bits (:mod:`restrict.model.interval`),
+    from those of its names. Cost: one pass per operator."""
     if expr.op == "const":
         return np.full(total, expr.value, dtype=np.int64)
     names = tuple(sorted(expr.names))
@@ -240,38 +183,21 @@ def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
 
 
 def registers(code: Code, size: int) -> I64:
-    """Registers for blocks of elements, the constants filled in.
-
-    Returns:
-        int64, shape (registers, size); rows that hold no constant are not yet set.
-    """
+    """Registers for blocks of elements, int64 (registers, size), only the constants filled in."""
     regs = np.empty((code.registers, size), dtype=np.int64)
     regs[code.constants[:, 0]] = code.constants[:, 1:]
     return regs
 
 
 def run_code(code: Code, regs: I64, m: int) -> None:
-    """Run register code on the first elements of a block; hash arithmetic wraps around on purpose.
-
-    Args:
-        code: register code.
-        regs: int64, shape (registers, size), from :func:`registers`, the inputs filled in; the other rows are written.
-        m: how many elements, at most ``size``.
-    """
+    """Run register code on the first ``m`` elements of :func:`registers` whose inputs are filled in; the other rows are
+    written. Hash arithmetic wraps around on purpose."""
     with np.errstate(over="ignore"):
         run_block(code.instructions, code.tables, regs, m)
 
 
 def run_points(code: Code, points: I64) -> I64:
-    """Run code at some points.
-
-    Args:
-        code: over as many inputs as ``points`` has columns, none of them written.
-        points: int64, shape (m, inputs).
-
-    Returns:
-        int64, shape (m,). Cost: one pass per operator.
-    """
+    """Run code, which writes none of its inputs, at points (m, inputs): int64, (m,). Cost: one pass per operator."""
     total = len(points)
     out = np.empty(total, dtype=np.int64)
     regs = registers(code, max(1, min(BLOCK, total)))
@@ -290,19 +216,8 @@ def expression(rule: Rule) -> Expr:
 
 
 def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
-    """A map's values on a product of argument values at one position.
-
-    Args:
-        code: compiled over ``i`` and the arguments, in the order of ``axes``.
-        i: the position.
-        axes: for every argument, in order, the values that it may take, int64, shape (any,).
-
-    Returns:
-        int64, one axis per argument.
-
-    Raises:
-        ResourceLimit: more than 2^24 points.
-    """
+    """A map's values at position ``i`` on the product of its arguments' values ``axes``, in the order of the code:
+    int64, one axis each. ``ResourceLimit``: more than 2^24 points."""
     shape, total = _points(axes)
     if total <= BLOCK:
         regs = registers(code, total)
@@ -326,20 +241,7 @@ def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
 
 
 def tabulate_callback(rule: Callback, known: Mapping[str, int], axes: Mapping[str, I64]) -> I64:
-    """The values of a Python callable on a product; it is called once for every point.
-
-    Args:
-        rule: the callable, of ``n``, ``i`` and the arguments.
-        known: ``n`` and ``i``.
-        axes: as for :func:`tabulate`.
-
-    Returns:
-        int64, one axis per argument.
-
-    Raises:
-        ResourceLimit: more than 2^24 points.
-        ModelError: a result that is not a 64-bit integer.
-    """
+    """:func:`tabulate` for a callable, called once for every point; ``ModelError``: a result is no 64-bit integer."""
     shape, _ = _points(axes)
     points = itertools.product(*(axis.tolist() for axis in axes.values()))
     values = [int64(rule.function(known["n"], known["i"], *point), "map") for point in points]

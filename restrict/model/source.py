@@ -52,17 +52,8 @@ def load(source: str | Path) -> Model:
 
 
 def generated(text: str) -> bytes:
-    """The bytes of the model file that a text describes where no file has that name.
-
-    Args:
-        text: what was typed for a model.
-
-    Returns:
-        The bytes of the built-in model or generator.
-
-    Raises:
-        UsageError: there is none of that name, so the message names files, too; or an option is wrong.
-    """
+    """The bytes of the built-in model or generator that a text describes where no file has that name. ``UsageError``:
+    there is none of that name, so the message names files, too; or an option is wrong."""
     name = text.partition(":")[0]
     if name not in GENERATORS:
         raise UsageError(
@@ -81,17 +72,8 @@ def _near(text: str, name: str) -> str:
 
 
 def document_bytes(text: str) -> bytes:
-    """The bytes of the model file that a generator describes.
-
-    Args:
-        text: ``NAME`` or ``NAME:option=integer,...``; a key of ``GENERATORS`` with its options.
-
-    Returns:
-        The bytes; the same for the same text.
-
-    Raises:
-        UsageError: no such built-in model or option, or a value out of range.
-    """
+    """The bytes of the model file of ``NAME`` or ``NAME:option=integer,...`` in ``GENERATORS``; the same for the same
+    text. ``UsageError``: no such model or option, or a value out of range."""
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
         raise UsageError(
@@ -111,16 +93,8 @@ def document_bytes(text: str) -> bytes:
 
 
 def options_of(name: str, build: Callable[..., Any], rest: str) -> dict[str, int]:
-    """The options ``key=integer,...`` of a generator; each is at least 1, or 0 where that is its default.
-
-    Args:
-        name: the generator's name, for messages.
-        build: the generator.
-        rest: what is typed behind the name; nothing means no options.
-
-    Raises:
-        UsageError: another option, one that is given twice, or a value out of range.
-    """
+    """The options ``key=integer,...`` behind a generator's name; each is at least 1, or 0 where that is its default.
+    ``UsageError``: another option, one that is given twice, or a value out of range."""
     known = inspect.signature(build).parameters
     found: dict[str, int] = {}
     for part in rest.split(",") if rest else []:

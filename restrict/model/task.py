@@ -1,7 +1,5 @@
-"""A task: which output of which model at which length is asked about, and how and how long the search goes on.
-
-Every public search makes one, with one check of the arguments, and passes it on to its parts.
-"""
+"""A task: which output of which model at which length is asked about, and how and how long the search goes on. Every
+public search makes one, with one check of the arguments, and passes it on to its parts."""
 
 from __future__ import annotations
 
@@ -20,10 +18,7 @@ Target = Literal["last", "all"] | int
 
 
 def position_of(instance: Instance, target: Target) -> int | None:
-    """The position of a target.
-
-    ``target``: ``"last"``, ``"all"`` or a position 0 .. n-1. Gives 0 .. n-1; ``None`` for all.
-    """
+    """The position, 0 .. n-1, of the target ``"last"`` or a position; ``None`` for ``"all"``."""
     if target == "last":
         return instance.n - 1
     if instance.model.output.position != "every":
@@ -40,11 +35,9 @@ def position_of(instance: Instance, target: Target) -> int | None:
 
 @dataclass(frozen=True)
 class Task:
-    """The output of ``instance`` at ``target``; the search's ``seed``, ``deadline`` and ``progress``.
-
-    The same seed gives the same answer where the deadline never comes. ``notes`` go into the provenance of the
-    certificates made for this task, beside the engine's version and the seed.
-    """
+    """The output of ``instance`` at ``target``; the search's ``seed``, ``deadline`` and ``progress``. The same seed
+    gives the same answer where the deadline never comes. ``notes`` go into the provenance of the certificates made for
+    this task, beside the engine's version and the seed."""
 
     instance: Instance
     target: Target = "last"
@@ -63,11 +56,9 @@ class Task:
         time: float | None = None,
         progress: Progress | None = None,
     ) -> Task:
-        """The task of a public call; its clock starts here.
-
-        ``target``: ``"last"``, ``"all"`` or a position. ``seed``: 0 .. 2^63 - 1. ``time``: seconds, or ``None`` for a
-        fixed budget of work. ``progress``: called with (what is being done, best number of fixed positions so far).
-        """
+        """The task of a public call; its clock starts here. ``target``: ``"last"``, ``"all"`` or a position. ``seed``:
+        0 .. 2^63 - 1. ``time``: seconds, or ``None`` for a fixed budget of work. ``progress``: called with (what is
+        being done, best number of fixed positions so far)."""
         deadline, seed = Deadline.after(the_time(time)), the_seed(seed)
         instance = the_model(model).at(the_integer("n", n, 1))
         position_of(instance, target)
@@ -79,10 +70,7 @@ class Task:
         return position_of(self.instance, self.target)
 
     def one_position(self, what: str) -> int:
-        """The position of the output.
-
-        Gives 0 .. n-1.
-        """
+        """The position of the output. Gives 0 .. n-1."""
         if self.position is None:
             raise UsageError(f"target all: {what} is for one position")
         output = self.instance.model.output.variable
@@ -107,9 +95,6 @@ class Task:
         return replace(self, deadline=deadline)
 
     def tell(self, what: str, best: int | None = None) -> None:
-        """Report progress, if the task has a ``progress`` to call.
-
-        ``best``: the least number of fixed positions so far, if there is one.
-        """
+        """Report progress, if asked for; ``best``: the least number of fixed positions so far, if there is one."""
         if self.progress is not None:
             self.progress(what, best)

@@ -1,8 +1,6 @@
-"""Evaluation: every variable at every position, with the attended positions, for one input or a batch.
-
-A row (head, position, query value) is scored once for the whole batch when the batch is larger than the key's domain,
-and pair by pair otherwise.
-"""
+"""Evaluation: every variable at every position, with the attended positions, for one input or a batch. A row (head,
+position, query value) is scored once for the whole batch when the batch is larger than the key's domain, and pair by
+pair otherwise."""
 
 from __future__ import annotations
 
@@ -85,35 +83,15 @@ class Trace:
 
 
 def run(instance: Instance, word: Sequence[int]) -> Trace:
-    """Every variable at every position on one input.
-
-    Args:
-        instance: a model at a length.
-        word: the symbols' indices, without the markers.
-
-    Returns:
-        The trace. Cost O(n^2) per head.
-
-    Raises:
-        UsageError: a word of another length, or a symbol index out of range.
-    """
+    """Every variable at every position on a word of symbol indices, without markers; O(n^2) per head. ``UsageError``:
+    another length, or an index out of range."""
     batch = run_batch(instance, np.asarray([word], dtype=np.int64).reshape(1, -1))
     return Trace(instance, {k: v[0] for k, v in batch.values.items()}, {k: v[0] for k, v in batch.attended.items()})
 
 
 def tokens_of(instance: Instance, words: I64) -> I64:
-    """Insert the markers.
-
-    Args:
-        instance: a model at a length.
-        words: int64, shape (inputs, n - markers), symbol indices.
-
-    Returns:
-        Token values, int64, shape (inputs, n).
-
-    Raises:
-        UsageError: an input of another shape, or a symbol index out of range.
-    """
+    """Token values (inputs, n), markers inserted, of words (inputs, n - markers) of symbol indices; ``UsageError``:
+    another shape, or an index out of range."""
     unpinned = instance.unpinned
     if words.ndim != 2 or words.shape[1] != len(unpinned):
         raise UsageError(f"an input of shape {words.shape} for {len(unpinned)} symbols at n = {instance.n}")
@@ -176,15 +154,8 @@ def run_variable(instance: Instance, variable: Variable, batch: Batch, places: I
 
 
 def read_at(instance: Instance, target: int | None) -> dict[str, I64]:
-    """The positions at which the output at one position may read each variable.
-
-    Args:
-        instance: a model at a length.
-        target: 0 .. n-1; ``None``: every position of every variable is wanted.
-
-    Returns:
-        int64 positions, ascending, by variable; what is seen is counted, whatever the scores are.
-    """
+    """The ascending int64 positions at which the output at ``target`` (``None``: every position of every variable) may
+    read each variable; what is seen is counted, whatever the scores are."""
     names = ["token", "position", *(v.name for v in instance.model.variables)]
     wanted = {name: np.full(instance.n, target is None) for name in names}
     if target is not None:

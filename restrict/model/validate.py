@@ -17,17 +17,7 @@ from restrict.model.graph import cycle, program_graph
 from restrict.model.interval import interval
 from restrict.model.lengths import holds
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
-from restrict.model.variables import (
-    BUILT_IN,
-    MASKS,
-    MAX_N,
-    Head,
-    Map,
-    Size,
-    at_length,
-    mentions,
-    references,
-)
+from restrict.model.variables import BUILT_IN, MASKS, MAX_N, Head, Map, Size, at_length, mentions, references
 
 if TYPE_CHECKING:
     from restrict.model.instance import Instance
@@ -39,10 +29,7 @@ _CHUNK = 2**16
 
 
 def place_of(model: Model, name: str) -> str:
-    """The place of a variable in the file, for messages.
-
-    Gives for example ``variables[3] 'out'``.
-    """
+    """The place of a variable in the file, for messages. Gives for example ``variables[3] 'out'``."""
     at = [v.name for v in model.variables].index(name)
     return f"variables[{at}] {name!r}"
 
@@ -80,24 +67,14 @@ STAR = "\\*"
 
 
 def escaped(symbol: str) -> str:
-    r"""A symbol of imported data as a symbol of a model: ``*`` becomes ``\*``, and ``\*`` becomes ``\\*``.
-
-    Args:
-        symbol: any symbol.
-
-    Returns:
-        The symbol, with one more backslash where it is an asterisk after any number of them; others are unchanged, so
-        different symbols stay different.
-    """
+    r"""A symbol of imported data as a symbol of a model: ``*`` becomes ``\*``, and ``\*`` becomes ``\\*``. What is no
+    asterisk behind any number of backslashes is unchanged, so different symbols stay different."""
     return "\\" + symbol if symbol.endswith("*") and not symbol[:-1].strip("\\") else symbol
 
 
 def check_symbol(symbol: object, place: str) -> None:
-    """A symbol is a short string without white space and is not ``*``.
-
-    ``symbol``: what to check: a text of 1 to 64 characters, no control characters among them; ``place``: where it
-    stands, for the message.
-    """
+    """A symbol is a short string without white space and is not ``*``. ``symbol``: what to check: a text of 1 to 64
+    characters, no control characters among them; ``place``: where it stands, for the message."""
     if (
         not isinstance(symbol, str)
         or not 1 <= len(symbol) <= 64
@@ -236,10 +213,8 @@ def _near_lengths(when: Formula, n: int, least: int) -> str:
 
 
 def validate_instance(instance: Instance) -> None:
-    """Check everything that depends on ``n``, and fill ``instance.domains``.
-
-    Cost linear in the program, plus the enumeration of maps whose interval is not enough.
-    """
+    """Check everything that depends on ``n``, and fill ``instance.domains``. Cost linear in the program, plus the
+    enumeration of maps whose interval is not enough."""
     model, n = instance.model, instance.n
     if isinstance(n, bool) or not isinstance(n, int) or not max(1, len(model.markers)) <= n <= MAX_N:
         raise UsageError(

@@ -44,10 +44,8 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """``name_i = value_j`` for the visible ``j`` of greatest ``score``; ``default`` where nothing is visible.
-
-    ``score`` is an expression over ``n i j q k``, a :class:`Table`, a :class:`Dot`, or a callable ``f(n, i, q, j, k)``.
-    """
+    """``name_i = value_j`` for the visible ``j`` of greatest ``score``; ``default`` where nothing is visible. ``score``
+    is an expression over ``n i j q k``, a :class:`Table`, a :class:`Dot`, or a callable ``f(n, i, q, j, k)``."""
 
     name: str
     value: str
@@ -87,34 +85,19 @@ class Output:
 
 
 def rule_of(variable: Variable) -> Rule:
-    """The rule of a variable of a model: a map's map, a head's score.
-
-    Args:
-        variable: a variable of a :class:`restrict.model.program.Model`, whose texts and callables are rules.
-
-    Returns:
-        The expression, table, dot product or callback.
-    """
+    """The rule of a model's variable: a map's map, a head's score."""
     rule = variable.score if isinstance(variable, Head) else variable.map
     assert isinstance(rule, Rule)
     return rule
 
 
 def mentions(variable: Variable) -> frozenset[str]:
-    """What the rule of a variable reads.
-
-    Returns:
-        Names among ``n i j q k`` for a head; ``n``, ``i`` and arguments for a map.
-    """
+    """What the rule of a variable reads: among ``n i j q k`` for a head; ``n``, ``i`` and arguments for a map."""
     return rule_of(variable).mentions
 
 
 def references(variable: Variable) -> list[tuple[str, str]]:
-    """The variables that a variable reads.
-
-    Returns:
-        (role, name) pairs; the role is ``argument``, ``value``, ``query`` or ``key``.
-    """
+    """The variables that a variable reads, with the role: ``argument``, ``value``, ``query`` or ``key``."""
     if isinstance(variable, Map):
         return [("argument", a) for a in variable.args]
     roles = [("value", variable.value), ("query", variable.query), ("key", variable.key)]
@@ -122,18 +105,8 @@ def references(variable: Variable) -> list[tuple[str, str]]:
 
 
 def at_length(expr: Expr, n: int) -> int:
-    """The value of an expression over ``n``, checked for overflow first.
-
-    Args:
-        expr: an expression that reads nothing but ``n``.
-        n: the length.
-
-    Returns:
-        A 64-bit integer.
-
-    Raises:
-        ModelError: a sub-expression may leave 64 bits, divide by 0 or take a root of a negative number.
-    """
+    """The value of an expression over ``n`` alone. ``ModelError``: it may leave 64 bits, divide by 0 or take the root
+    of a negative number, which is checked first."""
     interval(expr, {"n": (n, n)})
     value = bind(expr, n=n)
     assert value.op == "const"

@@ -177,23 +177,17 @@ class BoxSearch:
         return frozenset(self.instance.label(v) for v in state.values(self.output, self.position))
 
     def finished(self, symbols: Symbols) -> FoundBox:
-        """A box with the nodes that prove it.
-
-        Cost: one run on demand.
-        """
+        """A box with the nodes that prove it. Cost: one run on demand."""
         labels, read, state = self.run(symbols)
         return FoundBox(dict(sorted(read.items())), labels, needed_cone(state, (self.output, self.position)))
 
     # ------------------------------------------------------------ finding
 
     def find(self, node: Open, label: str | None) -> list[FoundBox]:
-        """Small boxes that conflict with nothing at the node and exclude the label.
-
-        Cost: some searches, and a run on demand for each position of what they find; workers that are lent share them
-        (:mod:`restrict.base.blocks`). ``label``: to be excluded; ``None``: the box is to force some one label. Gives
-        boxes that differ, those with the fewest positions that are not chosen first; none where none was found: the
-        label is forced at the node, or the search was not good enough.
-        """
+        """Small boxes that conflict with nothing at the node and exclude ``label`` (``None``: force some one), those
+        with the fewest positions not chosen first; none: the label is forced at the node, or the search was not good
+        enough. Cost: some searches, and a run on demand for each position found; lent workers share them
+        (:mod:`restrict.base.blocks`)."""
         held, accepts = {p: indices(bits) for p, bits in node.symbols.items()}, excluding(label)
         if label is not None and self.run(held)[0] == {label}:
             return []
@@ -211,7 +205,6 @@ class BoxSearch:
         return most <= MANY_VALUES and self.instance.n * most <= LONG_LIST and self.ground.shipped.portable
 
     def _by_goals(self, held: Symbols, label: str) -> list[FoundBox]:
-        """The boxes of all attempts."""
         self.asked += 1
         attempts = [
             _Attempt(held, label, number, (*np.atleast_1d(self.seed), self.asked, number), self.deadline)
@@ -226,11 +219,9 @@ class BoxSearch:
         return found
 
     def apart(self, label: str, used: Collection[int], boxes: int) -> FoundBox | None:
-        """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none.
-
-        So many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once.
-        ``boxes``: how many boxes use them, at least 0; it sets the width of the search.
-        """
+        """A box that excludes the label without the positions ``used`` by so many others; ``None``: there was none. So
+        many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once. ``boxes``:
+        how many boxes use them, at least 0; it sets the width of the search."""
         accepts = excluding(label)
         box = self.by_goal({}, label, 2, 0.0, self.instance.n, APART_WORK, _Avoid(frozenset(used), boxes))
         if box is None or not accepts(self.run(box)[0]):
@@ -238,19 +229,14 @@ class BoxSearch:
         return self.made_small(box, {}, accepts)
 
     def word_without(self, label: str) -> FoundBox | None:
-        """What the output reads on a random word that does not have the label, as a box that is not made small.
-
-        Gives the box, or ``None`` where no word that was drawn is without the label. Cost: a run on demand a word.
-        """
+        """What the output reads on a random word that does not have the label, as a box that is not made small. Gives
+        the box, or ``None`` where no word that was drawn is without the label. Cost: a run on demand a word."""
         found = next(self._by_words({}, excluding(label)), None)
         return None if found is None else self.finished(found)
 
     def forced(self, node: Open, label: str) -> Symbols | None:
-        """Symbols for the node's positions that force the label, by the abstract run.
-
-        Positions that are not needed are left out. Cost: one run on demand. Gives one symbol for each position needed,
-        or ``None`` where these symbols do not force the label.
-        """
+        """One symbol for each position of the node needed to force the label, by the abstract run, or ``None`` where
+        these do not. Cost: one run on demand."""
         fixed = {p: indices(bits)[:1] for p, bits in node.symbols.items()}
         labels, read, _ = self.run(fixed)
         return read if labels == {label} else None
@@ -280,10 +266,8 @@ class BoxSearch:
         work: int,
         guard: _Avoid | None = None,
     ) -> Symbols | None:
-        """A box that excludes the label, with at most ``limit`` more positions, by a goal-directed search.
-
-        Its effort does not depend on what was searched for before, so only the rows are shared.
-        """
+        """A box that excludes the label, with at most ``limit`` more positions, by a goal-directed search. Its effort
+        does not depend on what was searched for before, so only the rows are shared."""
         state = ForcingState(self.instance)
         state.rows = self.base.rows
         state.tokens.update(held)

@@ -1,12 +1,10 @@
-"""Few fixed positions at short lengths, from words: the restrictions of a size under which two labels were not met.
-
-At a short length the restrictions of one or two positions are few, even where words are too many to run them all. A
-word with another label than one before it refutes, at once, every restriction that both agree with. So words are drawn
-until each restriction of the size has met two labels, or some have met only one on many words. The first is a proof,
-by words that were run, that so few positions never force the output; the second is what a tree of cases may confirm
+"""Few fixed positions at short lengths, from words: the restrictions of a size under which two labels were not met. At
+a short length the restrictions of one or two positions are few, even where words are too many to run them all. A word
+with another label than one before it refutes, at once, every restriction that both agree with. So words are drawn until
+each restriction of the size has met two labels, or some have met only one on many words. The first is a proof, by words
+that were run, that so few positions never force the output; the second is what a tree of cases may confirm
 (:mod:`restrict.force.cases`). Sizes are tried in order, so a restriction confirmed at the first size that is left open
-is an optimum.
-"""
+is an optimum."""
 
 from __future__ import annotations
 
@@ -49,13 +47,10 @@ def few_small(instance: Instance) -> bool:
 
 
 def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]:
-    """The least size of a restriction that words do not refute, and a certificate of one of few positions.
-
-    Gives the size, exact as a lower bound: every smaller restriction agrees with two words of different labels that
-    were run. The certificate is of the smallest restriction confirmed; ``None``: of those tried none was. Last, all
-    restrictions of the size that words do not refute; none where the size was not tried. Cost: at most ``BATCHES``
-    batches of words for each size, and some trees.
-    """
+    """The least size of a restriction that words do not refute (exact as a lower bound: every smaller one agrees with
+    two words of different labels that were run), a certificate of the smallest one confirmed, or ``None``, and all
+    those of that size; none where it was not tried. Cost: at most ``BATCHES`` batches of words for each size, some
+    trees."""
     search = _Refuting(task)
     least, first = 0, list[dict[int, int]]()
     for size in range(len(search.free) + 1):
@@ -73,10 +68,8 @@ def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]
 
 
 def forced_by_sat(task: Task, cubes: list[dict[int, int]]) -> bool:
-    """Whether one of some restrictions forces the output, decided by SAT.
-
-    Exact. Raises ``OutOfTime`` where the conflicts are spent, and ``ResourceLimit`` for too large a formula.
-    """
+    """Whether one of some restrictions forces the output, decided by SAT. Exact. Raises ``OutOfTime`` where the
+    conflicts are spent, and ``ResourceLimit`` for too large a formula."""
     position = task.one_position("an optimum")
     oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=CLAUSES)
     budget, runs = Budget(CONFLICTS), Looking(task.instance, position)
@@ -105,7 +98,6 @@ class _Refuting:
         self.runs = Looking(task.instance, self.position)
 
     def drawn(self) -> I64:
-        """A batch of random words."""
         return self.rng.integers(self.symbols, size=(self.count, len(self.free)))
 
     def run(self, words: I64) -> I64:

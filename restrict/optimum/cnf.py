@@ -63,11 +63,8 @@ class WideMap:
         return WideMap(self.variable, self.i, args, {a: moved(y) for a, y in self.out.items()})
 
     def refuting(self, instance: Instance, true: Collection[int]) -> Clause | None:
-        """A clause that holds of the map and fails under an assignment; ``None`` where the map has its true value.
-
-        Arguments without influence, given the others, are left out of it. Cost: at most ``POINTS`` combinations an
-        argument.
-        """
+        """A clause, without arguments that do not matter, that holds of the map and fails under an assignment; ``None``
+        where the map has its true value. Cost: at most ``POINTS`` combinations an argument."""
         point = [next((a for a, literal in row.items() if literal in true), next(iter(row))) for row in self.args]
         sets: list[list[int]] = [[a] for a in point]
         value = int(instance.map_values(self.variable, self.i, sets).item())
@@ -84,11 +81,8 @@ class WideMap:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """``clauses`` over variables ``1 .. top``; ``values[node][a]`` is the literal of ``node = a``.
-
-    ``inputs`` are the free positions that the targets can read, the only ones with variables; ``wide`` are the maps
-    that the clauses leave open.
-    """
+    """``clauses`` over variables ``1 .. top``; ``values[node][a]`` is the literal of ``node = a``. ``inputs``: free
+    positions that the targets can read, the only ones with variables; ``wide``: maps left open."""
 
     instance: Instance
     restriction: Restriction
@@ -104,10 +98,7 @@ class Encoding:
         return tuple(sorted(i for name, i in self.values if name == "token" and i not in fixed))
 
     def lit(self, name: str, i: int, value: int) -> int:
-        """The literal of ``name_i = value``; ``-TRUE`` for a value that the node cannot take.
-
-        ``i``: the position, 0..n - 1.
-        """
+        """The literal of ``name_i = value``; ``-TRUE`` for a value that the node cannot take."""
         return self.values[name, i].get(value, -TRUE)
 
     def token_lit(self, i: int, symbol: int) -> int:
@@ -122,10 +113,7 @@ class Encoding:
         return found
 
     def symbol(self, i: int, true: Collection[int]) -> int:
-        """The symbol (an index) of an input in a model, given as its literals; any one where the model has none.
-
-        Gives the symbol's index.
-        """
+        """The symbol's index of an input in a model, given as its literals; any one where the model has none."""
         row = self.values["token", i]
         return next((a for a, literal in row.items() if literal in true), next(iter(row)))
 
@@ -153,21 +141,15 @@ class Encoding:
         return Encoding(self.instance, self.restriction, self.top + shift, clauses, values, wide)
 
     def refuting(self, true: Collection[int]) -> list[Clause]:
-        """Clauses of wide maps that hold and that a model, given as its literals, breaks.
-
-        Gives one clause for each wide map that has a wrong value; none where the model is an input with its true
-        values.
-        """
+        """Clauses of wide maps that hold and that a model, given as its literals, breaks. Gives one clause for each
+        wide map that has a wrong value; none where the model is an input with its true values."""
         held = {TRUE, *true}
         return [clause for w in self.wide if (clause := w.refuting(self.instance, held)) is not None]
 
 
 def encode(instance: Instance, restriction: Restriction, targets: Iterable[int], most: int | None = None) -> Encoding:
-    """The cone of the output at the positions ``targets`` under ``restriction``, as CNF.
-
-    Cost: one clause per point of a map's box and per candidate, query value and value of a head, over the nodes that
-    the targets read. ``most``: clauses, at most; ``None``: ``MAX_CLAUSES``.
-    """
+    """The cone of the output at ``targets`` under ``restriction``, as at most ``most`` (``MAX_CLAUSES``) clauses: one
+    per point of a map's box and per candidate, query value and value of a head."""
     encoder = _Encoder(instance, OnDemandState.of(instance, restriction.tokens(instance.model)), most or MAX_CLAUSES)
     try:
         for i in targets:
@@ -192,7 +174,6 @@ class _Encoder:
         self.wide: list[WideMap] = []
 
     def new(self) -> int:
-        """A fresh variable."""
         self.top += 1
         return self.top
 

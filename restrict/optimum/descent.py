@@ -38,9 +38,7 @@ LARGE = 16
 @dataclass(frozen=True)
 class Descent:
     """``optimum``: the exact least number of fixed positions, ``None`` where the work was spent before it was known.
-
-    ``certificate``: of a smaller restriction than the one known before, if one was found and confirmed.
-    """
+    ``certificate``: of a smaller restriction than the one known before, if one was found and confirmed."""
 
     optimum: int | None
     certificate: Certificate | None
@@ -52,10 +50,8 @@ def descends(instance: Instance) -> bool:
 
 
 def descend(task: Task, known: Mapping[int, int]) -> Descent:
-    """Look for fewer positions that force the output than are known to.
-
-    Cost: an encoding of the cone, at most ``ROUNDS`` SAT proposals per label, and some ten SAT calls for each.
-    """
+    """Look for fewer positions that force the output than are known to. Cost: an encoding of the cone, at most
+    ``ROUNDS`` SAT proposals per label, and some ten SAT calls for each."""
     if not known or len(known) > LARGE:
         return Descent(0 if not known else None, None)
     position = task.one_position("an optimum")

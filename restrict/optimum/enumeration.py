@@ -1,10 +1,8 @@
-"""All ``(|alphabet| + 1)^m`` restrictions of ``m`` positions at once, where these are few: exact optima.
-
-A table over ``{0 .. s-1, *}^m`` is filled one axis at a time, the entry at ``*`` from those at the symbols: is the
-label constant, and on how many free positions does it depend (theory of the project, section 7)? On full inputs the
-model says it. The index of a restriction is its digits in base ``s + 1``, the first position's first, and the last
-digit stands for ``*``.
-"""
+"""All ``(|alphabet| + 1)^m`` restrictions of ``m`` positions at once, where these are few: exact optima. A table over
+``{0 .. s-1, *}^m`` is filled one axis at a time, the entry at ``*`` from those at the symbols: is the label constant,
+and on how many free positions does it depend (theory of the project, section 7)? On full inputs the model says it. The
+index of a restriction is its digits in base ``s + 1``, the first position's first, and the last digit stands for
+``*``."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words, digits
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
@@ -70,10 +68,7 @@ def few_tables(instance: Instance) -> bool:
 
 
 def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
-    """Whether there are at most so many words, and nodes of all of them together.
-
-    ``nodes``: the most nodes of all words together; ``None``: any number.
-    """
+    """Whether there are at most so many words, and (if given) nodes of all of them together."""
     m, symbols = len(instance.unpinned), len(instance.model.alphabet)
     if m > 30 or symbols**m > words:
         return False
@@ -93,34 +88,17 @@ def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
 # ---------------------------------------------------------------- tables
 
 
-def digits(numbers: I64, base: int, m: int) -> I64:
-    """The ``m`` digits of each number, the first most significant; shape (numbers, m).
-
-    ``numbers``: int64, shape (count,), 0..base^m - 1; ``base``: at least 2. Gives int64, shape (count, m), values
-    0..base - 1.
-    """
-    powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)
-    return np.asarray(numbers)[:, None] // powers % base
-
-
-def all_words(symbols: int, m: int) -> Iterator[I64]:
-    """All words of ``m`` symbols in the order of their digits, ``CHUNK`` at a time; shape (words, m).
-
-    ``symbols``: the size of the alphabet, at least 1. Gives Chunks of words: int64, shape (at most ``CHUNK``, m),
-    symbol indices.
-    """
+def word_chunks(symbols: int, m: int) -> Iterator[I64]:
+    """All words of ``m`` symbols in order, at most ``CHUNK`` at a time; shape (words, m)."""
     for start in range(0, symbols**m, CHUNK):
-        yield digits(np.arange(start, min(symbols**m, start + CHUNK), dtype=np.int64), symbols, m)
+        yield all_words(symbols, m, start, min(symbols**m, start + CHUNK))
 
 
 def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
-    """The label of every word at a position.
-
-    Cost: every word is run. Gives (s,) * m, int16: the index of each word's label; and the labels' names.
-    """
+    """The index of every word's label at a position, (s,) * m, int16; the labels' names. Every word is run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
-    for words in all_words(symbols, m):
+    for words in word_chunks(symbols, m):
         deadline.check()
         values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
         seen, where = np.unique(values, return_inverse=True)
@@ -132,12 +110,8 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
 def lift(
     table: npt.NDArray[Scalar], star: Callable[[npt.NDArray[Scalar], int], npt.NDArray[Any]], skip: int = -1
 ) -> npt.NDArray[Scalar]:
-    """A table over words as one over restrictions: ``star(table, axis)`` is the entry at ``*``.
-
-    ``table``: any dtype, shape (s,) * m, one axis for each position without a marker; ``star``: gives the entries at
-    ``*`` along an axis, which keeps size 1 in its result; ``skip``: an axis that is left as it is; -1: none. Gives
-    Shape (s + 1,) * m; index ``s`` stands for ``*``, a position that is not fixed.
-    """
+    """A table (s,) * m over words as one (s + 1,) * m over restrictions, index ``s`` for ``*``, a position not fixed:
+    there ``star(table, axis)``, of size 1 along the axis. ``skip``: an axis that is left as it is; -1: none."""
     for axis in range(table.ndim):
         if axis != skip:
             table = np.concatenate([table, star(table, axis)], axis=axis)
@@ -145,11 +119,8 @@ def lift(
 
 
 def constant_labels(labels: Labels) -> Labels:
-    """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m.
-
-    ``labels``: int16, shape (s,) * m: the label's index of each word (:func:`all_labels`). Gives int16: the index of
-    the forced label, or -1. Exact.
-    """
+    """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m. ``labels``: int16, shape (s,) * m: the
+    label's index of each word (:func:`all_labels`). Gives int16: the index of the forced label, or -1. Exact."""
 
     def star(table: Labels, axis: int) -> Labels:
         first = table.take([0], axis=axis)
@@ -159,11 +130,8 @@ def constant_labels(labels: Labels) -> Labels:
 
 
 def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
-    """On how many free positions the label depends under each restriction, exactly; shape (s + 1,) * m.
-
-    Cost: m passes over the table. ``labels``: int16, shape (s,) * m: the label's index of each word
-    (:func:`all_labels`). Gives int8, values 0..m.
-    """
+    """On how many free positions the label depends under each restriction: exact, int8, (s + 1,) * m, from
+    :func:`all_labels`. Cost: m passes over the table."""
     m = labels.ndim
     counts = np.zeros([size + 1 for size in labels.shape], dtype=np.int8)
     for p in range(m):
@@ -174,11 +142,8 @@ def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
 
 
 def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
-    """The restrictions of a mask over (s + 1,) * m.
-
-    ``mask``: bool, shape (s + 1,) * m: the restrictions that are wanted. Gives how many positions each fixes, and its
-    index; the fewest fixed first, then by index.
-    """
+    """The restrictions of a mask over (s + 1,) * m. ``mask``: bool, shape (s + 1,) * m: the restrictions that are
+    wanted. Gives how many positions each fixes, and its index; the fewest fixed first, then by index."""
     m = mask.ndim
     fixed = np.zeros(mask.shape, dtype=np.int8)
     for axis, size in enumerate(mask.shape):
@@ -191,11 +156,8 @@ def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
 
 
 def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]:
-    """The restriction of an index: symbol indices by position.
-
-    ``index``: the flat index into a table of shape (s + 1,) * m; ``unpinned``: the m positions without markers,
-    ascending.
-    """
+    """The restriction of an index: symbol indices by position. ``index``: the flat index into a table of shape (s + 1,)
+    * m; ``unpinned``: the m positions without markers, ascending."""
     row = digits(np.array([index], dtype=np.int64), symbols + 1, len(unpinned))[0].tolist()
     return {i: a for i, a in zip(unpinned, row, strict=True) if a < symbols}
 
@@ -204,20 +166,16 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 
 
 def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
-    """All restrictions that force the output's label at a position, those that fix the fewest positions first.
-
-    Cost: every word is run, then m passes over the table.
-    """
+    """All restrictions that force the label at a position, fewest fixed first. Cost: every word, m passes over a
+    table."""
     labels, _ = all_labels(instance, position)
     _, order = by_size(constant_labels(labels) != MIXED)
     return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
 
 
 def fewest(task: Task) -> Faces | None:
-    """The restrictions that force the output with the fewest fixed positions, by running every word.
-
-    Gives up to ``KEPT`` of them; ``None`` where there are too many labels.
-    """
+    """The restrictions that force the output with the fewest fixed positions, by running every word. Gives up to
+    ``KEPT`` of them; ``None`` where there are too many labels."""
     labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     if len(names) > LABELS:
         return None
@@ -228,11 +186,9 @@ def fewest(task: Task) -> Faces | None:
 
 
 def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | None]:
-    """The optimum (exact), and a certificate of an optimal restriction where ``most`` positions are too many.
-
-    Gives the optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing
-    smaller than ``most`` could be confirmed. Cost: every word is run, then the search of :mod:`restrict.optimum.faces`.
-    """
+    """The optimum (exact), and a certificate of an optimal restriction where ``most`` positions are too many. Gives the
+    optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing smaller than
+    ``most`` could be confirmed. Cost: every word is run, then the search of :mod:`restrict.optimum.faces`."""
     faces = fewest(task)
     if faces is None:
         return None, None
@@ -241,11 +197,8 @@ def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | Non
 
 
 def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | None:
-    """A certificate of one of several restrictions that force the output.
-
-    Gives the first that the abstract run confirms as it is; else the first with a small tree of cases, or with a
-    larger one; ``None`` where all that is too much.
-    """
+    """A certificate of the first of several forcing restrictions that the abstract run confirms as it is; else of the
+    first with a small tree of cases, or with a larger one; ``None`` where all that is too much."""
     shared, seen = Looking(task.instance, task.one_position("an optimum")), list[dict[int, int]]()
     for fixed in cubes:
         if (found := confirm(task, fixed, shared)) is not None:
@@ -261,12 +214,9 @@ def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | No
 
 
 def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
-    """A certificate of the smallest restriction under which the label depends on at most ``c`` inputs.
-
-    It is the smallest that the checker can confirm, by the run over all nodes or case by case. Cost: every word is run,
-    m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each size. Gives the certificate, or
-    ``None`` where none below ``most`` was confirmed.
-    """
+    """A certificate of the smallest restriction, below ``most``, with at most ``c`` dependencies that the checker can
+    confirm by the run over all nodes or case by case; or ``None``. Cost: every word is run, m passes over the table of
+    restrictions, up to ``TRIES`` abstract runs a size."""
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts <= c)
@@ -279,12 +229,8 @@ def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
 
 
 def least_depends(task: Task, most: int, below: int) -> Certificate | None:
-    """A certificate with few fixed positions and as few dependencies as the checker can confirm.
-
-    Cost: every word is run, m passes over the table of restrictions, and up to ``TRIES`` abstract runs for each ``c``.
-    ``below``: one more than the most dependencies that are of interest, at least 0. Gives the certificate, or ``None``
-    where none with fewer than ``below`` dependencies was confirmed.
-    """
+    """A certificate with few fixed positions and as few dependencies, below ``below``, as the checker can confirm; or
+    ``None``. Cost: every word is run, m passes over the table, up to ``TRIES`` abstract runs for each ``c``."""
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts < below)

@@ -61,8 +61,7 @@ WIDE_WORDS = 2**17
 @dataclass(frozen=True)
 class Witness:
     """Every cube forces a label other than ``label``, and no restriction that fixes fewer than ``bound`` positions
-    conflicts with all of them. So forcing ``label`` takes ``bound`` positions. (An empty cube: it cannot be forced.)
-    """
+    conflicts with all of them. So forcing ``label`` takes ``bound`` positions. (An empty cube: it cannot be forced.)"""
 
     label: str
     bound: int
@@ -71,12 +70,10 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """``lower <=`` fewest fixed positions ``<= upper``, the size of ``restriction``.
-
-    ``witnesses`` (one for each label that the output may have) prove ``lower``; ``certificate`` is there when the
-    abstract run, hence the trusted checker, confirms ``restriction``; where it is ``None``, only SAT does. For
-    ``c > 0``, and for wide models with few words, the proof is the truth table, and ``witnesses`` is empty.
-    """
+    """``lower <=`` fewest fixed positions ``<= upper``, the size of ``restriction``. ``witnesses`` (one for each label
+    that the output may have) prove ``lower``; ``certificate`` is there when the abstract run, hence the trusted
+    checker, confirms ``restriction``; where it is ``None``, only SAT does. For ``c > 0``, and for wide models with few
+    words, the proof is the truth table, and ``witnesses`` is empty."""
 
     n: int
     target: Target
@@ -115,7 +112,6 @@ class _Approaching:
 
     @property
     def upper(self) -> int:
-        """The size of the best restriction."""
         return len(self.oracle.inputs) if self.best is None else len(self.best)
 
     def run(self, task: Task) -> None:
@@ -275,16 +271,8 @@ def recheck(model: Model, found: Exact) -> bool:
 
 
 def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
-    """The fewest positions of a restriction that conflicts with every cube, by RC2.
-
-    Args:
-        cubes: symbol indices by position.
-        symbols: the size of the alphabet, at least 1.
-        limit: the number of positions that could be fixed.
-
-    Returns:
-        The number (exact), or ``limit + 1`` where no restriction conflicts with all of them.
-    """
+    """The exact fewest positions of a restriction that conflicts with every cube (symbol indices by position), by RC2;
+    ``limit + 1`` where none does."""
     cubes = list(cubes)
     hitter = Cheapest(sorted({i for cube in cubes for i in cube}), range(symbols))
     for cube in cubes:
@@ -312,10 +300,8 @@ def _by_words(task: Task) -> Exact | None:
 
 
 def _by_table(task: Task, c: int) -> Exact:
-    """The fewest fixed positions under which the label depends on at most ``c`` free ones, over all restrictions.
-
-    Of the optimal restrictions the first ``TABLE_TRIES`` are tried for one that the abstract run confirms.
-    """
+    """The fewest fixed positions under which the label depends on at most ``c`` free ones, over all restrictions. Of
+    the optimal restrictions the first ``TABLE_TRIES`` are tried for one that the abstract run confirms."""
     instance, position = task.instance, task.one_position("the exact optimum")
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     if not restrictions_fit(instance):

@@ -66,12 +66,10 @@ SAT_LENGTH = 100
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """``restriction`` (the positions chosen and those given) forces ``label``; ``weight`` counts the chosen ones.
-
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
     with ``all``, no explanation except those before it in the list). ``interrupted``: Ctrl-C ended the search; this is
-    the best until then.
-    """
+    the best until then."""
 
     label: str
     positions: tuple[int, ...]
@@ -130,7 +128,6 @@ class _Question:
         return {i: a for i, a in part.items() if i in read}
 
     def weight(self, cube: Collection[int]) -> int:
-        """The price of a set of positions."""
         return sum(self.weights.get(i, 1) for i in cube)
 
     def order(self, cube: Collection[int]) -> list[int]:
@@ -145,7 +142,6 @@ class _Question:
     def result(
         self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
     ) -> Explanation:
-        """Write an explanation down."""
         fixed = self.given | cube
         minimal = True if self.weight(cube) == lower else None
         if minimal is None and oracle is not None:
@@ -199,7 +195,8 @@ def explain(
         ResourceLimit: ``exact`` with ``all`` cannot encode the cone.
         Disagreement: a run of the model contradicts an explanation, which is a bug.
     """
-    task = Task.of(*_length(model, x), target=target, seed=seed, time=time, progress=progress).noting(engine="explain")
+    n = len(the_model(model).symbols(x)) + len(model.markers)
+    task = Task.of(model, n, target=target, seed=seed, time=time, progress=progress).noting(engine="explain")
     question = _question_of(task, x, given, weights or {})
     count = 1 if all is None else the_integer("all", all, 1, MOST)
     if all is None:
@@ -220,8 +217,9 @@ def _one(question: _Question, exact: bool) -> Explanation:
         best = _by_goals(question, best)
     found = Minimum(best, 0)
     if exact or question.instance.n <= LENGTH:
-        effort = None if exact or question.deadline.moment is not None else _effort(question)
-        found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), effort)
+        effort = SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
+        limit = None if exact or question.deadline.moment is not None else effort
+        found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), limit)
         if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
     plain = question.result(found.cube, None, found.lower, found.certificate)
@@ -247,11 +245,6 @@ def _by_sat(question: _Question, found: Minimum, exact: bool) -> Explanation:
     return question.result(smaller, oracle, found.lower, certificate)
 
 
-def _effort(question: _Question) -> int:
-    """What the search for a lighter explanation may cost."""
-    return SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
-
-
 def _oracle(question: _Question, exact: bool) -> Oracle | None:
     """SAT on the cone under the given positions; where it is not ``exact`` that is asked for, only if it is cheap."""
     if not exact and question.instance.n > SAT_LENGTH:
@@ -262,11 +255,6 @@ def _oracle(question: _Question, exact: bool) -> Oracle | None:
         if exact:
             raise
         return None
-
-
-def _length(model: Model, x: str | Sequence[str]) -> tuple[Model, int]:
-    """The model, and the length of the input with its markers."""
-    return model, len(the_model(model).symbols(x)) + len(model.markers)
 
 
 def _question_of(task: Task, x: str | Sequence[str], given: Iterable[int], weights: Mapping[int, int]) -> _Question:
@@ -303,8 +291,8 @@ def _minimal(question: _Question) -> Cube:
 
 
 def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> Cube:
-    """Minimal for the model, not only for the abstract run: from ``best`` and from all of ``x`` in several orders; the
-    lightest that gets a certificate."""
+    """Minimal for the model, not only for the abstract run: the lightest with a certificate, from ``best`` and all of
+    ``x``."""
     if oracle is None or not best:
         return best
     other, cubes = oracle.other[question.label], [best]
@@ -318,8 +306,7 @@ def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> C
 
 
 def _by_goals(question: _Question, best: Cube) -> Cube:
-    """The lighter of an explanation and what the goal-directed search fixes, restricted to the symbols of the
-    input."""
+    """The lighter of an explanation and what the goal-directed search fixes, restricted to the input's symbols."""
     allowed = frozenset(
         v for v in range(question.instance.domains[question.output]) if question.instance.label(v) == question.label
     )
@@ -333,11 +320,9 @@ def _by_goals(question: _Question, best: Cube) -> Cube:
 
 
 def _marco(question: _Question) -> Iterator[Cube]:
-    """Distinct subset-minimal explanations for the abstract run, until all are found or time is up.
-
-    Only positions of explanations found get a variable, so the length does not matter: all others are always taken.
-    A refused part is made maximal by taking back what it left out; what is left out then must be hit.
-    """
+    """Distinct subset-minimal explanations for the abstract run, until all are found or time is up. Only positions of
+    explanations found get a variable, so the length does not matter: all others are always taken. A refused part is
+    made maximal by taking back what it left out; what is left out then must be hit."""
     variables: dict[int, int] = {}
     with solvers.Solver("minisat22") as solver, question.deadline.ends():
         start = _minimal(question)
@@ -374,8 +359,8 @@ def _next_seed(question: _Question, solver: solvers.Solver, variables: dict[int,
 
 
 def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
-    """Explanations with the weight below which there is no other, lightest first; if time is up before the first,
-    a minimal one with the bound so far."""
+    """Explanations with the weight below which there is none, lightest first; in time, else a minimal one with the
+    bound."""
     known, lower, found, hitter = _minimal(question), 0, False, Priced(question.weights)
 
     def propose() -> Cube | None:

@@ -31,10 +31,8 @@ KEPT_ENTRIES = 1 << 20
 
 @dataclass
 class Faces:
-    """``largest`` free positions at least, ``most`` at most, both exact where they are equal; -1: there is no answer.
-
-    ``found``: answers with ``largest`` free positions, as (free axes, index of the entry in the table over the others).
-    """
+    """``largest`` free positions at least, ``most`` at most, both exact where equal; -1: no answer. ``found``: answers
+    with ``largest`` free positions, (free axes, index of the entry in the table over the others)."""
 
     axes: int
     symbols: int
@@ -62,12 +60,9 @@ def largest_faces(
     labels: npt.NDArray[np.integer], members: npt.NDArray[np.bool_] | None = None, *, keep: int = 64,
     deadline: Deadline = NEVER,
 ) -> Faces:  # fmt: skip
-    """The faces with the most free positions on which the label is constant and, with ``members``, both kinds occur.
-
-    ``labels``: shape (s,) * m, the label of every word, 0 .. 254; ``keep``: how many faces of the greatest size to
-    return, at most. Cost: at most one pass over ``(s + 1) ** m`` entries, usually far less; memory a few times the
-    table.
-    """
+    """Up to ``keep`` faces with the most free positions on which the label (0 .. 254, (s,) * m) is constant and, with
+    ``members``, both kinds occur. Cost: at most one pass over ``(s + 1) ** m`` entries, usually far less; memory a few
+    times the table."""
     m, symbols = labels.ndim, labels.shape[0] if labels.ndim else 1
     if labels.size and int(labels.max()) >= MIXED:
         raise ValueError("more than 255 labels")
@@ -118,7 +113,6 @@ class _Exploring:
         return self.faces.largest + (len(self.faces.found) >= self.keep)
 
     def _note(self, free: tuple[int, ...], label: Table, kinds: Table | None) -> None:
-        """Note the answers in a table."""
         faces = self.faces
         if len(free) < self._wanted():
             return

@@ -1,8 +1,6 @@
 """Forcing one label as a hitting set problem: the cubes known so far, and the restrictions that conflict with them all.
-
 A restriction is proposed by an incremental SAT solver with a totalizer, within a bound on its size; what it misses is a
-cube that it does not conflict with (:mod:`restrict.optimum.exact` has the theorem).
-"""
+cube that it does not conflict with (:mod:`restrict.optimum.exact` has the theorem)."""
 
 from __future__ import annotations
 
@@ -51,11 +49,8 @@ class Problem:
         self.solver.add_clause([-self.element[i, a] for i, a in h.items()])
 
     def hit(self, most: int | None = None, budget: Budget | None = None) -> Cube | None:
-        """A hitting set of few elements.
-
-        ``most``: how many elements, at most; ``None``: ``lower``; ``budget``: of conflicts; ``None``: without limit.
-        Gives the set, or ``None`` where there is none.
-        """
+        """A hitting set of few elements. ``most``: how many elements, at most; ``None``: ``lower``; ``budget``: of
+        conflicts; ``None``: without limit. Gives the set, or ``None`` where there is none."""
         most = self.lower if most is None else most
         bound = [-self.count.rhs[most]] if most < len(self.inputs) else []
         if most > len(self.inputs) or not ask(self.solver, bound, self.deadline, budget):
@@ -64,10 +59,7 @@ class Problem:
         return {i: a for (i, a), z in self.element.items() if z in true}
 
     def missed(self, h: Cube, rng: np.random.Generator) -> Cube | None:
-        """A cube that a restriction does not conflict with, which is added.
-
-        Gives the cube, subset-minimal; ``None`` where the restriction forces the label (exact).
-        """
+        """A subset-minimal cube that a restriction does not meet, now added; ``None``: it forces the label (exact)."""
         x = self.oracle.find(h, self.other)
         if x is None:
             return None
@@ -75,11 +67,8 @@ class Problem:
         return cube
 
     def dive(self, h: Cube, rng: np.random.Generator, most: int | None = None) -> Cube | None:
-        """Let a restriction conflict with the cubes that it misses, one after another, until it forces the label.
-
-        Gives a subset-minimal part that forces the label; ``None`` where ``h`` forces another one, or has grown too
-        far.
-        """
+        """Let a restriction conflict with the cubes that it misses, one after another, until it forces the label. Gives
+        a subset-minimal part that forces the label; ``None`` where ``h`` forces another one, or has grown too far."""
         while (cube := self.missed(h, rng)) is not None:
             new = [i for i in cube if i not in h]
             if not new or (most is not None and len(h) >= most):

@@ -55,16 +55,13 @@ for models that are made of blocks. Else a tree several levels on would not end,
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What a search for lower bounds came to.
-
-    ``bound`` is the certificate, ``at_least`` its number for the output being forced at all, ``disjoint`` the part of
-    it that disjoint boxes alone prove. ``forcing`` fixes ``upper`` positions and forces the output, where the search
-    found one (``None``: it did not). ``stopped``: ``optimal`` (the bound is reached by a restriction known),
-    ``asked`` (as far as was asked for), ``open`` (no box was found where one was needed, and no time was given to
-    look on), ``budget``, ``time`` or ``interrupted``. ``checked`` is what the trusted checker said of the certificate;
-    ``None``: it has not been asked, since the bound is 0, the check takes more than ``CHECK`` steps, or the time was
-    over.
-    """
+    """What a search for lower bounds came to. ``bound`` is the certificate, ``at_least`` its number for the output
+    being forced at all, ``disjoint`` the part of it that disjoint boxes alone prove. ``forcing`` fixes ``upper``
+    positions and forces the output, where the search found one (``None``: it did not). ``stopped``: ``optimal`` (the
+    bound is reached by a restriction known), ``asked`` (as far as was asked for), ``open`` (no box was found where one
+    was needed, and no time was given to look on), ``budget``, ``time`` or ``interrupted``. ``checked`` is what the
+    trusted checker said of the certificate; ``None``: it has not been asked, since the bound is 0, the check takes more
+    than ``CHECK`` steps, or the time was over."""
 
     bound: LowerBound
     at_least: int
@@ -172,7 +169,7 @@ class _Proving:
                 try:
                     self._level(level)
                 except _Forced as stop:
-                    if self._improved(stop, level):
+                    if self._improved(stop):
                         level = self._ruled_out() - 1
                     elif self.task.deadline.left is None or stop.label is None:
                         return "open"
@@ -261,7 +258,7 @@ class _Proving:
 
     # ------------------------------------------------------------ optima met on the way
 
-    def _improved(self, stop: _Forced, level: int) -> bool:
+    def _improved(self, stop: _Forced) -> bool:
         """Whether the node's positions force the label, provably; then they are the best restriction so far."""
         if stop.label is None:
             return False

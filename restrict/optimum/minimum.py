@@ -63,11 +63,9 @@ to write, in nodes of a run."""
 
 @dataclass(frozen=True)
 class Minimum:
-    """``cube`` explains and has a ``certificate``, unless it is the one known; ``lower``: no explanation weighs less.
-
-    ``by_sat`` explain, too, and weigh ``lower``, but only SAT shows it. ``complete``: no part of ``Blocks.among`` that
-    the plain abstract run confirms is lighter.
-    """
+    """``cube`` explains and has a ``certificate``, unless it is the one known; none weighs less than ``lower``.
+    ``by_sat`` explain, too, and weigh ``lower``, by SAT alone. ``complete``: no part of ``Blocks.among`` that the plain
+    run confirms is lighter."""
 
     cube: Cube
     lower: int
@@ -77,11 +75,9 @@ class Minimum:
 
 
 class Blocks:
-    """Sensitive blocks of one input, and proofs that there are none.
-
-    ``shared``: runs of the same instance at the target, whose ordered rows are used; ``among``: the part of the word
-    that explanations for the plain abstract run are chosen from, which is one itself: at first all that is not given.
-    """
+    """Sensitive blocks of one input, and proofs that there are none. ``shared``: runs of the same instance at the
+    target, whose ordered rows are used; ``among``: the part of the word that explanations for the plain abstract run
+    are chosen from, which is one itself: at first all that is not given."""
 
     def __init__(
         self, task: Task, word: Cube, given: Cube, label: str, rng: np.random.Generator, shared: Looking
@@ -99,20 +95,15 @@ class Blocks:
         return self.last - self.shared.spent
 
     def singles(self, read: Mapping[int, int]) -> Iterator[int]:
-        """Positions whose change alone flips the label; every explanation has them.
-
-        Cost: one evaluation per position and symbol.
-        """
+        """Positions whose change alone flips the label, in every explanation. A run per position and symbol."""
         for i in sorted(read):
             self.task.deadline.check()
             if any(self.flips.of({i: a}) for a in range(self.symbols) if a != self.word[i]):
                 yield i
 
     def by_words(self, agreed: set[int], fails: int) -> Cube | None:
-        """A block that leaves some positions alone, from words drawn at random.
-
-        Gives the new symbols by position, subset-minimal; ``None`` where none of the words has another label.
-        """
+        """A block that leaves some positions alone, from words drawn at random. Gives the new symbols by position,
+        subset-minimal; ``None`` where none of the words has another label."""
         held = np.array([*agreed, *self.given, *self.instance.pinned], dtype=np.int64)
         for _ in range(fails):
             self.task.deadline.check()
@@ -125,11 +116,9 @@ class Blocks:
 
     def by_dives(self, cube: Collection[int], dives: int) -> Cube | None:
         """A block that leaves a set of positions alone, from dives: free tokens that the output reads get symbols at
-        random, as long as the run leaves another label possible, until it excludes that of the input.
-
-        They find blocks that random words do not: on proposals that 80 words left open, of two random models (2 layers,
-        4 heads, n = 200 and 400), 24 to 40 of 40 dives had another label, and at most 38 of 1000 words.
-        """
+        random, as long as the run leaves another label possible, until it excludes that of the input. They find blocks
+        that random words do not: on proposals that 80 words left open, of two random models (2 layers, 4 heads, n = 200
+        and 400), 24 to 40 of 40 dives had another label, and at most 38 of 1000 words."""
         for _ in range(dives):
             found = self._dive({**self.given, **{i: self.word[i] for i in cube}})
             if found is not None:
@@ -174,11 +163,8 @@ class Blocks:
 
     def by_runs(self, cube: Cube) -> Iterator[list[int]]:
         """Disjoint sets that a set misses, and that every explanation for the plain abstract run hits that is part of
-        ``among`` and this set.
-
-        What is added without making the set explain never matters; the rest is one such set, and is added, too.
-        Cost: about ``m log2(n / m)`` runs for a set of ``m`` of ``n`` positions.
-        """
+        ``among`` and this set. What is added without making the set explain never matters; the rest is one such set,
+        and is added, too. Cost: about ``m log2(n / m)`` runs for a set of ``m`` of ``n`` positions."""
         kept = dict(cube)
         while not self.explains(kept):
             missed = list[int]()
@@ -198,10 +184,8 @@ class Blocks:
             kept |= {i: self.word[i] for i in missed}
 
     def by_sat(self, cube: Cube) -> Cube | None:
-        """A block that leaves a set of positions alone, exactly.
-
-        Gives the new symbols by position, subset-minimal, or ``None``: there is no block, so the cube explains.
-        """
+        """A block that leaves a set of positions alone, exactly. Gives the new symbols by position, subset-minimal, or
+        ``None``: there is no block, so the cube explains."""
         fixed, deadline = {**self.given, **cube}, self.task.deadline
         self.shared.spent += CLAUSE * CLAUSES
         oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=CLAUSES)
@@ -222,25 +206,19 @@ def minimum(
     rounds: int,
     effort: int | None = None,
 ) -> Minimum:
-    """A minimum explanation, or the one known with a bound.
-
-    Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module. ``prices``: the price
-    of one position, where it is not 1; ``rounds``: proposals, at most; ``effort``: the nodes of all runs, about;
-    ``None``: no limit for the bound. Gives the lightest explanation with a proof; it is a minimum one where ``lower``
-    is its weight.
-    """
+    """The lightest explanation with a proof (a minimum one where ``lower`` is its weight), or the one known with a
+    bound. ``prices``: of positions, where not 1; at most ``rounds`` proposals; ``effort``: about the nodes of all runs.
+    Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module."""
     blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, Priced(prices), known).run(read, rounds)
 
 
 class _Closing:
-    """Proposals until one has a proof, or the bound meets what is known, or the work or the time is spent.
-
-    At first the sets to hit are sensitive blocks, so the least weight of a hitting set is a bound. Once a proposal
-    explains, or this is left open, the bound stands; sets that every explanation of the plain abstract run must hit
-    come in, and the first proposal that it confirms is the lightest of those (in ``Blocks.among``). It may have a part
-    that will do, with a position that is not in ``among``.
-    """
+    """Proposals until one has a proof, or the bound meets what is known, or the work or the time is spent. At first the
+    sets to hit are sensitive blocks, so the least weight of a hitting set is a bound. Once a proposal explains, or this
+    is left open, the bound stands; sets that every explanation of the plain abstract run must hit come in, and the
+    first proposal that it confirms is the lightest of those (in ``Blocks.among``). It may have a part that will do,
+    with a position that is not in ``among``."""
 
     def __init__(self, blocks: Blocks, hitter: Priced, known: Cube) -> None:
         self.blocks, self.hitter, self.sets, self.by_sat = blocks, hitter, list[Cube](), list[Cube]()
@@ -277,8 +255,7 @@ class _Closing:
         return None if self.complete else {i: self.blocks.word[i] for i in hit}
 
     def learn(self, cube: Cube) -> bool:
-        """Add sets that a proposal does not hit, but every explanation, or every one of the plain run; whether there
-        are any."""
+        """Add sets that not a proposal, but every explanation (of the plain run) hits; whether there are some."""
         if self.blocks.explains(cube):
             self.take(cube)
             self.complete = True
@@ -311,8 +288,7 @@ class _Closing:
             self.take(lighter)
 
     def proved(self, cube: Cube, least: bool) -> Certificate | None:
-        """The certificate of a proposal that no block contradicts, by a tree of cases in reach; ``least``: it weighs
-        as little as any."""
+        """The certificate by a tree of cases of a proposal that no block contradicts; ``least``: none weighs less."""
         blocks, n = self.blocks, self.blocks.instance.n
         proof = _proved(blocks, cube, LEAVES, 0)
         if proof is None and least and self.trees and (n <= SHORT or self.patient):

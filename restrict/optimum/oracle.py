@@ -1,9 +1,7 @@
-"""Which labels are possible at one position under a partial input, decided by SAT on the cone's CNF.
-
-Maps that are too wide to be written out (:class:`restrict.optimum.cnf.WideMap`) are left open at first: an answer that
-the model does not confirm adds the clauses that it breaks, and SAT is asked again (counterexample-guided abstraction
-refinement; Clarke et al., CAV 2000). "No input" is right at any moment, since an open map only admits more.
-"""
+"""Which labels are possible at one position under a partial input, decided by SAT on the cone's CNF. Maps that are too
+wide to be written out (:class:`restrict.optimum.cnf.WideMap`) are left open at first: an answer that the model does not
+confirm adds the clauses that it breaks, and SAT is asked again (counterexample-guided abstraction refinement; Clarke et
+al., CAV 2000). "No input" is right at any moment, since an open map only admits more."""
 
 from __future__ import annotations
 
@@ -25,10 +23,8 @@ Cube = dict[int, int]
 
 
 class Oracle:
-    """Which labels are possible at one position under partial inputs, decided by SAT on the cone's CNF.
-
-    A *selector* (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one.
-    """
+    """Which labels are possible at one position under partial inputs, decided by SAT on the cone's CNF. A *selector*
+    (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one."""
 
     def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER, name: str = "glucose4") -> None:
         self.code, self.inputs, self.deadline = code, code.inputs, deadline
@@ -65,11 +61,8 @@ class Oracle:
     def find(
         self, cube: Mapping[int, int], selector: int, more: Iterable[int] = (), budget: Budget | None = None
     ) -> Cube | None:
-        """An input that agrees with the cube and is selected.
-
-        Gives the symbols at ``inputs``, or ``None`` where there is no such input (exact). Cost: one SAT call, and one
-        for each round of refinement where there are wide maps; ``OutOfTime`` where the budget is spent.
-        """
+        """The symbols at ``inputs`` of an input that agrees with the cube and is selected, or ``None`` (exact). Cost: a
+        SAT call, and one for each round of refinement of wide maps; ``OutOfTime``: the budget is spent."""
         assumed = [self.code.token_lit(i, a) for i, a in cube.items() if ("token", i) in self.code.values]
         while ask(self.solver, [selector, *assumed, *more], self.deadline, budget):
             true = set(self.solver.get_model())
@@ -97,11 +90,8 @@ class Oracle:
         return {i: a for i, a in cube.items() if i in used}
 
     def shrink(self, cube: Cube, selector: int, order: Iterable[int]) -> Cube:
-        """A subset-minimal part of the cube under which nothing is selected.
-
-        Cost: one SAT call per position of the first core. ``order``: the positions, in the order in which they are left
-        out, where that is possible.
-        """
+        """A subset-minimal part of the cube under which nothing is selected. Cost: one SAT call per position of the
+        first core. ``order``: the positions, in the order in which they are left out, where that is possible."""
         if self.find(cube, selector) is not None:
             raise ValueError("the cube does not exclude the selector")
         return shrink(

@@ -20,10 +20,8 @@ Test = Callable[[Cube], Cube | None]
 
 def quickxplain(test: Test, cube: Cube, order: Sequence[int]) -> Cube:
     """A subset-minimal part that passes a monotone test; positions that come early in the order are kept if possible.
-
     ``test``: gives a part of a cube that passes, or ``None``; a larger cube passes where a smaller one does. Cost:
-    about ``2 k log2(n / k) + 2 k`` tests for ``k`` of ``n`` positions.
-    """
+    about ``2 k log2(n / k) + 2 k`` tests for ``k`` of ``n`` positions."""
     if not order or test({}) is not None:
         return {}
 

@@ -50,10 +50,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Disjoint sensitive blocks of one input, whose label is ``label``; ``lower`` is their number.
-
-    ``exhausted``: there is no further block disjoint from these.
-    """
+    """Disjoint sensitive blocks of one input, whose label is ``label``; ``lower`` is their number. ``exhausted``: there
+    is no further block disjoint from these."""
 
     label: str
     blocks: tuple[Block, ...]
@@ -66,19 +64,8 @@ class Sensitivity:
 
 
 def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
-    """The instance for a word and its symbols' indices by position.
-
-    Args:
-        model: the program.
-        x: a word without markers, as symbols or as a string.
-
-    Returns:
-        The model at the length of the word with its markers; symbol indices by position, markers left out.
-
-    Raises:
-        UsageError: an empty word, or a symbol that is not in the alphabet.
-        ModelError: the model is not defined at this length.
-    """
+    """The model at the length of a word with its markers, and the word's symbol indices by position. ``UsageError``: an
+    empty word or an unknown symbol; ``ModelError``: not defined at this length."""
     symbols = the_model(model).symbols(x)
     n = len(symbols) + len(model.markers)
     if n < 1:
@@ -90,9 +77,7 @@ def input_of(model: Model, x: str | Sequence[str]) -> tuple[Instance, Cube]:
 
 class Flips:
     """One word (symbol indices by position), its ``label`` at a position, and which changes of it give another one.
-
-    Cost of a question: the nodes that the output reads.
-    """
+    Cost of a question: the nodes that the output reads."""
 
     def __init__(self, runs: Looking, word: Cube, label: str | None = None) -> None:
         self.runs, self.word = runs, word
@@ -123,22 +108,9 @@ class Flips:
 
 
 def sensitive_block(oracle: Oracle, x: Cube, agreed: Collection[int], other: int) -> Cube | None:
-    """The changes of a subset-minimal block of positions that flips the label.
-
-    Cost: one SAT call per position of the first input found.
-
-    Args:
-        oracle: SAT on the cone of the target.
-        x: the input: symbol indices by position.
-        agreed: positions that may not change.
-        other: the selector for another label than that on ``x``.
-
-    Returns:
-        The new symbols by position, or ``None`` where no change outside ``agreed`` flips the label.
-
-    Raises:
-        OutOfTime: the deadline has passed.
-    """
+    """The new symbols of a subset-minimal block of positions, none in ``agreed``, that flips the label on ``x`` to that
+    of the selector ``other``; ``None``: there is none. Cost: one SAT call per position of the first input found;
+    ``OutOfTime`` at the deadline."""
     found = oracle.find({i: x[i] for i in oracle.inputs if i in agreed}, other)
     if found is None:
         return None
@@ -265,19 +237,8 @@ def force(
     rng: np.random.Generator,
     symbols: Mapping[int, int] | None = None,
 ) -> Cube | None:
-    """What one goal-directed search fixes besides ``pinned`` to meet a goal (only to ``symbols``, where given).
-
-    Args:
-        instance: the model at its length.
-        goal: the values that one node may have.
-        pinned: symbol indices by position that are fixed beforehand.
-        limit: the most further positions to fix, at least 0.
-        rng: the generator.
-        symbols: the only symbol that each position may get; ``None``: any symbol.
-
-    Returns:
-        The further fixed positions, or ``None`` where the search did not meet the goal: that proves nothing.
-    """
+    """What one goal-directed search fixes besides ``pinned``, at most ``limit`` positions (each only to its symbol in
+    ``symbols``, where given), so that a node has the goal's values; ``None``, which proves nothing, where it fails."""
     state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)

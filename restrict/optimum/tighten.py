@@ -41,9 +41,8 @@ PROOF_SOLVERS = ("cadical153", "glucose4", "lingeling")
 @dataclass(frozen=True)
 class NeverMatters:
     """That ``position`` never matters: an unsatisfiable formula and its refutation (:mod:`restrict.sat.drat_check`).
-
-    ``solver`` is ``None`` where no solver gave a proof that could be checked: then the SAT answer is the only evidence.
-    """
+    ``solver`` is ``None`` where no solver gave a proof that could be checked: then the SAT answer is the only
+    evidence."""
 
     position: int
     clauses: Sequence[Sequence[int]] = field(repr=False)
@@ -60,10 +59,8 @@ class NeverMatters:
 @dataclass(frozen=True, eq=False)
 class Tightened:
     """The label of ``certificate`` is a function of the inputs at ``dependencies``: its own without ``removed``.
-
     ``needed`` are dependencies that certainly matter, with two inputs that agree off the position and have different
-    labels; those in neither were not decided in time.
-    """
+    labels; those in neither were not decided in time."""
 
     certificate: Certificate
     removed: tuple[int, ...]
@@ -83,13 +80,9 @@ class Tightened:
 
 
 def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:
-    """Clauses that are satisfiable iff a change of input ``p`` alone can change the label at ``position``.
-
-    Where the encoding has wide maps, they are satisfiable *if* it can; what a model breaks is added then.
-
-    Returns:
-        The clauses of both copies with the condition that their labels differ; and the second copy.
-    """
+    """Clauses of two copies whose labels differ, satisfiable iff a change of input ``p`` alone can change the label at
+    ``position``, and the second copy. With wide maps they are satisfiable *if* it can; what a model breaks is added
+    then."""
     other = code.copy([i for i in code.inputs if i != p])
     clauses = [*code.clauses, *other.clauses[1:]]
     for label, literals in code.labels(position).items():
@@ -167,25 +160,14 @@ def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> NeverM
 
 
 def _label(code: Encoding, position: int, word: Sequence[str]) -> str:
-    """The model's label on a word."""
     index = {symbol: a for a, symbol in enumerate(code.instance.model.alphabet)}
     return OnDemandRun(code.instance, [index[symbol] for symbol in word]).label(position)
 
 
 def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMatters:
-    """The first solver's refutation that the independent checker accepts; unverified where there is none.
-
-    Args:
-        position: the position that never matters.
-        clauses: an unsatisfiable formula.
-        top: its largest variable.
-
-    Returns:
-        The proof, with the solver's name where :mod:`restrict.sat.drat_check` has accepted it.
-
-    Raises:
-        InternalError: a solver finds a model of the formula.
-    """
+    """The first solver's refutation of unsatisfiable clauses (``top``: their largest variable) that
+    :mod:`restrict.sat.drat_check` accepts, with the solver's name; unverified where there is none. ``InternalError``: a
+    solver finds a model."""
     for name in PROOF_SOLVERS:
         with solvers.Solver(name, bootstrap_with=clauses, with_proof=True) as solver:
             if solver.solve():
@@ -200,15 +182,8 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMat
 
 
 def write_proofs(proofs: Sequence[NeverMatters], folder: Path) -> list[Path]:
-    """Write the checked proofs, two files each.
-
-    Args:
-        proofs: the proofs; those without a checked refutation are left out.
-        folder: is made where it does not exist.
-
-    Raises:
-        UsageError: the folder cannot be written.
-    """
+    """Write the checked proofs, two files each, to a folder, made where it does not exist; ``UsageError``: it cannot be
+    written."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

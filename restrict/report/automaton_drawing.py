@@ -1,10 +1,7 @@
 """Automata as people draw them: states from left to right by their distance from the start, two rings where they
-accept, curved arrows with their symbols beside them.
-
-networkx lays out the states (``bfs_layout``). An arrow takes the flattest arc that keeps clear of other states, whose
-label keeps clear of states and other labels, and that crosses few arrows before it; of two arrows there and back, both
-keep to their right, or both to their left.
-"""
+accept, curved arrows with their symbols beside them. networkx lays out the states (``bfs_layout``). An arrow takes the
+flattest arc that keeps clear of other states, whose label keeps clear of states and other labels, and that crosses few
+arrows before it; of two arrows there and back, both keep to their right, or both to their left."""
 
 from __future__ import annotations
 
@@ -41,11 +38,9 @@ Curve = tuple[Point, Point, Point, Point]
 
 
 def draw_dfa(dfa: Dfa) -> Drawing:
-    """The drawing of an automaton of at most a few dozen states, all of them reachable.
-
-    One arrow stands for all symbols between two states; its label counts them where they would be long. A state from
-    which no word is accepted is left out, with its arrows. The same drawing for the same automaton.
-    """
+    """The drawing of an automaton of at most a few dozen states, all of them reachable. One arrow stands for all
+    symbols between two states; its label counts them where they would be long. A state from which no word is accepted
+    is left out, with its arrows. The same drawing for the same automaton."""
     dead = dfa.dead or None  # a dead start is the only state
     place = places(dfa, dead)
     arrows, names, drawn = Group(), Group(), _Drawn([], [], {})
@@ -71,8 +66,7 @@ def draw_dfa(dfa: Dfa) -> Drawing:
 
 
 def places(dfa: Dfa, dead: int | None) -> dict[int, Point]:
-    """The centre of each state but the dead one: columns by the distance from the start, in a column one below the
-    other."""
+    """The centre of each state but the dead one: columns by the distance from the start, one below the other."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(q for q in range(dfa.states) if q != dead)
     graph.add_edges_from(edge for edge in sorted(edges(dfa.delta)) if dead not in edge)
@@ -189,7 +183,6 @@ def _loops(a: Point, letters: int) -> Iterator[tuple[Curve, Point, float]]:
 
 
 def _at(curve: Curve, t: float) -> Point:
-    """A point of a cubic curve."""
     weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
     return (
         sum(w * p[0] for w, p in zip(weights, curve, strict=True)),

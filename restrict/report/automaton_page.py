@@ -19,17 +19,13 @@ LISTED = 200
 
 
 def automaton_page(root: Node, path: Path) -> Page:
-    """The report of an automaton.
-
-    ``root``: the JSON of a ``restrict-dfa/1`` file. Result: the page: facts, the drawing up to ``DRAWN`` states,
-    transitions, shortest words.
-    """
+    """The report of an automaton. ``root``: the JSON of a ``restrict-dfa/1`` file. Result: the page: facts, the drawing
+    up to ``DRAWN`` states, transitions, shortest words."""
     found = read_dfa(root, f"dfa:{path}")
     return Page(found.name, "Automaton", _sentence(found), dfa_sections(found))
 
 
 def _sentence(found: Regular) -> str:
-    """The language in one sentence."""
     dfa = found.dfa
     states = counted(dfa.states, "state")
     symbols, accept = counted(len(dfa.alphabet), "symbol"), "accepts" if len(dfa.accept) == 1 else "accept"
@@ -37,10 +33,7 @@ def _sentence(found: Regular) -> str:
 
 
 def dfa_sections(found: Regular) -> list[Section]:
-    """What a page says of a regular language.
-
-    Result: facts with shortest words, the drawing, and the transitions.
-    """
+    """What a page says of a regular language. Result: facts with shortest words, the drawing, and the transitions."""
     dfa, words = found.dfa, shortest(found.dfa)
     facts = [("alphabet", " ".join(dfa.alphabet)[:300]), ("states", str(dfa.states))]
     facts += [(f"shortest {'member' if good else 'non-member'}", _word(word)) for good, word in sorted(words.items())]
@@ -89,10 +82,8 @@ SAYS = {
 
 
 def proof_page(root: Node, path: Path) -> Page:
-    """The report of a proof for all lengths: its claim, and the automata after each layer.
-
-    ``root``: the JSON of a ``restrict-automaton/1`` file. Result: the page. What the file claims is shown, not checked.
-    """
+    """The report of a proof for all lengths: its claim, and the automata after each layer. ``root``: the JSON of a
+    ``restrict-automaton/1`` file. Result: the page. What the file claims is shown, not checked."""
     fields = root.fields(("format", "model", "n", "threshold", "period", "layers", "claim"), ("provenance",))
     model = fields["model"].fields(("name", "sha256"))
     claim: dict[str, Any] = fields["claim"].expect(dict, "an object")
@@ -120,7 +111,6 @@ def proof_page(root: Node, path: Path) -> Page:
 
 
 def _layer_row(at: int, layer: Node) -> list[str]:
-    """The sizes of one layer."""
     content: dict[str, Any] = layer.expect(dict, "an object")
     row = [str(at), ", ".join(str(h.get("name")) for h in content.get("heads", ()) if isinstance(h, dict))]
     for side in ("left", "right"):

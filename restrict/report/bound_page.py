@@ -20,10 +20,7 @@ HEIGHT = 16.0
 
 
 def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checked: str | None = None) -> Page:
-    """The report of a lower bound.
-
-    ``model``: that it is for, where it is known. ``checked``: the trusted checker's line, where it was run.
-    """
+    """The report of a lower bound, with its model and the trusted checker's line where these are known."""
     least = bound.at_least(model) if model is not None else min([*bound.labels.values(), bound.others or 0], default=0)
     claim = f"Forcing {output_at(bound.target)} fixes at least {counted(least, 'position')} (certified bound)."
     page = Page(f"{model_words(bound.model_name)}, n = {bound.n}", "Lower bound", claim)
@@ -50,7 +47,6 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
 
 
 def _told(box: Box) -> list[str]:
-    """A box in words."""
     cells, nodes = box_words(box)
     return [" ".join(cells[:16]) + (f" ... ({len(cells) - 16} more)" if len(cells) > 16 else ""), nodes[:400]]
 

@@ -51,11 +51,8 @@ class Loaded:
 
 
 def certificate_page(loaded: Loaded, checked: str | None = None) -> Page:
-    """The report of a certificate, or of a refutation.
-
-    ``checked``: the trusted checker's line, where it was run. Result: the page. Cost: that of drawing the nodes, where
-    they are few enough.
-    """
+    """The report of a certificate, or of a refutation. ``checked``: the trusted checker's line, where it was run.
+    Result: the page. Cost: that of drawing the nodes, where they are few enough."""
     outline, refutation = loaded.outline, loaded.refutation
     picture, reason, found = _picture(loaded)
     kind = "Certificate" if refutation is None else "Refutation"
@@ -106,7 +103,6 @@ def _picture(loaded: Loaded) -> tuple[Picture, str | None, Certificate | None]:
 
 
 def _claim(outline: Outline, model: Model | None, found: Certificate | None) -> str:
-    """The claim in one sentence."""
     if model is not None and found is not None:
         sentence = headline(model, found)
         return sentence[0].upper() + sentence[1:] + "."
@@ -116,7 +112,6 @@ def _claim(outline: Outline, model: Model | None, found: Certificate | None) -> 
 
 
 def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
-    """The numbers of the claim."""
     outline, claim = loaded.outline, loaded.outline.claim
     fixed = sum(count for _, count, _ in outline.fixed)
     cone = outline.cone
@@ -149,7 +144,6 @@ def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
 
 
 def _witnesses(refutation: Refutation) -> Section:
-    """The two words."""
     section = Section("The two words")
     differ = [t for t, (a, b) in enumerate(zip(refutation.member, refutation.nonmember, strict=True)) if a != b]
     places = ", ".join(str(t + refutation.start) for t in differ[:12]) + (" ..." if len(differ) > 12 else "")
@@ -166,7 +160,6 @@ def _witnesses(refutation: Refutation) -> Section:
 
 
 def _drawn(outline: Outline, picture: Picture, reason: str | None) -> Section:
-    """Layers and attention."""
     words = [
         "Inputs are at the bottom, layers above them. A solid line leads from a head to what it can still attend to "
         "under the restriction; a dashed line or fan to what it could attend to when nothing was fixed."
@@ -195,7 +188,6 @@ def _drawn(outline: Outline, picture: Picture, reason: str | None) -> Section:
 
 
 def _restriction(outline: Outline) -> Section:
-    """The restriction as runs."""
     if not outline.fixed:
         return Section("The restriction", ["Nothing is fixed."])
     words = [fixed_list(outline.fixed, LISTED)]
@@ -209,7 +201,6 @@ def _restriction(outline: Outline) -> Section:
 
 
 def _cases(model: Model, found: Certificate) -> Section:
-    """The output in each case."""
     assert found.cases is not None
     instance, alphabet = model.at(found.n), model.alphabet
     rho = Restriction.of(instance, found.restriction.fixed)

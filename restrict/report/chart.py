@@ -1,8 +1,6 @@
-"""Charts by matplotlib, in the colours of the drawings: the same bytes for the same chart.
-
-On a page the colours are those of the reader's light or dark setting: matplotlib writes the light ones, and each is
-replaced by the variable that the page's style sheet gives both.
-"""
+"""Charts by matplotlib, in the colours of the drawings: the same bytes for the same chart. On a page the colours are
+those of the reader's light or dark setting: matplotlib writes the light ones, and each is replaced by the variable that
+the page's style sheet gives both."""
 
 from __future__ import annotations
 
@@ -58,11 +56,7 @@ class Chart:
         return self.written("pdf")
 
     def save(self, path: Path) -> None:
-        """Write the chart as SVG, PDF or PNG, by the name's ending.
-
-        Raises:
-            UsageError: another ending, or the file cannot be written.
-        """
+        """Write the chart as SVG, PDF or PNG, by the name's ending; ``UsageError``: another one, or not written."""
         kind = check_chart(path)
         write_bytes(path, self.svg().encode() if kind == ".svg" else self.written(kind[1:]))
 
@@ -104,10 +98,8 @@ def colour(name: str) -> str:
 
 def by_length(title: str, series: dict[str, list[tuple[int, float]]], what: str) -> Chart:
     """Values against the length, a curve through the medians for each name; where there is one length, bars.
-
     ``series``: (length, value) pairs by name, several for one length where rows differ in their seed. Lines from the
-    lower to the upper quartile stand at each median. ``what``: the values, in words.
-    """
+    lower to the upper quartile stand at each median. ``what``: the values, in words."""
     shown = dict(list(series.items())[:MOST_SERIES])
     lengths = sorted({n for pairs in shown.values() for n, _ in pairs})
 

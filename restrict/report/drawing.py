@@ -1,8 +1,6 @@
-"""Vector drawings as data, written as SVG by hand and as PDF by matplotlib: the same bytes for the same drawing.
-
-A drawing is a list of groups of shapes. A shape has a *look*, a name of :data:`LOOKS`, so that a report can colour it
-for light and dark screens by style sheet, while a figure for a paper carries the light colours in itself.
-"""
+"""Vector drawings as data, written as SVG by hand and as PDF by matplotlib: the same bytes for the same drawing. A
+drawing is a list of groups of shapes. A shape has a *look*, a name of :data:`LOOKS`, so that a report can colour it for
+light and dark screens by style sheet, while a figure for a paper carries the light colours in itself."""
 
 from __future__ import annotations
 
@@ -116,10 +114,7 @@ class Drawing:
     groups: list[Group] = field(default_factory=list)
 
     def group(self, role: str = "", step: int = 0) -> Group:
-        """A new group, drawn above those before it.
-
-        ``step``: the layer or stage that it belongs to.
-        """
+        """A new group, drawn above those before it. ``step``: the layer or stage that it belongs to."""
         self.groups.append(Group(role, step))
         return self.groups[-1]
 
@@ -170,7 +165,6 @@ def number(x: float) -> str:
 
 
 def _element(shape: Shape) -> str:
-    """A shape as an SVG element."""
     a = [number(x) for x in shape.at]
     key = f' data-k="{shape.key}"' if shape.key >= 0 else ""
     tail = f' class="{shape.look}"{key}'
@@ -226,10 +220,7 @@ class Drawn(Protocol):
 
 
 def save(drawing: Drawn, path: str | Path) -> None:
-    """Write a drawing as SVG or PDF, by the name's ending; the same bytes for the same drawing.
-
-    ``path``: a file that ends in ``.svg`` or ``.pdf``; it is overwritten.
-    """
+    """Write a drawing as SVG or PDF, by the name's ending, over what is there; the same bytes for the same drawing."""
     path = Path(path)
     check_ending(path)
     write_bytes(path, drawing.svg().encode() if path.suffix.lower() == ".svg" else drawing.pdf())
@@ -242,7 +233,6 @@ def check_ending(path: Path) -> None:
 
 
 def _patch(axes: object, shape: Shape, order: int) -> None:
-    """Add a shape to matplotlib's axes."""
     from typing import Any
 
     from matplotlib import patches, path

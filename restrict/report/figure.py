@@ -84,31 +84,15 @@ def figure_of(result: Any, model: str | None = None) -> Figure:
 
 
 def figure_of_dfa(dfa: Dfa) -> Figure:
-    """The drawing of an automaton.
-
-    Args:
-        dfa: an automaton; all its states are reachable.
-
-    Returns:
-        The figure.
-
-    Raises:
-        UsageError: it has more states than a drawing shows.
-    """
+    """The drawing of an automaton whose states are all reachable. ``UsageError``: more states than a drawing shows."""
     if dfa.states > DRAWN:
         raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}")
     return Figure(draw_dfa(dfa))
 
 
 def small_drawing(result: Any) -> str:
-    """The drawing of a result as SVG, where it is soon made; otherwise nothing.
-
-    Args:
-        result: as for :func:`report_of`.
-
-    Returns:
-        SVG text, or nothing. Where it cannot be made, a notebook still shows the table.
-    """
+    """The drawing of a result (:func:`report_of`) as SVG, where it is soon made; else nothing: a notebook has the
+    table."""
     if getattr(result, "n", LONG + 1) > (SMALL if getattr(result, "target", None) == "all" else LONG):
         return ""
     try:

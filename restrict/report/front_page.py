@@ -19,11 +19,7 @@ HEAD = ("c", "free", "free %", "fixed", "file")
 
 
 def front_page(folder: Path) -> Page:
-    """The report of a front.
-
-    ``folder``: its certificates, one file each; other files are left out. Gives the page: the table of the points.
-    Linear in the files.
-    """
+    """The report of a front, the table of its points, from a folder's certificates. Linear in the files."""
     files = sorted(folder.glob("*.json"))
     if not 0 < len(files) <= MOST_POINTS:
         raise UsageError(
@@ -68,7 +64,6 @@ def front_chart(points: Sequence[Certificate]) -> Chart:
 
 
 def _read(path: Path) -> Certificate:
-    """One point."""
     found = load_certificate(path)
     if not isinstance(found, Certificate):
         raise ModelError(f"{path}: not a certificate")

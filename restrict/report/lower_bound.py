@@ -32,11 +32,9 @@ LISTED = 12
 def best_lower(
     model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
 ) -> tuple[int, str]:
-    """The greatest lower bound that is known for forcing the output, and its kind.
-
-    ``bounds``: from :func:`restrict.optimum.lower_bound.lower_bound`. ``exact``: the result of the exact search for ``c
-    = 0``. Result: the bound and where it comes from; of equal ones a certified one first.
-    """
+    """The greatest lower bound that is known for forcing the output, and its kind. ``bounds``: from
+    :func:`restrict.optimum.lower_bound.lower_bound`. ``exact``: the result of the exact search for ``c = 0``. Result:
+    the bound and where it comes from; of equal ones a certified one first."""
     bound = bounds.bound
     known = [(bounds.at_least, f"certified by {counted(len(bound.boxes), 'box')}")]
     if exact is not None and exact.c == 0:

@@ -1,8 +1,6 @@
-"""A report as one HTML file that needs nothing else: sections of facts, tables, drawings and texts to copy.
-
-The template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
-template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end.
-"""
+"""A report as one HTML file that needs nothing else: sections of facts, tables, drawings and texts to copy. The
+template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
+template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end."""
 
 from __future__ import annotations
 
@@ -113,7 +111,8 @@ class Page:
     def html(self) -> str:
         """The page."""
         environment = _environment()
-        return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=_sheet()))
+        sheet = "".join(style(name, True) for name in LOOKS)
+        return str(environment.get_template("page.html.j2").render(page=self, colours=COLOURS, sheet=sheet))
 
     def document(self) -> dict[str, Any]:
         """The page as JSON takes it: facts and tables, no drawings."""
@@ -162,26 +161,15 @@ def _environment() -> Any:
 
 
 def script(value: Any) -> Any:
-    """JSON that may stand inside a script element.
-
-    Result: its text, in which no ``<`` can begin a tag; marked as safe for the template.
-    """
+    """A value as JSON for a script element, in which no ``<`` can begin a tag, marked as safe for the template."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def _sheet() -> str:
-    """The style of all looks, with colours as variables."""
-    return "".join(style(name, True) for name in LOOKS)
-
-
 def interactive(section: Section, picture: Picture) -> Section:
-    """Give a section the data of its drawing: what each spot says, and where its lines go.
-
-    ``section``: with the drawing of the picture.
-    """
+    """Give a section with a picture's drawing its data: what each spot says, and where its lines go."""
     table: dict[Links, int] = {(): 0}
     held, most = 0, _lines_kept(picture)
     for track in picture.tracks:
@@ -218,10 +206,7 @@ def _lines_kept(picture: Picture) -> int:
 
 def packed(links: Links) -> list[int]:
     """Links to one row in few numbers: the row, then for each run its distance from the end of the one before it, and
-    where it has several cells, their number with a minus sign.
-
-    Result: the numbers; none where there are no links.
-    """
+    where it has several cells, their number with a minus sign. Result: the numbers; none where there are no links."""
     out: list[int] = []
     end = 0
     for row, first, count in links:
@@ -235,10 +220,7 @@ def packed(links: Links) -> list[int]:
 
 
 def word_copy(name: str, word: Sequence[str]) -> Copy:
-    """A word to copy.
-
-    Result: its runs, and how it begins; a word of too many runs is shown only in part and cannot be copied.
-    """
+    """A word to copy: its runs, and how it begins; one of too many runs is shown in part and cannot be copied."""
     between = joiner(set(word))
     out: list[list[Any]] = []
     for symbol in word:

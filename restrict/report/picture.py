@@ -1,8 +1,6 @@
-"""What a certificate's drawing shows, as data: one row per variable, one spot per node, or per cell at large ``n``.
-
-The facts are those of the abstract run over the certificate's cone (docs/kernel.md, rules 1-6), once under the
-restriction and once with nothing fixed, so that attention can be shown before and after.
-"""
+"""What a certificate's drawing shows, as data: one row per variable, one spot per node, or per cell at large ``n``. The
+facts are those of the abstract run over the certificate's cone (docs/kernel.md, rules 1-6), once under the restriction
+and once with nothing fixed, so that attention can be shown before and after."""
 
 from __future__ import annotations
 
@@ -87,24 +85,15 @@ class Axis:
         return self.n if self.n <= EXACT else CELLS
 
     def cell(self, position: int) -> int:
-        """The cell of a position.
-
-        ``position``: 0 .. n-1. Result: 0 .. cells-1.
-        """
+        """The cell of a position. ``position``: 0 .. n-1. Result: 0 .. cells-1."""
         return position * self.cells // self.n
 
     def span(self, cell: int) -> tuple[int, int]:
-        """The positions of a cell.
-
-        ``cell``: 0 .. cells-1.
-        """
+        """The positions of a cell. ``cell``: 0 .. cells-1."""
         return -(-cell * self.n // self.cells), -(-(cell + 1) * self.n // self.cells)
 
     def runs(self, positions: I64) -> list[list[int]]:
-        """The cells of positions as runs.
-
-        ``positions``: int64, in any order. Result: ``[first cell, count]`` pairs, in order.
-        """
+        """The cells of positions (int64, in any order) as ``[first cell, count]`` pairs, in order."""
         return runs(int(x) for x in np.unique(np.asarray(positions, dtype=np.int64) * self.cells // self.n))
 
 
@@ -126,11 +115,8 @@ class Picture:
 
 
 def fixed_counts(spans: Iterable[Sequence[Any]], axis: Axis) -> I64:
-    """How many of each cell's positions runs cover.
-
-    ``spans``: runs that begin with (start, count), in order and disjoint. Result: int64, shape (cells,). Linear in the
-    runs and cells.
-    """
+    """How many of each cell's positions runs cover. ``spans``: runs that begin with (start, count), in order and
+    disjoint. Result: int64, shape (cells,). Linear in the runs and cells."""
     pairs = [(run[0], run[1]) for run in spans]
     edges = np.array([axis.span(cell)[0] for cell in range(axis.cells)] + [axis.n], dtype=np.int64)
     if not pairs:
@@ -173,10 +159,7 @@ def inputs_track(outline: Outline, pinned: Iterable[int]) -> Track:
 
 
 def too_many(outline: Outline, variables: int) -> str | None:
-    """Why the nodes are not examined for a drawing, if they are not.
-
-    Result: the reason, or ``None``.
-    """
+    """Why the nodes are not examined for a drawing, if they are not. Result: the reason, or ``None``."""
     nodes = outline.n * variables if outline.cone == "all" else sum(c for p in outline.cone.values() for _, c in p)
     if nodes > MOST_NODES or nodes * outline.n > MOST_SCORES:
         return f"{nodes} nodes at n = {outline.n} are too many to examine for a drawing"
@@ -184,10 +167,8 @@ def too_many(outline: Outline, variables: int) -> str | None:
 
 
 def candidates(run: AbstractRun, head: Head, i: int) -> dict[int, tuple[I64, I64]]:
-    """The key pairs at or above the floor, by query value, as the finished run has them (rule 4).
-
-    Result: by query value (0 where the score reads none) positions and key values. Cost: one row for each query value.
-    """
+    """The key pairs at or above the floor, by query value, as the finished run has them (rule 4). Result: by query
+    value (0 where the score reads none) positions and key values. Cost: one row for each query value."""
     instance = run.instance
     first, stop = instance.visible(head, i)
     if first >= stop:
@@ -199,11 +180,8 @@ def candidates(run: AbstractRun, head: Head, i: int) -> dict[int, tuple[I64, I64
 
 
 def draw_nodes(instance: Instance, outline: Outline, found: Certificate, cone: Cone | None = None) -> Picture:
-    """The inputs and every examined node.
-
-    ``cone``: the nodes to examine; by default those of the certificate. Result: the drawing as data. Cost: two abstract
-    runs over the cone, and their rows once more.
-    """
+    """The inputs and every examined node. ``cone``: the nodes to examine; by default those of the certificate. Result:
+    the drawing as data. Cost: two abstract runs over the cone, and their rows once more."""
     cone = found.cone if cone is None else cone
     rho = Restriction.of(instance, found.restriction.fixed)
     runs_ = abstract_run(instance, rho, cone), abstract_run(instance, Restriction.of(instance), cone)

@@ -1,6 +1,5 @@
 """The drawing of a certificate in the manner of Hahn (2020), Figures 1 and 2: inputs below, layers above them, what a
-head can attend to after the restriction solid, and before it dashed.
-"""
+head can attend to after the restriction solid, and before it dashed."""
 
 from __future__ import annotations
 
@@ -53,22 +52,15 @@ class Layout:
 
 
 def layout_of(picture: Picture) -> Layout:
-    """A layout for a drawing.
-
-    Result: wide cells where they are few, a row's height by the number of rows.
-    """
+    """A layout for a drawing. Result: wide cells where they are few, a row's height by the number of rows."""
     cells, rows = picture.axis.cells, len(picture.tracks)
     dx = max(5.0, min(60.0, 1000.0 / cells))
     return Layout(rows, cells, dx, 62.0 if rows <= 8 else 44.0 if rows <= 16 else 30.0)
 
 
 def scene(picture: Picture, title: str) -> Drawing:
-    """Draw a certificate.
-
-    Result: the drawing. Its groups have the roles ``row``, ``before`` (what they could attend to with nothing fixed),
-    ``after`` and ``reads``, and the layer as step; the key of a spot is its number in the order of rows and spots.
-    Linear in what is drawn.
-    """
+    """Draw a certificate: groups of the roles ``row``, ``before`` (with nothing fixed), ``after`` and ``reads``, the
+    layer as step; a spot's key is its number in the order of rows and spots. Linear in what is drawn."""
     at = layout_of(picture)
     drawing = Drawing(at.width, at.height, title)
     edges = {

@@ -21,11 +21,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def influence_chart(rows: Rows, title: str) -> Chart:
-    """The bounds and the measured influence, both axes logarithmic, with a line of slope -1.
-
-    ``rows``: what `restrict soft influence --json` has, with ``n`` and pairs (activation, logit) under the keys of
-    :data:`COLUMNS`; a pair may be missing.
-    """
+    """The bounds and the measured influence, both axes logarithmic, with a line of slope -1. ``rows``: what `restrict
+    soft influence --json` has, ``n`` and pairs (activation, logit) under the keys of :data:`COLUMNS`, if any."""
     lengths = [int(row["n"]) for row in rows]
     columns = {key: [(n, row.get(key)) for n, row in zip(lengths, rows, strict=True)] for key, *_ in COLUMNS}
     points = {

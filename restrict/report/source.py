@@ -35,13 +35,9 @@ Checked = Callable[[Model, Any], str | None]
 
 
 def page_of(path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False) -> Page:
-    """The report of a file.
-
-    ``path``: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate,
-    a verdict on a trained model, the rows of a sweep, the output of `restrict soft influence --json`, or a folder with
-    the certificates of a front.
-    ``model``: the model, as on the command line; by default the built-in model or generator that the file names.
-    """
+    """The report of a file: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft
+    certificate, a verdict on a trained model, the rows of a sweep, the output of `restrict soft influence --json`, or a
+    folder with the certificates of a front. ``model``: by default the one that it names."""
     if path.is_dir():
         return front_page(path)
     content = read_bytes(path)
@@ -50,10 +46,8 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
 
 
 def table_page(content: bytes, path: Path) -> Page | None:
-    """The report of a file that is no proof: the rows of a sweep, or an influence table.
-
-    Result: the page, or ``None`` where the file is none of these; then no more than its first line was parsed.
-    """
+    """The report of a file that is no proof: the rows of a sweep, or an influence table. Result: the page, or ``None``
+    where the file is none of these; then no more than its first line was parsed."""
     if is_sweep(content):
         return sweep_page(content, path)
     return influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None
@@ -89,7 +83,6 @@ def document_page(
 
 
 def _certificate(path: Path, root: Node, kind: str, given: Model | None, check: Checked | None, stages: bool) -> Page:
-    """The report of a certificate or a refutation."""
     refuted = Refutation.from_json(root) if kind == refutation.FORMAT else None
     inner = root if refuted is None else root.fields(root.value)["certificate"]
     read = outline.read_outline(inner)

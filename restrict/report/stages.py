@@ -31,10 +31,8 @@ LEGEND = [
 
 
 def stages_section(model: Model, outline: Outline) -> Section:
-    """Run the lemma at the certificate's length and free share, and draw its stages.
-
-    Result: a section with one strip for each stage. Cost: that of ``certify --target all --method lemma``.
-    """
+    """Run the lemma at the certificate's length and free share, and draw its stages. Result: a section with one strip
+    for each stage. Cost: that of ``certify --target all --method lemma``."""
     if outline.target != "all":
         raise UsageError("the stages of Lemma 4 are for certificates of every position (certify --target all)")
     share, seed = asked(model, outline)
@@ -47,11 +45,8 @@ def stages_section(model: Model, outline: Outline) -> Section:
 
 
 def asked(model: Model, outline: Outline) -> tuple[Fraction, int]:
-    """What the search that made a certificate was asked for.
-
-    Result: the fraction to leave free and the seed, as its provenance says; where it does not say so, the fraction that
-    the certificate leaves free (a search may fix less than it is allowed to), and 0.
-    """
+    """The fraction to leave free and the seed that a certificate's search was asked for, by its provenance; else the
+    fraction that it leaves free (a search may fix less than it is allowed to), and 0."""
     said, seed = outline.provenance.get("share"), outline.provenance.get("seed")
     share = Fraction(outline.claim.free, max(1, outline.n - len(model.markers)))
     with suppress(UsageError):

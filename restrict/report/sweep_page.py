@@ -31,10 +31,7 @@ LONGEST = 1 << 20
 
 
 def is_sweep(content: bytes) -> bool:
-    """Whether a file looks like the rows of a sweep.
-
-    Result: whether its first line is an object with an identity and a task. Linear in that line.
-    """
+    """Whether a file's first line is a row of a sweep, an object with an identity and a task. Linear in that line."""
     line = content[: LONGEST + 1].partition(b"\n")[0]
     try:
         first = json.loads(line) if len(line) <= LONGEST else None
@@ -97,5 +94,4 @@ def _rows(content: bytes, path: Path) -> list[dict[str, Any]]:
 
 
 def _cell(value: Any) -> str:
-    """A value of a row."""
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -19,6 +19,8 @@ from restrict.model.restriction import Restriction, runs
 from restrict.model.source import GENERATORS
 
 WIDTH = 64
+NODES = 60
+"""Examined nodes that are printed."""
 WIDEST = 60
 """Symbols of a witness that are printed."""
 SHADES = " .:-=+*#"
@@ -120,11 +122,8 @@ def cases_line(certificate: Certificate) -> str:
 
 
 def certificate_picture(outline: Outline, model: Model | None = None, found: Certificate | None = None) -> str:
-    """The restriction and the cone; with the model, what each examined node may be and depends on.
-
-    ``outline``: the certificate, whose runs are not expanded. ``found``: the certificate itself, where its nodes are to
-    be examined.
-    """
+    """The restriction and the cone; with the model, what each examined node may be and depends on. ``outline``: the
+    certificate, whose runs are not expanded. ``found``: the certificate itself, where its nodes are to be examined."""
     pinned = () if model is None else model.at(outline.n).pinned
     lines = [
         f"certificate for {outline.model_name}, n = {outline.n}, target {outline.target}",
@@ -145,22 +144,18 @@ def certificate_picture(outline: Outline, model: Model | None = None, found: Cer
     rho = Restriction.of(instance, found.restriction.fixed)
     if found.split:
         lines += [cases_line(found), "  before the split:"]
-    return "\n".join([*lines, "  cone", *_nodes(instance, abstract_run(instance, rho, found.cone), found)])
+    return "\n".join([*lines, "  cone", *_nodes(instance, abstract_run(instance, rho, found.cone))])
 
 
-def _nodes(instance: Instance, run: AbstractRun, certificate: Certificate, most: int = 60) -> Iterable[str]:
-    count = 0
-    for variable in instance.model.variables:
-        for i, (values, depends) in run.facts.get(variable.name, {}).items():
-            count += 1
-            if count <= most:
-                shown = "{" + ",".join(map(str, values[:8])) + (",..." if len(values) > 8 else "") + "}"
-                size = depends.bit_count()
-                yield f"    {variable.name}[{i}] in {shown}" + (
-                    f", depends on {counted(size, 'input')}" if size else ""
-                )
-    if count > most:
-        yield f"    ... and {counted(count - most, 'more node')}"
+def _nodes(instance: Instance, run: AbstractRun) -> Iterable[str]:
+    names = [variable.name for variable in instance.model.variables]
+    facts = [(f"{name}[{i}]", *fact) for name in names for i, fact in run.facts.get(name, {}).items()]
+    for node, values, depends in facts[:NODES]:
+        shown = "{" + ",".join(map(str, values[:8])) + (",..." if len(values) > 8 else "") + "}"
+        size = depends.bit_count()
+        yield f"    {node} in {shown}" + (f", depends on {counted(size, 'input')}" if size else "")
+    if len(facts) > NODES:
+        yield f"    ... and {counted(len(facts) - NODES, 'more node')}"
 
 
 def witness_lines(found: Refutation) -> list[str]:
@@ -219,10 +214,7 @@ def origin_words(key: str, value: Any) -> tuple[str, str]:
 
 
 def check_command(model_name: str, path: Path) -> str:
-    """The command that checks a file.
-
-    ``model_name``: the name in the file; only a built-in model or a generator is found by it. Result: the line;
-    ``MODEL`` stands where the reader has to name the model's file.
-    """
+    """The command that checks a file. ``model_name``: the name in the file; only a built-in model or a generator is
+    found by it. Result: the line; ``MODEL`` stands where the reader has to name the model's file."""
     known = model_name.partition(":")[0] in GENERATORS
     return shlex.join(["restrict", "check", model_name if known else "MODEL", path.name])

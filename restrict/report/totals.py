@@ -21,10 +21,7 @@ ROW = 17.0
 
 
 def totals_section(picture: Picture, output: str, c: int) -> Section:
-    """The totals of a drawing.
-
-    ``output``: the variable whose nodes are the outputs. ``c``: the certified bound on what one of them depends on.
-    """
+    """The totals of a drawing; ``output``: the variable of the outputs; ``c``: bounds what one depends on."""
     heads = [track for track in picture.tracks if track.kind == "head"]
     outputs = next((track for track in picture.tracks if track.name == output), picture.tracks[-1])
     words = [

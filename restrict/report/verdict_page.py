@@ -1,9 +1,7 @@
 """The report of a verdict on a trained model: ranges of all logits by state and position, margins, the hardest word.
-
 The trusted checker verifies the file first. The drawings show what it says: the ranges follow from the certificate's
 boxes and cells by affine forms in floats (the search's picture of what the checker computes in integers), and are those
-of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign.
-"""
+of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign."""
 
 from __future__ import annotations
 
@@ -43,10 +41,7 @@ class Range(NamedTuple):
 
 
 def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
-    """The report of a ``restrict-soft-verdict/1`` file.
-
-    ``model``: the checkpoint's safetensors file, its configuration beside it.
-    """
+    """The report of a ``restrict-soft-verdict/1`` file; ``model``: safetensors, its configuration beside it."""
     if model is None:
         raise UsageError(f"{path}: the report of a verdict needs its model: give --model MODEL.safetensors")
     given = load(model)
@@ -117,7 +112,6 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
 
 
 def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
-    """The cells of a tree."""
     if tree == 0:
         yield low, high
         return
@@ -175,11 +169,9 @@ class _Axes:
         group.shapes.append(Shape("text", (WIDTH / 2, HEIGHT + 34, 10), "label", "position", "middle"))
 
     def x(self, position: float) -> float:
-        """From the left."""
         return LEFT + 8 + (WIDTH - LEFT - 30) * position / self.last
 
     def y(self, value: float) -> float:
-        """From the top."""
         return HEIGHT - (HEIGHT - 10) * (_squeezed(value) - self.low) / ((self.high - self.low) or 1.0)
 
 

@@ -43,10 +43,7 @@ class KeptScan:
         return self.first <= first and stop <= self.stop and bool(np.isin(inside, apart).all())
 
     def of_others(self, first: int, stop: int, apart: I64) -> I64:
-        """The pairs at positions first .. stop - 1 that are not apart.
-
-        ``apart``: int64, shape (m,), ascending. Gives int64, shape (3, m).
-        """
+        """The pairs, int64 (3, m), at positions first .. stop - 1 that are not in ``apart`` (ascending)."""
         j = self.pairs[0]
         return self.pairs[:, (j >= first) & (j < stop) & ~np.isin(j, apart)]
 

@@ -1,8 +1,6 @@
-"""Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank.
-
-The batch twin of :mod:`restrict.rows.row`: hashed scores run in one kernel for all rows, every other score
-goes through :class:`restrict.rows.row.Row`, and rows that cannot differ are computed once.
-"""
+"""Candidate lists of all rows of a head at once: what a collapsed head is computed from, and what the stages rank. The
+batch twin of :mod:`restrict.rows.row`: hashed scores run in one kernel for all rows, every other score goes through
+:class:`restrict.rows.row.Row`, and rows that cannot differ are computed once."""
 
 from __future__ import annotations
 
@@ -37,11 +35,9 @@ SCORES = 1 << 29
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Rows ``row_ptr[i] .. row_ptr[i+1]`` belong to position ``i``; row ``r`` has query value ``row_u[r]`` and the list
-    ``row_list[r]``; list ``l`` is the pairs ``(j[t], w[t])``, ``t`` in ``start[l] .. stop[l]``, best first.
-
-    ``own_j``, ``own_w``: per list, the position whose key is the query itself (or -1) and its value. ``complete[l]``:
-    the list goes down to the floor, so no other pair can win.
-    """
+    ``row_list[r]``; list ``l`` is the pairs ``(j[t], w[t])``, ``t`` in ``start[l] .. stop[l]``, best first. ``own_j``,
+    ``own_w``: per list, the position whose key is the query itself (or -1) and its value. ``complete[l]``: the list
+    goes down to the floor, so no other pair can win."""
 
     row_ptr: I64
     row_u: I64
@@ -100,11 +96,8 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class RowsOfHead:
-    """The rows of a head: position ``i`` has the rows ``row_ptr[i] .. row_ptr[i+1]``, row ``r`` the query ``row_u[r]``.
-
-    ``low``, ``high``: what each position sees. ``same``: query and key are one variable. ``shared``: rows of different
-    positions with one query value cannot differ.
-    """
+    """The rows of a head: ``row_ptr[i] .. row_ptr[i+1]`` at position ``i``, query ``row_u[r]``; positions see ``low``
+    to ``high``. ``same``: query and key are one variable. ``shared``: rows of one query value cannot differ."""
 
     row_ptr: I64
     row_u: I64
@@ -120,10 +113,7 @@ class RowsOfHead:
 
 
 def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
-    """The rows of a head.
-
-    ``queries``: possible values of its query at all n positions (one value 0 where it reads none). Cost linear in them.
-    """
+    """The rows of a head from the possible values of its query at all n positions (none read: one value 0). Linear."""
     n = instance.n
     visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
     sees = visible[:, 0] < visible[:, 1]
@@ -138,12 +128,9 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
 def candidate_lists(
     instance: Instance, head: Head, queries: Values, keys: Values, limit: int = 0, deadline: Deadline = NEVER
 ) -> Lists:
-    """The lists of all rows of a head; raises ``OutOfTime`` at the deadline.
-
-    Cost: one score per row and possible pair. ``queries``, ``keys``: possible values of its query and key at all n
-    positions (``Values`` with ``positions`` 0..n-1; one value 0 where the head reads none); ``limit``: keep at most
-    this many pairs of a row (0: down to the floor).
-    """
+    """The lists of all rows of a head, at most ``limit`` pairs of a row (0: down to the floor), from the values of its
+    query and key at all n positions (not read: one value 0). One score per row and possible pair; ``OutOfTime`` at the
+    deadline."""
     rows = rows_of(instance, head, queries)
     row_i, row_u = rows.row_i, rows.row_u
     own_j, own_w = np.where(rows.same, row_i, -1), row_u
@@ -158,10 +145,8 @@ def candidate_lists(
 
 
 def completed(lists: Lists, instance: Instance, head: Head, keys: Values, deadline: Deadline = NEVER) -> Lists:
-    """The lists, each down to its floor: the rows of those that were cut off are scored.
-
-    ``keys``: possible values of the head's key at all n positions, under which the lists hold.
-    """
+    """The lists, each down to its floor: the rows of those that were cut off are scored. ``keys``: possible values of
+    the head's key at all n positions, under which the lists hold."""
     short = np.flatnonzero(lists.complete == 0)
     if not len(short):
         return lists
@@ -213,10 +198,7 @@ def _spread(
 
 
 def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
-    """The lists of some rows, for another process.
-
-    Gives as :data:`Parts`, the pairs in half the bytes where they fit.
-    """
+    """The lists of some rows, for another process, as :data:`Parts`: in half the bytes where they fit."""
     instance = work.instance.instance
     head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
     pairs, ends, complete = _rows(instance, head, *part, work.keys, work.limit, work.deadline)
@@ -237,10 +219,7 @@ def _rows(
 
 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
-    """The hash state before ``j`` of every row, where the score is ``hash(..., j, k)``.
-
-    Gives int64, one a row; ``None`` for any other score.
-    """
+    """The hash state before ``j`` of every row, int64, where the score is ``hash(..., j, k)``; else ``None``."""
     if not isinstance(head.score, Formula) or instance.key(head) is None:
         return None
     match bind(head.score.folded, n=instance.n):

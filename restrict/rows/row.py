@@ -61,11 +61,9 @@ class Row:
         return compile_expr(self.expr, ("j", "k"))
 
     def block_registers(self, positions: int, domain: int, size: int) -> tuple[Code, I64]:
-        """Code and registers for blocks of ``size`` pairs.
-
-        Folding and compiling is worth it only for a long row; short rows share the head's code, with ``i`` and ``q`` as
-        further inputs. Gives the code; and the registers, int64, shape (registers, size), with the constants filled in.
-        """
+        """Code and registers for blocks of ``size`` pairs. Folding and compiling is worth it only for a long row; short
+        rows share the head's code, with ``i`` and ``q`` as further inputs. Gives the code; and the registers, int64,
+        shape (registers, size), with the constants filled in."""
         shared = self.instance.shared_code(self.head) if positions * domain < BLOCK else None
         if shared is None:
             return self.code, registers(self.code, size)
@@ -74,13 +72,9 @@ class Row:
         return shared, regs
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
-        """The pairs (j, w) at or above the floor, by position (docs/kernel.md, rule 4).
-
-        Cost: one score a pair; where a long row was scanned before (:mod:`restrict.rows.kept`), one score for every
-        pair of a restricted position. ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT`
-        where the score mentions no key. Gives two int64 arrays of one length: the positions ``j``, ascending, and the
-        key values ``w``.
-        """
+        """The pairs at or above the floor (docs/kernel.md, rule 4) as two int64 arrays, ascending positions and key
+        values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair; where a long row was scanned
+        before (:mod:`restrict.rows.kept`), only those of restricted positions."""
         pairs = self._from_kept(keys)
         if pairs is None:
             pairs, _ = self._stream(keys, None)
@@ -92,25 +86,17 @@ class Row:
         return pairs[:, self._order(*pairs)]
 
     def scored(self, keys: Values, least: int = MIN64) -> I64:
-        """The pairs at or above the floor with their scores, and none below a score.
-
-        The floor itself is the last of them in the order of pairs. Cost: that of :meth:`candidates`. ``keys``: V of the
-        key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key; ``least``: a 64-bit
-        score; pairs below it are left out. Gives int64, shape (3, m): positions ``j``, ascending, key values ``w``,
-        scores.
-        """
+        """:meth:`candidates` with their scores, int64 (3, m), without pairs below the score ``least``. The floor itself
+        is the last of them in the order of pairs."""
         pairs = self._from_kept(keys) if least == MIN64 else None
         if pairs is None:
             pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
         return pairs[:, pairs[2] >= least]
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
-        """The ``count`` best pairs, best first, and whether these are all.
-
-        ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the score mentions no key.
-        Gives the positions ``j`` and the key values ``w`` (int64, one length, at most ``count``), and whether no pair
-        is left out.
-        """
+        """The ``count`` best pairs, best first, and whether these are all. ``keys``: V of the key at all positions;
+        :data:`restrict.rows.values.CONSTANT` where the score mentions no key. Gives the positions ``j`` and the key
+        values ``w`` (int64, one length, at most ``count``), and whether no pair is left out."""
         if self._is_hash(keys, self.stop - self.first):
             pairs = self._above(keys, count)
             if pairs is not None:
@@ -120,11 +106,9 @@ class Row:
         return pairs[0, order], pairs[1, order], not dropped
 
     def _above(self, keys: Values, count: int) -> I64 | None:
-        """The ``count`` best pairs of a hashed row in one pass, best first; ``None`` where the guess fails.
-
-        Hashes are spread evenly over 0 .. 2^63-1, so a score that slightly more than ``count`` pairs reach can be
-        guessed beforehand. Where at least ``count`` pairs reach it, no pair below it is among the best.
-        """
+        """The ``count`` best pairs of a hashed row in one pass, best first; ``None`` where the guess fails. Hashes are
+        spread evenly over 0 .. 2^63-1, so a score that slightly more than ``count`` pairs reach can be guessed
+        beforehand. Where at least ``count`` pairs reach it, no pair below it is among the best."""
         total = (self.stop - self.first) * keys.domain
         expected = count + 4 * count**0.5 + 8
         if 2 * expected > total:
@@ -145,12 +129,9 @@ class Row:
         return np.lexsort((w, -j if self.right else j, -s))
 
     def _stream(self, keys: Values, count: int | None, least: int = 0) -> tuple[I64, bool]:
-        """The surviving pairs (3, m), and whether a pair was dropped because of the count.
-
-        Long rows are shared among threads. The parts are independent: a pair that survives the whole row survives its
-        part, so merging them and compacting once more gives the same pairs for any number of threads. Scores below
-        ``least`` are ignored.
-        """
+        """The surviving pairs (3, m), and whether a pair was dropped because of the count. Long rows are shared among
+        threads. The parts are independent: a pair that survives the whole row survives its part, so merging them and
+        compacting once more gives the same pairs for any number of threads. Scores below ``least`` are ignored."""
         total = (self.stop - self.first) * keys.domain
         if total > MAX_PAIRS:
             raise ResourceLimit(
@@ -173,11 +154,9 @@ class Row:
         return self._compact(pairs, count, state), dropped
 
     def _from_kept(self, keys: Values) -> I64 | None:
-        """The candidates from an earlier scan of this row; ``None`` where it does not determine them.
-
-        It determines them where the restricted positions alone have a floor of at least ``bar``, and where no other
-        position has all its pairs in the scan, which might raise the floor.
-        """
+        """The candidates from an earlier scan of this row; ``None`` where it does not determine them. It determines
+        them where the restricted positions alone have a floor of at least ``bar``, and where no other position has all
+        its pairs in the scan, which might raise the floor."""
         seed = self.seed if (self.stop - self.first) * keys.domain >= LONG_SCAN else None
         kept = None if seed is None else kept_scans(self.instance).by_row.get((seed, keys.domain))
         if kept is None:
@@ -208,21 +187,15 @@ class Row:
         return floors[int(order[0])]
 
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
-        """Score and position of the floor over the first positions with fewer key values: a bound on the row's floor.
-
-        A free position with many key values has a low worst score: without this bound, most pairs would be kept until
-        the scan reaches a position with few key values.
-        """
+        """Score and position of the floor over the first positions with fewer key values, a bound on the row's: a free
+        position with many values has a low worst score, and without it most pairs would be kept for long."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
         few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:MOST_KNOWN]
         return self._pairs_of(keys, few)[1]
 
     def _pairs_of(self, keys: Values, which: I64) -> tuple[I64, tuple[int, int] | None]:
-        """The pairs of some restricted positions and of the row's own, by position, and their floor.
-
-        ``which``: indices of ``keys.positions``, ascending. Gives int64, shape (3, m), rows j, w, score; and the score
-        and the position of the best of the positions' worst pairs.
-        """
+        """The pairs, int64 (3, m), of some restricted positions (indices ``which`` of ``keys.positions``) and of the
+        row's own, by position, with score and position of the best of the positions' worst pairs."""
         which, own = which[keys.positions[which] != self.own[0]], self.own[0]
         places, sizes = keys.positions[which], np.diff(keys.ptr)[which]
         w = keys.flat[take_rows(keys.ptr, which)]
@@ -239,7 +212,6 @@ class Row:
         return np.stack((j, w, scores)), (int(worst.max()), int(best.max() if self.right else best.min()))
 
     def _scores(self, j: I64, w: I64) -> I64:
-        """The scores of some pairs."""
         if self.seed is None:
             return evaluate(self.expr, {"j": j, "k": w}, len(j))
         return hashed_scores(self.seed, j, w)
@@ -255,10 +227,8 @@ class Row:
     def _part(
         self, keys: Values, count: int | None, part: tuple[int, int], least: int, known: tuple[int, int] | None = None
     ) -> tuple[I64, I64, bool]:
-        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped.
-
-        ``known``: score and position of a floor that the row is known to have.
-        """
+        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped. ``known``:
+        score and position of a floor that the row is known to have."""
         first, stop = part
         if least:  # a floor below all positions: a score of ``least`` itself passes
             known = least - 1, -1 if self.right else stop

@@ -18,11 +18,9 @@ def shown(
     instance: Instance, head: Head, i: int, u: int, places: I64, keys: I64, values: Callable[[str, int], Sequence[int]],
     most: int = MAX_N,
 ) -> set[int]:  # fmt: skip
-    """What the candidates of a row may show: those at ``places`` (each once), with the key values ``keys``.
-
-    ``values`` gives V of a node. Positions are gone through until all values of the domain are found. :class:`TooMany`
-    where there are more than ``most``, known before they are listed.
-    """
+    """What the candidates of a row may show: those at ``places`` (each once), with the key values ``keys``. ``values``
+    gives V of a node. Positions are gone through until all values of the domain are found. :class:`TooMany` where there
+    are more than ``most``, known before they are listed."""
     if head.value == instance.key(head):
         return _listed(np.unique(keys), most)
     found = set[int]()

@@ -1,8 +1,6 @@
-"""The store of rows: the pairs of each row of an instance, best first, found when they are first asked for.
-
-A row (head, position, query value) does not depend on the restriction, so its list is found once and serves every
-search, run and encoding of the instance: what a node can attend to under a restriction is read off the list.
-"""
+"""The store of rows: the pairs of each row of an instance, best first, found when they are first asked for. A row
+(head, position, query value) does not depend on the restriction, so its list is found once and serves every search, run
+and encoding of the instance: what a node can attend to under a restriction is read off the list."""
 
 from __future__ import annotations
 
@@ -54,11 +52,8 @@ class RowList:
 
 
 class RowIndex:
-    """An index of a row's list, which answers without a walk over it.
-
-    ``of(j)`` are the places of position ``j`` with their key values; ``completions`` are the places at which a position
-    has its last pair, in order.
-    """
+    """An index of a row's list, which answers without a walk over it. ``of(j)`` are the places of position ``j`` with
+    their key values; ``completions`` are the places at which a position has its last pair, in order."""
 
     def __init__(self, j: I64, w: I64, keys: Values) -> None:
         self.j, self.w = j, w
@@ -106,9 +101,7 @@ class RowStore:
 
     def of(self, head: Head, i: int, u: int) -> RowList:
         """The list of a row; positions that see half of the word or more share it if the score does not mention ``i``.
-
-        What a position does not see, and its own key where that is the query, are for the reader to leave out.
-        """
+        What a position does not see, and its own key where that is the query, are for the reader to leave out."""
         first, stop = self.instance.visible(head, i)
         shared = "i" not in mentions(head) and 2 * (stop - first) >= self.instance.n
         slot = (head.name, -1 if shared else i, u)

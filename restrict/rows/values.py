@@ -1,7 +1,5 @@
-"""Possible values of one variable at all positions, sparsely: a domain, and exceptions where less is possible.
-
-So what a row of a million positions costs is its scores and nothing more.
-"""
+"""Possible values of one variable at all positions, sparsely: a domain, and exceptions where less is possible. So what
+a row of a million positions costs is its scores and nothing more."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ from restrict.model.program import Instance
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Possible values of one variable at all positions: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, and
-    ``0 .. domain-1`` at all others."""
+    """Possible values of a variable: ``flat[ptr[p]:ptr[p+1]]`` at ``positions[p]``, ``0 .. domain-1`` at all others."""
 
     domain: int
     positions: I64

@@ -1,9 +1,7 @@
-"""The candidates of a row: their positions and their key values, by kinds of symbols where the alphabet is large.
-
-A row whose key is a token has a score for every position and symbol. Where the program cannot tell most symbols apart
+"""The candidates of a row: their positions and their key values, by kinds of symbols where the alphabet is large. A row
+whose key is a token has a score for every position and symbol. Where the program cannot tell most symbols apart
 (:mod:`restrict.model.alike`), the scores of one symbol of each kind are enough: alike symbols have equal scores, so the
-floor is the same, and a pair is a candidate where the pair with its kind is.
-"""
+floor is the same, and a pair is a candidate where the pair with its kind is."""
 
 from __future__ import annotations
 
@@ -18,12 +16,10 @@ from restrict.rows.values import Values
 
 
 def winners(instance: Instance, head: Head, i: int, u: int, keys: Values) -> tuple[I64, I64]:
-    """The positions and the key values of the candidates of a row.
-
-    Cost: that of :meth:`restrict.rows.row.Row.candidates`; of a long row, one score for every position and kind. ``i``:
-    the position of the query, 0..n - 1; ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT`
-    where the score mentions no key. Gives two int64 arrays, each ascending and without repetition.
-    """
+    """The positions and the key values of the candidates of a row. Cost: that of
+    :meth:`restrict.rows.row.Row.candidates`; of a long row, one score for every position and kind. ``i``: the position
+    of the query, 0..n - 1; ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the
+    score mentions no key. Gives two int64 arrays, each ascending and without repetition."""
     row = Row(instance, head, i, u)
     long = (row.stop - row.first) * keys.domain >= LONG_SCAN and row.seed is None
     kinds = kinds_of(instance.model) if long else None

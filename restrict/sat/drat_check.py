@@ -113,11 +113,9 @@ class Checker:
 
 
 def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> int:
-    """Check that a proof refutes a formula.
-
-    Only RUP lemmas are accepted (Goldberg and Novikov, DATE 2003). Cost: one unit propagation a lemma. ``proof``: DRAT
-    lines: a lemma ``1 -2 0`` or a deletion ``d 1 -2 0``. Lines after the contradiction are not read.
-    """
+    """Check that a proof refutes a formula. Only RUP lemmas are accepted (Goldberg and Novikov, DATE 2003). Cost: one
+    unit propagation a lemma. ``proof``: DRAT lines: a lemma ``1 -2 0`` or a deletion ``d 1 -2 0``. Lines after the
+    contradiction are not read."""
     checker, lemmas = Checker(clauses), 0
     for at, line in enumerate(proof, 1):
         if checker.refuted:
@@ -148,9 +146,6 @@ def _read(line: str, at: int) -> tuple[list[int], bool]:
 
 
 def dimacs(clauses: Sequence[Sequence[int]], top: int) -> str:
-    """The formula as a DIMACS file.
-
-    ``top``: the largest variable, at least 0.
-    """
+    """The formula as a DIMACS file. ``top``: the largest variable, at least 0."""
     lines = [f"p cnf {top} {len(clauses)}", *(" ".join(map(str, [*clause, 0])) for clause in clauses)]
     return "\n".join(lines) + "\n"

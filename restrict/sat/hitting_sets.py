@@ -1,10 +1,8 @@
-"""Implicit hitting sets (Reiter 1987; Chandrasekaran et al., SODA 2011): one loop, and solvers that propose.
-
-Sets that must be hit are known only through an oracle, which finds one that a proposal misses. A proposal that misses
-none is an answer; where proposals come in order of cost, so do the answers. The parts are given as functions: how a
-proposal is made (:class:`Cheapest`, :class:`Priced`, or :class:`restrict.optimum.hitting.Problem` within a bound), and
-what is learnt from it.
-"""
+"""Implicit hitting sets (Reiter 1987; Chandrasekaran et al., SODA 2011): one loop, and solvers that propose. Sets that
+must be hit are known only through an oracle, which finds one that a proposal misses. A proposal that misses none is an
+answer; where proposals come in order of cost, so do the answers. The parts are given as functions: how a proposal is
+made (:class:`Cheapest`, :class:`Priced`, or :class:`restrict.optimum.hitting.Problem` within a bound), and what is
+learnt from it."""
 
 from __future__ import annotations
 
@@ -19,11 +17,9 @@ Symbol = TypeVar("Symbol")
 def unmissed(
     propose: Callable[[], Proposal | None], learn: Callable[[Proposal], bool], rounds: int | None = None
 ) -> Iterator[Proposal]:
-    """The proposals that miss nothing, in the order in which they are made.
-
-    ``propose``: the next proposal; ``None`` where there is none. One that was an answer must be blocked to go on;
-    ``rounds``: proposals at most; ``None``: any number. Cost: one call of each function for every proposal.
-    """
+    """The proposals that miss nothing, in the order in which they are made. ``propose``: the next proposal; ``None``
+    where there is none. One that was an answer must be blocked to go on; ``rounds``: proposals at most; ``None``: any
+    number. Cost: one call of each function for every proposal."""
     for _ in count() if rounds is None else range(rounds):
         proposal = propose()
         if proposal is None:
@@ -33,10 +29,8 @@ def unmissed(
 
 
 class Cheapest(Generic[Symbol]):
-    """Restrictions of the fewest positions that conflict with every known cube, by RC2.
-
-    ``symbols``: the symbols that each of them may get, at least one.
-    """
+    """Restrictions of the fewest positions that conflict with every known cube, by RC2. ``symbols``: the symbols that
+    each of them may get, at least one."""
 
     def __init__(self, places: Iterable[int], symbols: Sequence[Symbol]) -> None:
         from pysat.examples.rc2 import RC2
@@ -61,10 +55,8 @@ class Cheapest(Generic[Symbol]):
 
 
 class Priced:
-    """Sets of positions of the least price that hit every known set, by MaxSAT.
-
-    ``prices``: the price of a position, at least 1, where it is not 1.
-    """
+    """Sets of positions of the least price that hit every known set, by MaxSAT. ``prices``: the price of a position, at
+    least 1, where it is not 1."""
 
     def __init__(self, prices: Mapping[int, int]) -> None:
         from pysat.examples.hitman import Hitman

@@ -22,10 +22,8 @@ class Budget:
 
 
 def ask(solver: Any, assumptions: Sequence[int], deadline: Deadline, budget: Budget | None = None) -> bool:
-    """Whether the clauses are satisfiable under the assumptions.
-
-    ``budget``: what the calls may take together; ``None``: any number.
-    """
+    """Whether the clauses are satisfiable under the assumptions. ``budget``: what the calls may take together;
+    ``None``: any number."""
     while True:
         deadline.check()
         if budget is not None and budget.conflicts <= 0:

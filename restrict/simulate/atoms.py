@@ -35,11 +35,8 @@ MOST_CLASSES = 64
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes of positions that some atoms tell apart.
-
-    ``atoms`` read ``i`` and ``n``. ``keys`` are the classes' atom values; ``texts`` their indicators, empty where there
-    is one class only. ``every_length`` says that the classes are the same finite set at all lengths.
-    """
+    """The classes of positions that ``atoms`` over ``i`` and ``n`` tell apart: their ``keys`` (atom values) and
+    indicators ``texts``, empty for a single class; ``every_length``: the same finite set at all lengths."""
 
     atoms: tuple[Expr, ...]
     keys: tuple[tuple[int, ...], ...]
@@ -54,22 +51,16 @@ class Classes:
         return {key: at for at, key in enumerate(self.keys)}
 
     def at(self, n: int) -> I64:
-        """The class of every position.
-
-        Result: int64, shape (n,).
-        """
+        """The class of every position. Result: int64, shape (n,)."""
         return np.array([self._index[key] for key in atom_values(self.atoms, n)], dtype=np.int64)
 
 
 def atoms_of(expr: Expr, side: str) -> tuple[Expr, ...]:
-    """The atoms of one side, each once.
-
-    ``expr``: over ``n i j`` and other names; no free ``position``. ``side``: ``i`` or ``j``. What reads ``n`` alone
-    belongs to ``i``. Result: expressions over ``i`` and ``n``: on the side ``j`` that name is replaced.
-    """
+    """The atoms of one side of an expression over ``n i j`` and other names (no free ``position``), each once, as
+    expressions over ``i`` and ``n``: on the side ``j`` that name is replaced. ``n`` alone is of ``i``."""
     found: dict[Expr, None] = {}
     _collect(expr, side, found)
-    return tuple(bind_name(atom, "j", "i") for atom in found)
+    return tuple(substitute(atom, {"j": name("i")}) for atom in found)
 
 
 def _collect(expr: Expr, side: str, found: dict[Expr, None]) -> None:
@@ -85,27 +76,16 @@ def _collect(expr: Expr, side: str, found: dict[Expr, None]) -> None:
         _collect(arg, side, found)
 
 
-def bind_name(expr: Expr, old: str, new: str) -> Expr:
-    """The expression with one name replaced by another."""
-    return substitute(expr, {old: name(new)})
-
-
 def atom_values(atoms: Sequence[Expr], n: int) -> list[tuple[int, ...]]:
-    """The values of all atoms at every position.
-
-    ``atoms``: over ``i`` and ``n``. Result: ``n`` tuples.
-    """
+    """The values of all atoms at every position. ``atoms``: over ``i`` and ``n``. Result: ``n`` tuples."""
     places = np.arange(n, dtype=np.int64)
     columns = [evaluate(bind(atom, n=n), {"i": places}, n).tolist() for atom in atoms]
     return list(zip(*columns, strict=True)) if columns else [()] * n
 
 
 def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Classes:
-    """The classes that some atoms tell apart.
-
-    ``atoms``: over ``i`` and ``n``. ``lengths``: others at which classes are collected, too, where the atoms are finite
-    at all lengths.
-    """
+    """The classes that some atoms tell apart. ``atoms``: over ``i`` and ``n``. ``lengths``: others at which classes are
+    collected, too, where the atoms are finite at all lengths."""
     finite = reach(atoms) is not None
     keys: dict[tuple[int, ...], None] = {}
     for length in [*lengths, n] if finite else [n]:
@@ -120,15 +100,10 @@ def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Class
 
 
 def reach(atoms: Sequence[Expr]) -> int | None:
-    """A length such that the shorter lengths show everything about the classes of some atoms, if these are finite.
-
-    An atom that is eventually periodic, with threshold ``t`` and period ``p`` from either end, gives positions the same
-    classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one position there hold one at all
-    greater lengths, and all others hold two or more. So lengths up to ``2 (t + p) + p`` show everything.
-
-    ``atoms``: over ``i`` and ``n``. Result: the length, or ``None`` where an atom grows, is not understood, or would
-    need more than 200 lengths.
-    """
+    """A length up to which everything shows about the classes of atoms over ``i`` and ``n``; ``None`` where an atom
+    grows, is not understood, or would need more than 200 lengths. With threshold ``t`` and period ``p`` from either
+    end, positions have the same classes at ``n`` and ``n + p`` from ``n = 2 (t + p)`` on; classes that hold one
+    position there hold one at all greater lengths, and all others two or more. So ``2 (t + p) + p`` is enough."""
     threshold, period = 1, 1
     for atom in atoms:
         try:
@@ -177,11 +152,8 @@ def _right(texts: tuple[str, ...], atoms: tuple[Expr, ...], keys: list[tuple[int
 
 
 def term_text(expr: Expr) -> str | None:
-    """An expression of programs as a term of ``restrict-soft/1``.
-
-    ``expr``: over ``i`` and ``n``. Result: the text, or ``None`` where the language of terms cannot express it (hashes,
-    integer roots, tables), or where it is too long.
-    """
+    """An expression of programs as a term of ``restrict-soft/1``. ``expr``: over ``i`` and ``n``. Result: the text, or
+    ``None`` where the language of terms cannot express it (hashes, integer roots, tables), or where it is too long."""
     if expr.op == "const":
         return str(expr.value) if expr.value >= 0 else f"({expr.value})"
     if expr.op == "name":

@@ -51,48 +51,34 @@ def check_epsilon(epsilon: Fraction) -> None:
 
 
 def share(odds: float) -> float:
-    """``m / (1 + m)``, which grows with the odds.
-
-    ``odds``: not below the true ones. Result: the share, rounded up, at most 1; 1 for infinite odds.
-    """
+    """``m / (1 + m)`` of odds not below the true ones, rounded up; at most 1, and growing with them."""
     if odds == 0:
         return 0.0
     return min(up(odds / down(1.0 + odds)), 1.0) if math.isfinite(odds) else 1.0
 
 
 def blown(exponent: float) -> float:
-    """``exp(exponent)``, by which errors of the scores multiply odds.
-
-    ``exponent``: twice the error of a score, or a bound on the error of every difference of two scores. Result: the
-    factor, rounded up; infinite beyond 60, where nothing can be certified.
-    """
+    """``exp(exponent)``, by which errors of scores multiply odds, rounded up; infinite beyond 60. ``exponent``: twice a
+    score's error, or a bound on that of every difference of two scores."""
     return math.exp(exponent) * SLACK if exponent <= 60 else math.inf
 
 
 def average_error(n: int, unit: float) -> float:
-    """The error of a computed weighted average, relative to that of the absolute values.
-
-    ``unit``: unit roundoff. Result: a certified bound, 0 for ``unit`` 0; infinite where the sums may lose everything.
-    """
+    """The error of a computed weighted average, relative to that of the absolute values. ``unit``: unit roundoff.
+    Result: a certified bound, 0 for ``unit`` 0; infinite where the sums may lose everything."""
     off = (n + EXP_ULPS + EXP_ULPS * n * unit) * unit * SLACK
     return math.inf if off >= 1 else (2 * off + unit * (1 + off)) / (1 - off) * SLACK
 
 
 def deviation(odds: float, n: int, unit: float, few: bool = False) -> float:
-    """How far a truth value is from what a head reads, where the winner holds it.
-
-    ``odds``: not below the true ones, with what the errors of the scores add. ``unit``: unit roundoff. Result: a
-    certified bound, at most 1.
-    """
+    """How far a truth value is from what a head reads, where the winner holds it. ``odds``: not below the true ones,
+    with what the errors of the scores add. ``unit``: unit roundoff. Result: a certified bound, at most 1."""
     return min(1.0, share(odds) + noise(n, unit, few))
 
 
 def noise(n: int, unit: float, few: bool = False) -> float:
-    """What the sums of softmax add to an average of values in [0, 1].
-
-    ``unit``: unit roundoff. ``few``: all but 41 positions have less than ``2^-38`` of the winner's weight together,
-    where ``n`` is at least 33. Result: a certified bound; it does not fall with the length.
-    """
+    """A certified bound on what the sums of softmax add to an average of values in [0, 1], not falling with n. ``few``:
+    all but 41 positions have less than ``2^-38`` of the winner's weight together, where ``n`` is at least 33."""
     if n == 1 or unit == 0:
         return 0.0
     found = (2 * n + 32) * unit
@@ -102,12 +88,9 @@ def noise(n: int, unit: float, few: bool = False) -> float:
 
 
 def longest(safe: Callable[[int], bool], only: int | None = None) -> int:
-    """The greatest length such that this one and all shorter ones are safe.
-
-    ``safe``: whether a length is; from :data:`SHORT` on it stays false once it is. ``only``: the one length that
-    counts, where a model holds at no other. Result: the length, at most 10 million (the format's limit), or 0. Cost:
-    about 90 calls.
-    """
+    """The greatest length such that this one and all shorter ones are safe. ``safe``: whether a length is; from
+    :data:`SHORT` on it stays false once it is. ``only``: the one length that counts, where a model holds at no other.
+    Result: the length, at most 10 million (the format's limit), or 0. Cost: about 90 calls."""
     if only is not None:
         return only if safe(only) else 0
     for n in range(1, SHORT + 1):

@@ -129,9 +129,7 @@ class _Compiler:
 
     def _lengths(self, atoms: Sequence[Expr]) -> list[int]:
         """The lengths besides ``n`` at which classes are collected; clears ``every_length`` where they are too few.
-
-        Where the program is undefined below some length, the window that shows everything starts there.
-        """
+        Where the program is undefined below some length, the window that shows everything starts there."""
         needed = reach(atoms)
         if needed is None:
             self.every_length = False
@@ -297,11 +295,8 @@ class _Compiler:
     def _harmless(
         self, head: Head, key: str | None, ranks: I64, left: Classes, right: Classes, lengths: list[int]
     ) -> bool:
-        """Whether keys that tie for the greatest score always have equal values.
-
-        Entries of a row below its floor never win. Among the others those of one rank must lie at one position, or the
-        value that is read must be the key's, and the same for all of them.
-        """
+        """Whether keys that tie for the greatest score always have equal values: of the entries of a row not below its
+        floor, those of one rank lie at one position, or read the key's value, the same for all."""
         if self._block(head.value).size == 1:
             return True
         copied = key is not None and head.value == key

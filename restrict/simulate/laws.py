@@ -94,12 +94,7 @@ def _hard(scores: Numbers, law: Law, shown: npt.NDArray[np.bool_]) -> Numbers:
 
 
 def attend(
-    scores: Numbers,
-    values: Numbers,
-    law: Law,
-    *,
-    seen: npt.NDArray[np.bool_] | None = None,
-    scale: float = 1.0,
+    scores: Numbers, values: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0
 ) -> Numbers:
     """What is read: the weighted sums of the values.
 
@@ -157,11 +152,7 @@ def _refuse_inexact(model: SoftModel) -> None:
     normed = any(layer.norm1 is not None or layer.norm2 is not None for layer in model.layers)
     curved = any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers)
     additive = any(head.score != "dot" for layer in model.layers for head in layer.heads)
-    for wrong, what in (
-        (normed or model.final_norm, "LayerNorm"),
-        (curved, "GELU"),
-        (additive, "additive scores"),
-    ):
+    for wrong, what in ((normed or model.final_norm, "LayerNorm"), (curved, "GELU"), (additive, "additive scores")):
         if wrong:
             raise ModelError(f"{model.name}: {what} has no exact value, so a hard law is not defined on it here")
 
@@ -175,18 +166,8 @@ def _run_exactly(model: SoftModel, word: npt.NDArray[np.int64], law: Law) -> Num
 
 
 def exact_embedding(model: SoftModel, word: npt.NDArray[np.int64]) -> Numbers:
-    """Token and position embeddings as exact fractions.
-
-    Args:
-        model: the model.
-        word: (n,) indices into ``model.symbols``.
-
-    Returns:
-        Shape (n, d), fractions.
-
-    Raises:
-        ModelError: a position term without an exact value (a root, a logarithm).
-    """
+    """Token and position embeddings of a word of symbol indices, fractions (n, d). ``ModelError``: a position term
+    without an exact value (a root, a logarithm)."""
     tokens, n, positions = fractions(model.embed[word]), len(word), model.positions
     if positions.table is None:
         return tokens
@@ -208,27 +189,12 @@ def _exact_value(term: Term, i: int, n: int) -> Fraction:
 
 
 def fractions(x: Floats) -> Numbers:
-    """The exact values of floats.
-
-    Args:
-        x: any shape, finite.
-
-    Returns:
-        The same shape, fractions.
-    """
+    """The exact values of finite floats."""
     return np.array([Fraction(float(v)) for v in x.reshape(-1)], dtype=object).reshape(x.shape)
 
 
 def times(x: Numbers, matrix: Floats) -> Numbers:
-    """``x @ matrix.T`` exactly, in time proportional to the entries that are not 0.
-
-    Args:
-        x: (..., d) fractions.
-        matrix: (m, d) floats.
-
-    Returns:
-        Shape (..., m), fractions.
-    """
+    """``x @ matrix.T`` exactly, fractions (..., d) and floats (m, d) to (..., m); zeros take no time."""
     out = np.full((*x.shape[:-1], len(matrix)), Fraction(0), dtype=object)
     for r, c in _entries(matrix):
         out[..., r] += x[..., c] * Fraction(float(matrix[r, c]))
@@ -240,15 +206,7 @@ def _entries(matrix: Floats) -> Iterable[tuple[int, int]]:
 
 
 def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
-    """The scores of one head before its scale.
-
-    Args:
-        head: a head with dot-product scores.
-        x: (n, d) fractions.
-
-    Returns:
-        Shape (n, n), fractions: row the query, column the key.
-    """
+    """A head's dot-product scores before its scale, from fractions (n, d): (n, n), row the query, column the key."""
     q = times(x, head.query) + fractions(head.query_bias)
     k = times(x, head.key) + fractions(head.key_bias)
     out = np.full((len(x), len(x)), Fraction(0), dtype=object)
@@ -259,16 +217,7 @@ def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
 
 
 def run_layer_exactly(layer: SoftLayer, x: Numbers, law: Law) -> Numbers:
-    """One layer under a hard law, without LayerNorm.
-
-    Args:
-        layer: heads with dot-product scores, and a ReLU network or none.
-        x: (n, d) fractions.
-        law: a hard law.
-
-    Returns:
-        Shape (n, d), fractions.
-    """
+    """A layer of dot-product heads, perhaps a ReLU network, no LayerNorm, under a hard law: fractions (n, d)."""
     n, moved = len(x), x + fractions(layer.attention_bias)
     for head in layer.heads:
         seen = visible(head.mask, np.arange(n), n)

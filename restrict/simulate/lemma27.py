@@ -1,8 +1,6 @@
-"""Lemma 27 of Yang, Strobl, Chiang & Angluin (2024): how wide a ReLU network must be to round numbers.
-
-A piecewise affine function that rounds ``p``-bit numbers to ``r`` bits has at least ``2^r`` pieces, and a
-ReLU network with ``L`` layers of width ``w`` has at most ``(2w)^L`` (Telgarsky 2015).
-"""
+"""Lemma 27 of Yang, Strobl, Chiang & Angluin (2024): how wide a ReLU network must be to round numbers. A piecewise
+affine function that rounds ``p``-bit numbers to ``r`` bits has at least ``2^r`` pieces, and a ReLU network with ``L``
+layers of width ``w`` has at most ``(2w)^L`` (Telgarsky 2015)."""
 
 from __future__ import annotations
 

@@ -1,21 +1,18 @@
-"""What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples.
-
-Numbers measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below.
-"""
+"""What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples. Numbers
+measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.model.trace import Batch, run_batch
 from restrict.simulate.report import Compiled
 from restrict.soft.models.evaluate import Real, activations, labels
 from restrict.soft.models.model import SoftModel
-from restrict.soft.models.terms import Term
 
 EXHAUSTIVE = 4096
 """Words that are all tried; above this many, samples are drawn."""
@@ -27,11 +24,8 @@ CELLS = 2**22
 
 @dataclass(frozen=True)
 class Measured:
-    """A comparison of a softmax model with its program.
-
-    ``errors`` has the largest deviation of each head's read from the one-hot vector, in the order of the heads;
-    ``wrong`` counts the words on which some label differs.
-    """
+    """A comparison of a softmax model with its program. ``errors`` has the largest deviation of each head's read from
+    the one-hot vector, in the order of the heads; ``wrong`` counts the words on which some label differs."""
 
     errors: tuple[float, ...]
     words: int
@@ -45,24 +39,17 @@ class Measured:
 
 
 def affordable(samples: int, n: int, heads: int) -> int:
-    """How many samples are run: each costs ``n^2`` scores for each head.
-
-    Result: at most ``samples``, and 0 where a single word would be too much.
-    """
+    """How many of the samples are run, ``n^2`` scores for each head and sample; 0: one would be too much."""
     cost = n * n * max(heads, 1)
     return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
 
 
 def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
-    """Words to try: all of them where there are few, else random ones, some of them nearly constant.
-
-    ``samples``: how many, where they are drawn; fewer, down to none, where the length makes them costly. Result: symbol
-    indices (words, symbols), and whether these are all words.
-    """
+    """Words to try, symbol indices (words, symbols), and whether these are all: else ``samples`` random ones, some
+    nearly constant; fewer, down to none, where the length makes them costly."""
     symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
     if length == 0 or symbols**length <= EXHAUSTIVE:
-        grid = np.indices((symbols,) * length).reshape(length, -1).T if length else np.zeros((1, 0), dtype=np.int64)
-        return np.ascontiguousarray(grid, dtype=np.int64), True
+        return all_words(symbols, length), True
     samples = affordable(samples, compiled.n, len(compiled.heads))
     rng = np.random.default_rng(seed)
     found = rng.integers(0, symbols, (samples, length))
@@ -76,12 +63,9 @@ def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64
 def measure(
     compiled: Compiled, words: I64, exhaustive: bool, *, dtype: type = np.float64, soft: SoftModel | None = None
 ) -> Measured:
-    """Run both models on some words.
-
-    ``words``: symbol indices (words, symbols), without markers. ``exhaustive``: whether these are all words, for the
-    record. ``dtype``: ``np.float64`` or ``np.float32``. ``soft``: another softmax model with the same blocks, such as
-    one that is less sharp. Result: the largest deviations, and how many words get a wrong label somewhere.
-    """
+    """The largest deviations, and how many words get a wrong label somewhere, by running both models on ``words``,
+    symbol indices without markers; ``exhaustive``: these are all, for the record. ``dtype``: ``np.float64`` or
+    ``np.float32``. ``soft``: another softmax model with the same blocks, such as one that is less sharp."""
     model = compiled.soft if soft is None else soft
     instance = compiled.program.at(compiled.n)
     errors, wrong = np.zeros(len(compiled.heads)), 0
@@ -117,30 +101,3 @@ def _wrong(compiled: Compiled, model: SoftModel, hard: Batch, x: Real) -> int:
     block = compiled.blocks[out.variable]
     label_of = np.array([model.output.labels.index(out.label(v)) for v in range(block.size)])
     return int((found != label_of[hard.values[out.variable][:, at]]).any(axis=1).sum())
-
-
-def sharpened(model: SoftModel, factor: float) -> SoftModel:
-    """The same model with every inverse temperature multiplied.
-
-    ``factor``: positive.
-    """
-    layers = []
-    for layer in model.layers:
-        heads = [replace(h, scale=Term(f"({h.scale.text})*{factor!r}")) for h in layer.heads]
-        layers.append(replace(layer, heads=tuple(heads)))
-    return replace(model, layers=tuple(layers))
-
-
-def smallest_factor(compiled: Compiled, words: I64, exhaustive: bool, steps: int = 20) -> float:
-    """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
-
-    ``compiled``: the model; at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. Result:
-    the factor, in (0, 1], up to ``2^-steps``: exact (up to rounding) on all words, else an estimate from below.
-    """
-    low, high = 0.0, 1.0
-    for _ in range(steps):
-        middle = (low + high) / 2
-        found = measure(compiled, words, exhaustive, soft=sharpened(compiled.soft, middle))
-        fine = found.error <= compiled.epsilon and not found.wrong
-        low, high = (low, middle) if fine else (middle, high)
-    return high

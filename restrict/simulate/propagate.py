@@ -32,10 +32,7 @@ class Bounds:
     error: Floats
 
     def plus(self, other: Bounds, unit: float) -> Bounds:
-        """The rounded sum.
-
-        ``unit``: unit roundoff.
-        """
+        """The rounded sum. ``unit``: unit roundoff."""
         size, error = self.size + other.size, self.error + other.error
         return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
 
@@ -56,10 +53,8 @@ def refuse(model: SoftModel, what: str) -> None:
 
 
 def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> float:
-    """How far any logit can be from the exact one, on any word and at any position.
-
-    ``unit``: unit roundoff. Result: a certified bound, infinite where an activation may overflow.
-    """
+    """How far any logit can be from the exact one, on any word and at any position. ``unit``: unit roundoff. Result: a
+    certified bound, infinite where an activation may overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         x = embedded(model, n, unit)
         for layer in model.layers:
@@ -69,11 +64,8 @@ def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> f
 
 
 def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
-    """The embeddings of all tokens at all positions.
-
-    ``unit``: unit roundoff. Position terms are computed in float64 first. Result: bounds; without errors for ``unit``
-    0.
-    """
+    """The embeddings of all tokens at all positions. ``unit``: unit roundoff. Position terms are computed in float64
+    first. Result: bounds; without errors for ``unit`` 0."""
     token, positions = np.abs(model.embed).max(axis=0), model.positions
     found = Bounds(token, 2 * unit * token)
     if positions.table is None:
@@ -92,20 +84,14 @@ def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
 
 
 def gamma(k: int, unit: float) -> float:
-    """A sum of rounded products, with the rounding of the weights to the type and a few operations more.
-
-    ``unit``: unit roundoff.
-    """
+    """A sum of rounded products, with the rounding of the weights to the type and a few operations more."""
     share = (k + 8) * unit
     return share / (1 - share) if share < 1 else math.inf
 
 
 def linear(matrix: Floats, bias: Floats, x: Bounds, unit: float) -> Bounds:
-    """``matrix x + bias``: only products that are not 0 are rounded.
-
-    ``matrix``: shape (rows, d). ``bias``: shape (rows,). ``x``: of ``d`` entries. ``unit``: unit roundoff. Result:
-    bounds on the rows.
-    """
+    """``matrix x + bias``: only products that are not 0 are rounded. ``matrix``: shape (rows, d). ``bias``: shape
+    (rows,). ``x``: of ``d`` entries. ``unit``: unit roundoff. Result: bounds on the rows."""
     weights = np.abs(matrix)
     terms = int((matrix != 0).sum(axis=1).max(initial=0)) + 1
     size, error = weights @ x.size + np.abs(bias), weights @ x.error
@@ -113,13 +99,9 @@ def linear(matrix: Floats, bias: Floats, x: Bounds, unit: float) -> Bounds:
 
 
 def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance) -> Bounds:
-    """What a head reads, before its output matrix.
-
-    It errs by ``sum (w' - w) v + sum w' (v' - v)`` with the weights ``w`` and values ``v`` of the exact run and ``w'``,
-    ``v'`` of the other one, where the ``w'`` add up to 1; and then by the rounding of that average.
-
-    ``unit``: unit roundoff. Result: bounds on what is read.
-    """
+    """What a head reads, before its output matrix. It errs by ``sum (w' - w) v + sum w' (v' - v)`` with the weights
+    ``w`` and values ``v`` of the exact run and ``w'``, ``v'`` of the other one, where the ``w'`` add up to 1; and then
+    by the rounding of that average. ``unit``: unit roundoff. Result: bounds on what is read."""
     q, k = linear(head.query, head.query_bias, x, unit), linear(head.key, head.key_bias, x, unit)
     v = linear(head.value, head.value_bias, x, unit)
     product = float((q.size + q.error) @ (k.size + k.error))
@@ -131,10 +113,7 @@ def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance)
 
 
 def through(layer: SoftLayer, x: Bounds, unit: float, read: Callable[[SoftHead, Bounds], Bounds]) -> Bounds:
-    """One layer.
-
-    ``unit``: unit roundoff. ``read``: bounds on what a head reads. Result: bounds on its output.
-    """
+    """One layer. ``unit``: unit roundoff. ``read``: bounds on what a head reads. Result: bounds on its output."""
     bias = np.abs(layer.attention_bias)
     moved = x.plus(Bounds(bias, 2 * unit * bias), unit) if bias.any() else x
     for head in layer.heads:

@@ -15,11 +15,8 @@ from restrict.soft.models.terms import Term
 
 @dataclass(frozen=True)
 class HeadReport:
-    """One head of the softmax model: what it reads, how sharp it must be, and what it can lose.
-
-    ``raw`` holds what is read before rounding. ``ties`` is ``broken``, or ``harmless`` where none can matter. ``top``
-    is the greatest rank of a score.
-    """
+    """One head of the softmax model: what it reads (``raw``: before rounding), how sharp it must be, and what it can
+    lose. ``ties``: ``broken``, or ``harmless`` where none can matter. ``top``: the greatest rank of a score."""
 
     variable: str
     layer: int

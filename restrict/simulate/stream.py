@@ -44,7 +44,6 @@ class Block:
     time: int
 
     def __getitem__(self, value: int) -> int:
-        """The dimension of a value."""
         if not 0 <= value < self.size:
             raise IndexError(value)
         return self.start + value
@@ -82,11 +81,7 @@ class _Layer:
 
 
 class Stream:
-    """A model in the making.
-
-    ``start_marker``: a symbol in front of every word, or ``None``. ``end_marker``: a symbol behind every word, or
-    ``None``.
-    """
+    """A model in the making, with markers in front of and behind every word, or ``None``."""
 
     def __init__(self, alphabet: Sequence[str], start_marker: str | None = None, end_marker: str | None = None) -> None:
         self.alphabet, self.start_marker, self.end_marker = tuple(alphabet), start_marker, end_marker
@@ -102,20 +97,14 @@ class Stream:
         return Block(self.width - size, size, time)
 
     def term(self, text: str) -> int:
-        """The dimension that holds a term of ``i`` and ``n``, there from the start; equal texts share one.
-
-        ``text``: a term of ``restrict-soft/1``.
-        """
+        """The dimension that holds a term (docs/soft-format.md), there from the start; equal texts share one."""
         if text not in self._terms:
             Term(text).check()
             self._terms[text] = self.block(1, 0).start
         return self._terms[text]
 
     def guard(self, text: str) -> None:
-        """A term that is evaluated but never used: it refuses lengths at which it has no value.
-
-        ``text``: a term such as ``0/(n == 8)``.
-        """
+        """A term such as ``0/(n == 8)``, never used: it refuses lengths at which it has no value."""
         self.term(text)
 
     def _layer(self, time: int) -> _Layer:
@@ -143,18 +132,12 @@ class Stream:
         self._layer(time).units.append(unit)
 
     def constant(self, time: int, dimension: int, value: float) -> None:
-        """Add a number to a dimension at every position, after the units of a layer.
-
-        ``dimension``: where.
-        """
+        """Add a number to a dimension at every position, after the units of a layer. ``dimension``: where."""
         constants = self._layer(time).constant
         constants[dimension] = constants.get(dimension, 0.0) + value
 
     def build(self, name: str, output: SoftOutput, description: str = "") -> SoftModel:
-        """The model.
-
-        ``output``: the read-out; its ``unembed`` has ``width`` columns.
-        """
+        """The model. ``output``: the read-out; its ``unembed`` has ``width`` columns."""
         embed = np.zeros((self.token.size, self.width))
         embed[:, self.token.start : self.token.start + self.token.size] = np.eye(self.token.size)
         positions = Positions()

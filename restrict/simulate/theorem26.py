@@ -40,22 +40,15 @@ MAX_SCALE = 1e300
 
 
 def is_uniform(head: SoftHead) -> bool:
-    """Whether all scores of a head are zero.
-
-    Returns:
-        The answer, from the weights alone.
-    """
+    """Whether all scores of a head are zero, from the weights alone."""
     flat_query = not head.query.any() and not head.query_bias.any()
     return flat_query or (not head.key.any() and not head.key_bias.any())
 
 
 @dataclass(frozen=True)
 class Sharpness:
-    """What Theorem 26 gives at one length.
-
-    ``scale`` is the inverse temperature of the tieless heads, ``error`` the certified bound on the logits' error at
-    that temperature, ``gap`` the gap that was assumed or computed.
-    """
+    """What Theorem 26 gives at one length. ``scale`` is the inverse temperature of the tieless heads, ``error`` the
+    certified bound on the logits' error at that temperature, ``gap`` the gap that was assumed or computed."""
 
     n: int
     gap: Fraction
@@ -162,17 +155,8 @@ def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> S
 
 
 def least_scale(fine: Callable[[float], bool]) -> float:
-    """The least inverse temperature that is enough, by bisection.
-
-    Args:
-        fine: whether one is enough; so are all greater ones.
-
-    Returns:
-        An integer that is enough, at most 0.1 % and 1 above the least.
-
-    Raises:
-        NotEstablished: none up to 1e300 is.
-    """
+    """An inverse temperature, an integer, that is enough (``fine``, as all greater ones are), at most 0.1 % and 1 above
+    the least. ``NotEstablished``: none up to 1e300 is."""
     high = 1.0
     while not fine(high):
         high *= 2
@@ -205,27 +189,15 @@ def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel
 
 
 def grows(model: SoftModel) -> bool:
-    """Whether the bounds of :func:`softmax_error` grow with the length, so that one length stands for all shorter ones.
-
-    Returns:
-        The answer: position terms do not read ``n``.
-    """
+    """Whether :func:`softmax_error` grows with the length, so that one length stands for all shorter ones: no position
+    term reads ``n``."""
     return not any(re.search(r"\bn\b", term.text) for term in model.positions.terms)
 
 
 def safe_length(model: SoftModel, found: Sharpness, unit: float, margin: Fraction = Fraction(1, 2)) -> int:
-    """Up to which length the softmax transformer is right in floating point, at a temperature found for one length.
-
-    Args:
-        model: an average-hard transformer whose gap at shorter lengths is at least ``found.gap``.
-        found: the temperature; at shorter lengths it is more than enough.
-        unit: unit roundoff.
-        margin: what the logits' errors must stay below.
-
-    Returns:
-        The greatest length up to ``found.n`` such that the bound is below ``margin`` at all lengths up to it
-        (certified), or 0. Where a position term reads ``n``: ``found.n`` or 0, and only about that length.
-    """
+    """The greatest length up to ``found.n`` (0: none) such that up to it the logits' errors in floating point are
+    certified below ``margin``, at a temperature found for one length; the gap at shorter lengths is at least
+    ``found.gap``. Where a position term reads ``n``: ``found.n`` or 0, and only about that length."""
 
     def safe(n: int) -> bool:
         return n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin

@@ -29,21 +29,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def state_of(model: SoftModel, n: int, kind: str = "float32") -> Arrays:
-    """The state dict of the module.
-
-    Args:
-        model: dot-product scores, ReLU networks, no LayerNorm.
-        n: the length.
-        kind: ``float32`` or ``float64``.
-
-    Returns:
-        Arrays by the names of the module's parameters and buffers.
-
-    Raises:
-        UsageError: another type, or a length out of range.
-        ModelError: the model is not defined at this length.
-        NotEstablished: LayerNorm, GELU, additive scores, or a set of labels as the answer.
-    """
+    """The arrays of the module's parameters and buffers, ``float32`` or ``float64``, at a length. ``UsageError``:
+    another type or length; ``ModelError``: not defined there; ``NotEstablished``: LayerNorm, GELU, additive scores,
+    sets of labels."""
     if kind not in KINDS:
         raise UsageError(f"the type {kind!r} must be one of {', '.join(KINDS)}")
     _refuse(model)
@@ -90,11 +78,7 @@ def _head_state(head: SoftHead, n: int) -> Arrays:
 
 
 def structure_of(model: SoftModel, n: int) -> dict[str, Any]:
-    """What the state dict does not say.
-
-    Returns:
-        A JSON document: masks of the heads, which layers have a network, symbols and labels.
-    """
+    """What the state dict does not say, as JSON: heads' masks, which layers have a network, symbols, labels."""
     layers = [{"masks": [h.mask for h in layer.heads], "network": layer.ffn is not None} for layer in model.layers]
     return {
         "format": FORMAT, "name": model.name, "n": n, "symbols": list(model.symbols), "layers": layers,

@@ -1,12 +1,10 @@
-"""A Dask cluster: the same sweep on many machines (the extra ``sweep``; imported only when asked for).
-
-Dask stops trying a task (``KilledWorker``) when ``allowed-failures`` + 1 workers that had it were lost (3 + 1 by
-default). It counts tasks that only waited at such a worker, too, so the task that it drops need not be the one at
-fault. Such a task is run again here while nothing else runs; only if it is dropped again does it become a row with an
-error. So the local cluster allows one failure, not three: an item at fault costs six workers in all, and no other item
-is lost. The scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``)
-where nodes may be taken away at any time. ``--retry`` runs the rows of lost items again.
-"""
+"""A Dask cluster: the same sweep on many machines (the extra ``sweep``; imported only when asked for). Dask stops
+trying a task (``KilledWorker``) when ``allowed-failures`` + 1 workers that had it were lost (3 + 1 by default). It
+counts tasks that only waited at such a worker, too, so the task that it drops need not be the one at fault. Such a task
+is run again here while nothing else runs; only if it is dropped again does it become a row with an error. So the local
+cluster allows one failure, not three: an item at fault costs six workers in all, and no other item is lost. The
+scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``) where nodes
+may be taken away at any time. ``--retry`` runs the rows of lost items again."""
 
 from __future__ import annotations
 
@@ -37,11 +35,8 @@ def cluster_map(
     jobs: int,
     warm: Callable[[], object] | None = None,
 ) -> Generator[tuple[int, Found | Lost], None, None]:
-    """Do the items on a cluster, results as they come.
-
-    ``address``: of the scheduler, or ``local`` for a cluster of processes on this machine. Yields the number of an
-    item, and its result, or :class:`Lost`. Every item comes once.
-    """
+    """Do the items on a cluster, results as they come. ``address``: of the scheduler, or ``local`` for a cluster of
+    processes on this machine. Yields the number of an item, and its result, or :class:`Lost`. Every item comes once."""
     if items:
         with Cluster(address, max(1, jobs), warm) as cluster:
             yield from cluster.map(work, items)
@@ -51,10 +46,8 @@ class Cluster:
     """A connection to a cluster, for one list of items after another."""
 
     def __init__(self, address: str, jobs: int, warm: Callable[[], object] | None = None) -> None:
-        """Nothing is connected before the context is entered.
-
-        ``address``: of the scheduler, or ``local`` for a cluster of processes on this machine.
-        """
+        """Nothing is connected before the context is entered. ``address``: of the scheduler, or ``local`` for a cluster
+        of processes on this machine."""
         self.address, self.jobs, self.warm = address, jobs, warm
         self._open = ExitStack()
 
@@ -76,11 +69,8 @@ class Cluster:
     def map(
         self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> Generator[tuple[int, Any], None, None]:
-        """Do the items, results as they come.
-
-        ``work``: a function of a module that the workers can import, of ``common`` and an item. Result: as
-        :func:`cluster_map`. Items not yet done when it is closed are dropped.
-        """
+        """Results of ``work``, a function of ``common`` and an item from a module that workers can import, as they
+        come; as :func:`cluster_map`. Items not yet done when it is closed are dropped."""
         return _Round(self.client, self.width, work, items, common).run()
 
 
@@ -171,7 +161,6 @@ class _Round:
         self.numbers: dict[Any, int] = {}
 
     def run(self) -> Generator[tuple[int, Any], None, None]:
-        """The results as they come."""
         from distributed import as_completed
 
         following, suspects = iter(range(self.ahead, len(self.items))), list[int]()

@@ -1,8 +1,6 @@
-"""Exercises that compile every kernel: small runs of the public functions, for :func:`warm`.
-
-A kernel is compiled for the types that it is called with, and only its callers know these. So each exercise is a run,
-in which every kernel is compiled when it is called (or loaded, where the cache has it).
-"""
+"""Exercises that compile every kernel: small runs of the public functions, for :func:`warm`. A kernel is compiled for
+the types that it is called with, and only its callers know these. So each exercise is a run, in which every kernel is
+compiled when it is called (or loaded, where the cache has it)."""
 
 from __future__ import annotations
 
@@ -25,10 +23,7 @@ def warm(jobs: int) -> Iterator[str]:
 
 
 def exercise(name: str) -> None:
-    """Do one exercise, all kernels compiled.
-
-    ``name``: one of ``EXERCISES``.
-    """
+    """Do one exercise, all kernels compiled. ``name``: one of ``EXERCISES``."""
     with always_compiled():
         EXERCISES[name]()
 
@@ -99,7 +94,6 @@ def _every_length() -> None:
 
 
 def _refuted() -> None:
-    """A refutation."""
     from restrict.corollary2.refute import refute
     from restrict.model.source import load
 

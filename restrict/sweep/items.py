@@ -21,11 +21,9 @@ OUT_OF_MEMORY = "out of memory; try a smaller n or fewer jobs"
 
 @dataclass(frozen=True)
 class Item:
-    """What one row is about.
-
-    ``model`` is the text of the spec, ``path`` the file it names, where it names one; ``n`` is 0 for every length; the
-    other fields are the arguments of ``certify`` and ``refute``. ``parameters`` are the grid's other axes, for the row.
-    """
+    """What one row is about. ``model`` is the text of the spec, ``path`` the file it names, where it names one; ``n``
+    is 0 for every length; the other fields are the arguments of ``certify`` and ``refute``. ``parameters`` are the
+    grid's other axes, for the row."""
 
     task: str
     model: str
@@ -67,10 +65,8 @@ class Outcome:
 
 
 def work(item: Item) -> Outcome:
-    """Do one item. Only Ctrl-C raises: an error of the engine becomes part of the row.
-
-    Result: the row, ``ok`` true or false, and its files. Cost: that of ``certify`` or ``refute``, and a check.
-    """
+    """Do one item. Only Ctrl-C raises: an error of the engine becomes part of the row. Result: the row, ``ok`` true or
+    false, and its files. Cost: that of ``certify`` or ``refute``, and a check."""
     start = time.perf_counter()
     try:
         found = {"certify": _certified, "refute": _refuted, "verify": _verified}[item.task](item)
@@ -184,7 +180,6 @@ def _every_length(item: Item) -> tuple[Row, dict[str, bytes]]:
 
 
 def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
-    """A checkpoint."""
     from restrict.all_lengths.verify import named
     from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.decide import verify_trained
@@ -215,10 +210,8 @@ def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
 
 
 def _model(item: Item) -> tuple[Any, str, dict[str, bytes]]:
-    """The model, the file that a re-check finds it in, and that file's content where it has to be written.
-
-    A generator makes models with their output at the last position; for another target it is put at every position.
-    """
+    """The model, the file that a re-check finds it in, and that file's content where it has to be written. A generator
+    makes models with their output at the last position; for another target it is put at every position."""
     from restrict.model.fileformat import dumps, load, loads
     from restrict.model.source import GENERATORS, document_bytes
 

@@ -1,10 +1,7 @@
-"""A pool of processes on this machine.
-
-Workers are new processes (not forked: threads and locks of the parent do not survive that), end with their parent, and
-leave Ctrl-C to it. One worker first compiles what all of them need. Where a worker is killed, the standard pool breaks
-and does not say which item was at fault. So all items that were under way are run again, one at a time, and an item
-that loses its worker twice when it is alone is not tried again.
-"""
+"""A pool of processes on this machine. Workers are new processes (not forked: threads and locks of the parent do not
+survive that), end with their parent, and leave Ctrl-C to it. One worker first compiles what all of them need. Where a
+worker is killed, the standard pool breaks and does not say which item was at fault. So all items that were under way
+are run again, one at a time, and an item that loses its worker twice when it is alone is not tried again."""
 
 from __future__ import annotations
 
@@ -43,16 +40,10 @@ def cores() -> int:
 
 
 def local_map(
-    work: Callable[[Given], Found],
-    items: Sequence[Given],
-    jobs: int,
-    warm: Callable[[], object] | None = None,
+    work: Callable[[Given], Found], items: Sequence[Given], jobs: int, warm: Callable[[], object] | None = None
 ) -> Generator[tuple[int, Found | Lost], None, None]:
-    """Do the items on several processes, results as they come.
-
-    ``jobs``: processes; 0: this process alone. Yields the number of an item, and its result, or :class:`Lost`. Every
-    item comes once.
-    """
+    """Do the items on several processes, results as they come. ``jobs``: processes; 0: this process alone. Yields the
+    number of an item, and its result, or :class:`Lost`. Every item comes once."""
     if jobs == 0:
         for number, item in enumerate(items):
             yield number, work(item)
@@ -65,10 +56,7 @@ class Pool:
     """Processes on this machine, for one list of items after another."""
 
     def __init__(self, jobs: int, warm: Callable[[], object] | None = None) -> None:
-        """Nothing starts before the context is entered.
-
-        ``jobs``: processes, at least 1.
-        """
+        """Nothing starts before the context is entered. ``jobs``: processes, at least 1."""
         self.width, self.warm = jobs, warm
         self.abandoned = False
         self._open = ExitStack()
@@ -100,11 +88,8 @@ class Pool:
     def map(
         self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> Generator[tuple[int, Any], None, None]:
-        """Do the items, results as they come.
-
-        ``work``: a function of a module, of ``common`` and an item. Result: as :func:`local_map`. Items not yet begun
-        when it is closed are dropped.
-        """
+        """Do the items, results as they come. ``work``: a function of a module, of ``common`` and an item. Result: as
+        :func:`local_map`. Items not yet begun when it is closed are dropped."""
         return _Round(self, work, items, common).run()
 
     def _start(self) -> ProcessPoolExecutor:
@@ -141,7 +126,6 @@ class _Round:
         self.flight: dict[Future[Any], int] = {}
 
     def run(self) -> Generator[tuple[int, Any], None, None]:
-        """The results as they come."""
         try:
             if self.pool.abandoned:
                 self.pool.restart()

@@ -178,7 +178,6 @@ def run_sweep(
 
 
 def _cell(value: Any) -> str:
-    """A value as the table shows it."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -36,10 +36,8 @@ class Engine:
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec.
-
-    ``rows`` are those of the spec, in its order; ``older`` counts the rows of the file that no item of it has.
-    """
+    """How a sweep ended: items of the spec, rows that are new, and rows with an error, of those of the spec. ``rows``
+    are those of the spec, in its order; ``older`` counts the rows of the file that no item of it has."""
 
     items: int
     new: int
@@ -120,14 +118,7 @@ class RowClaim:
 
 
 def recheck(claim: RowClaim) -> str | None:
-    """The reason why a row's certificate does not hold; ``None`` where it does.
-
-    Args:
-        claim: what a row says; the files are read again.
-
-    Returns:
-        The reason, one line.
-    """
+    """The reason, one line, why a row's certificate, read again, does not hold; ``None`` where it does."""
     from restrict.elaboration.check import trusted_check
 
     model = Path(claim.model)
@@ -198,11 +189,7 @@ def _claim(row: Row, folder: Path, fast: bool) -> RowClaim:
 
 
 def established(found: Rechecked, output: Path) -> None:
-    """Nothing, where every certificate held.
-
-    Raises:
-        NotEstablished: some did not; the message has the first.
-    """
+    """Nothing, where every certificate held; else ``NotEstablished`` with the first that did not."""
     if found.wrong:
         identity, reason = found.wrong[0]
         raise NotEstablished(f"{output}: {len(found.wrong)} of {found.checked} fail; first: row {identity}: {reason}")

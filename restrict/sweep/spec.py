@@ -1,9 +1,7 @@
-"""The description of a sweep: a TOML file with grids, each the product of its axes.
-
-A grid says for every key which values it takes: one value, a list, or a range ``{from = 0, to = 9}`` (``step``, or
-``factor`` for a geometric one; both ends are included). ``model`` is a file (from the spec's folder), a built-in model
-or a generator, and may have fields such as ``{layers}``, which are axes of the grid, too.
-"""
+"""The description of a sweep: a TOML file with grids, each the product of its axes. A grid says for every key which
+values it takes: one value, a list, or a range ``{from = 0, to = 9}`` (``step``, or ``factor`` for a geometric one; both
+ends are included). ``model`` is a file (from the spec's folder), a built-in model or a generator, and may have fields
+such as ``{layers}``, which are axes of the grid, too."""
 
 from __future__ import annotations
 
@@ -84,23 +82,12 @@ class Grid:
     folder: Path
 
     def fail(self, key: str, reason: str) -> NoReturn:
-        """Refuse the grid.
-
-        Raises:
-            ModelError: always.
-        """
+        """Refuse the grid: ``ModelError``."""
         raise ModelError(f"{self.place}: {key}: {reason}")
 
     def items(self) -> Iterator[Item]:
-        """The items, the last axis running fastest.
-
-        Yields:
-            Items in the order of the product, axes in the order of the file.
-
-        Raises:
-            ModelError: a value that is not allowed, or an axis that means nothing.
-            ResourceLimit: too many items.
-        """
+        """The product, axes in the order of the file, the last one running fastest. ``ModelError``: a value that is not
+        allowed, or an axis that means nothing; ``ResourceLimit``: too many items."""
         axes = {key: self.values(key, value) for key, value in self.table.items()}
         for needed in ("model", "n"):
             if needed not in axes:
@@ -119,11 +106,7 @@ class Grid:
             yield self.item(dict(zip(axes, point, strict=True)))
 
     def fields(self, model: str) -> set[str]:
-        """The names in braces of a model.
-
-        Raises:
-            ModelError: braces that do not hold a name.
-        """
+        """The names in braces of a model; ``ModelError``: braces that do not hold one."""
         try:
             found = {name for _, name, _, _ in string.Formatter().parse(model) if name is not None}
         except ValueError as error:
@@ -133,22 +116,14 @@ class Grid:
         return found
 
     def filled(self, model: str, point: dict[str, Any]) -> str:
-        """The model with its fields filled in.
-
-        Raises:
-            ModelError: a field asks for a form that its value does not have.
-        """
+        """The model with its fields filled in; ``ModelError``: a field asks for a form that its value does not have."""
         try:
             return model.format(**{name: point[name] for name in self.fields(model)})
         except ValueError as error:
             self.fail("model", f"{quote(model)}: {error}")
 
     def values(self, key: str, value: Any) -> list[Any]:
-        """The values of an axis.
-
-        Raises:
-            ModelError: not one value, a list of some, or a range.
-        """
+        """The values of an axis; ``ModelError``: not one value, a list of some, or a range."""
         if isinstance(value, dict):
             value = self.range(key, value)
         found = value if isinstance(value, list) else [value]
@@ -159,11 +134,7 @@ class Grid:
         return found
 
     def range(self, key: str, table: dict[str, Any]) -> list[int]:
-        """The integers of ``{from, to}`` with ``step`` or ``factor``.
-
-        Raises:
-            ModelError: another table.
-        """
+        """The integers of ``{from, to}`` with ``step`` or ``factor``; ``ModelError``: another table."""
         known = {"from", "to", "step", "factor"}
         whole = all(isinstance(v, int) and not isinstance(v, bool) for v in table.values())
         if not {"from", "to"} <= set(table) <= known or not whole or {"step", "factor"} <= set(table):
@@ -179,11 +150,7 @@ class Grid:
         return [low * factor**k for k in range(64) if low * factor**k <= high]
 
     def check(self, key: str, value: Any) -> None:
-        """One value of an axis.
-
-        Raises:
-            ModelError: another type, or out of range.
-        """
+        """One value of an axis; ``ModelError``: another type, or out of range."""
         if not self.allowed(key, value):
             self.fail(key, f"{quote(value)} is not allowed here{HINTS.get(key, '')}")
 
@@ -216,11 +183,7 @@ class Grid:
         return not isinstance(value, bool)
 
     def item(self, point: dict[str, Any]) -> Item:
-        """The item at a point of the grid.
-
-        Raises:
-            ModelError: keys that do not go together.
-        """
+        """The item at a point of the grid; ``ModelError``: keys that do not go together."""
         task = point.get("task", "refute" if "language" in point else "certify")
         if task != "verify" and (task == "refute") != ("language" in point):
             self.fail("language", "is for the tasks refute and verify, and needed for refute")
@@ -242,11 +205,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "n": lambda n: 0 if n == EVERY else n,
 }
 """What becomes of the values of an axis."""
-NOT_FOR = {
-    "certify": ("exact",),
-    "refute": ("free", "method"),
-    "verify": ("target", "c", "free", "method", "exact"),
-}
+NOT_FOR = {"certify": ("exact",), "refute": ("free", "method"), "verify": ("target", "c", "free", "method", "exact")}
 """Axes that a task does not have."""
 HINTS = {
     "task": f" ({', '.join(TASKS)})",

@@ -1,9 +1,7 @@
-"""The rows of a sweep: an append-only file, one JSON object per line, which survives a kill at any moment.
-
-Invariants: a line is written by one system call, after the files that it names; what a kill leaves of a last line is
-cut off before the next one is written; one process at a time writes (a lock on the file). Where an item has two rows
-(after ``retry``) the later one counts.
-"""
+"""The rows of a sweep: an append-only file, one JSON object per line, which survives a kill at any moment. Invariants:
+a line is written by one system call, after the files that it names; what a kill leaves of a last line is cut off before
+the next one is written; one process at a time writes (a lock on the file). Where an item has two rows (after ``retry``)
+the later one counts."""
 
 from __future__ import annotations
 
@@ -24,10 +22,8 @@ SYNC_SECONDS = 2.0
 
 
 def read_rows(path: Path) -> tuple[dict[str, Row], int]:
-    """The rows of a file by their identity, and how many bytes of it are whole lines.
-
-    ``path``: a file of rows, or one that is not there yet.
-    """
+    """The rows of a file by their identity, and how many bytes of it are whole lines. ``path``: a file of rows, or one
+    that is not there yet."""
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
@@ -75,11 +71,8 @@ class Store:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """Open a file of rows to go on with it.
-
-    ``path``: the file; certificates go to the folder beside it with ``.certificates`` added to its name. Yields the
-    store, with the rows that are there.
-    """
+    """Open a file of rows to go on with it. ``path``: the file; certificates go to the folder beside it with
+    ``.certificates`` added to its name. Yields the store, with the rows that are there."""
     folder = path.with_name(path.name + ".certificates")
     try:
         folder.mkdir(exist_ok=True)

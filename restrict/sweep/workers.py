@@ -60,18 +60,9 @@ class _Crew:
         return self.crew.width
 
     def each(self, work: Work, shared: Any, parts: Sequence[Any]) -> Generator[Any, None, None]:
-        """Results in the order of the parts.
-
-        Args:
-            work: what is done with a block.
-            shared: what all blocks need.
-            parts: what each has for itself.
-
-        Raises:
-            ResourceLimit: a block lost its workers again and again.
-            InternalError: a fault on a worker.
-            RestrictError: what the work itself raises.
-        """
+        """The results of ``work`` for the parts, in their order; ``shared`` goes to every worker once. Raises what the
+        work raises, ``ResourceLimit`` where a block lost its workers again and again, ``InternalError`` for a fault
+        there."""
         found: dict[int, Any] = {}
         results = self.crew.map(attempted, parts, (work, shared))
         try:
@@ -85,11 +76,7 @@ class _Crew:
 
 
 def attempted(work: Work, shared: Any, part: Any) -> tuple[Any, RestrictError | None]:
-    """One block on a worker: its result, or what it raises on purpose.
-
-    Returns:
-        The result and no error, or no result and the error.
-    """
+    """One block on a worker: its result and no error, or no result and what it raises on purpose."""
     try:
         return work(shared, part), None
     except RestrictError as error:
@@ -99,13 +86,7 @@ def attempted(work: Work, shared: Any, part: Any) -> tuple[Any, RestrictError | 
 
 
 def _taken(outcome: Any) -> Any:
-    """The result of a block.
-
-    Raises:
-        ResourceLimit: its workers were killed.
-        InternalError: a fault on a worker.
-        RestrictError: what the block raised.
-    """
+    """The result of a block, or what it raised; ``ResourceLimit`` if its workers were killed."""
     if isinstance(outcome, Lost):
         raise (ResourceLimit if outcome.killed else InternalError)(f"a block of the work: {outcome}")
     result, error = outcome

@@ -27,11 +27,8 @@ BOXES = 24
 
 
 def try_certificate(instance: Instance, certificate: Certificate) -> Trial:
-    """Run words under the restriction: the output's value is one that is claimed, and where two words agree on the
-    claimed dependencies their labels are equal.
-
-    For the target ``all``: no label changes with more than ``c`` changes of single symbols.
-    """
+    """Run words under the restriction: the output's value is claimed, and words that agree on the claimed dependencies
+    have one label; for the target ``all``, no label changes with more than ``c`` single symbols."""
     trial, rng, claim = Trial(instance.model), np.random.default_rng(0), certificate.claim
     position, fixed = position_of(instance, certificate.target), certificate.restriction.tokens(instance.model)
     if position is None:
@@ -100,10 +97,7 @@ def _wrong(instance: Instance, certificate: Certificate, word: I64, claim: str, 
 def try_forced(
     instance: Instance, fixed: Mapping[int, int], position: int, label: str | None, word: Sequence[int] | None = None
 ) -> Trial:
-    """Run words under a restriction that is said to force a label.
-
-    ``position``: where the label is; ``label``: the label; ``None``: any one.
-    """
+    """Run words under a restriction that is said to force a label (``None``: any one) at a position."""
     trial, rng = Trial(instance.model), np.random.default_rng(0)
     if too_long(instance, (position,)):
         return trial
@@ -117,10 +111,7 @@ def try_forced(
 
 
 def try_dependency(instance: Instance, position: int, p: int, one: Sequence[str], two: Sequence[str]) -> None:
-    """Run two words that are said to show that a position matters.
-
-    ``position``: where the label is.
-    """
+    """Run two words that are said to show that a position matters. ``position``: where the label is."""
     model = instance.model
     words = np.array([model.symbols(one), model.symbols(two)], dtype=np.int64)
     differ = [instance.unpinned[t] for t in np.flatnonzero(words[0] != words[1]).tolist()]
@@ -132,10 +123,7 @@ def try_dependency(instance: Instance, position: int, p: int, one: Sequence[str]
 
 
 def try_independence(instance: Instance, fixed: Mapping[int, int], position: int, positions: Sequence[int]) -> None:
-    """Change single symbols at positions that are said not to matter.
-
-    ``position``: where the label is.
-    """
+    """Change single symbols at positions that are said not to matter. ``position``: where the label is."""
     model, trial, rng = instance.model, Trial(instance.model), np.random.default_rng(0)
     for p in positions[:FLIPS]:
         if trial.over:
@@ -151,10 +139,7 @@ def try_independence(instance: Instance, fixed: Mapping[int, int], position: int
 def try_boxes(
     instance: Instance, boxes: Sequence[tuple[Mapping[int, Sequence[int]], Container[str]]], at: int
 ) -> Trial:
-    """Run a word of each box of a lower bound.
-
-    ``at``: where the label is.
-    """
+    """Run a word of each box of a lower bound. ``at``: where the label is."""
     trial, rng = Trial(instance.model), np.random.default_rng(0)
     for symbols, labels in boxes[:BOXES]:
         if trial.over:

@@ -57,13 +57,10 @@ class Trial:
         return sum(len(sample.words) for sample in self.samples)
 
     def run(self, words: I64, positions: Sequence[int] | None = None) -> Sample | None:
-        """Run words of one length.
-
-        ``words``: symbol indices, shape (count, symbols); ``positions``: where to read the output; by default the last
-        position or, where the output is at every one, all of them (three of a long word). Gives what was seen; ``None``
-        where the model is not defined at this length, where that is not known within the limits, or where all words are
-        too long.
-        """
+        """Run words of one length. ``words``: symbol indices, shape (count, symbols); ``positions``: where to read the
+        output; by default the last position or, where the output is at every one, all of them (three of a long word).
+        Gives what was seen; ``None`` where the model is not defined at this length, where that is not known within the
+        limits, or where all words are too long."""
         n = words.shape[1] + len(self.model.markers)
         instance = defined_at(self.model, n)
         if instance is None:
@@ -89,10 +86,8 @@ def _read_out(model: Model, n: int) -> tuple[int, ...]:
 
 
 def defined_at(model: Model, n: int) -> Instance | None:
-    """The model at a length; ``None`` where it is not defined there, or that is not known.
-
-    Gives the instance, or ``None``. A condition that fails is seen without an instance being made.
-    """
+    """The model at a length; ``None`` where it is not defined there, or that is not known. Gives the instance, or
+    ``None``. A condition that fails is seen without an instance being made."""
     if not max(1, len(model.markers)) <= n <= MAX_N:
         return None
     try:
@@ -104,11 +99,8 @@ def defined_at(model: Model, n: int) -> Instance | None:
 
 
 def observed(instance: Instance, words: I64, positions: tuple[int, ...]) -> I64 | None:
-    """The values of the output by the ordinary evaluation.
-
-    ``words``: symbol indices, shape (count, symbols); ``positions``: where the output is read. Gives int64, shape
-    (count, positions); ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``.
-    """
+    """The values, int64 (count, positions), of the output on words of symbol indices by the ordinary evaluation;
+    ``None`` where a long word takes more than ``SCORES`` scores or ``ROWS``."""
     output = instance.model.output.variable
     if instance.n <= LONG:
         target = positions[0] if len(positions) == 1 else None
@@ -132,10 +124,8 @@ def most_scores(instance: Instance) -> int:
 
 
 def too_long(instance: Instance, positions: Sequence[int]) -> bool:
-    """Whether the heads that every word's output reads at its own position alone take more scores than a word may.
-
-    Then no word of this length is run, and none need be made: at 10^8 positions words take gigabytes.
-    """
+    """Whether the heads that every word's output reads at its own position alone take more scores than a word may. Then
+    no word of this length is run, and none need be made: at 10^8 positions words take gigabytes."""
     if instance.n <= LONG:
         return False
     by_name = instance.model.by_name
@@ -160,10 +150,7 @@ def too_long(instance: Instance, positions: Sequence[int]) -> bool:
 
 
 def cost(instance: Instance, count: int, positions: tuple[int, ...]) -> int:
-    """What a run costs, in rows of scores; an estimate that does not depend on the machine.
-
-    ``positions``: where the output is read.
-    """
+    """What a run costs that reads the output there, in rows of scores; an estimate, the same on all machines."""
     n, rows, elements = instance.n, 0, 0
     if n > LONG:
         return count * len(positions) * (len(instance.model.variables) + 2 * n // ELEMENTS + 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 
 FEW = 512
 """All words of a length are run where they are at most so many."""
@@ -18,20 +18,14 @@ CHANGES = (1.0, 0.15)
 
 
 def words_of(symbols: int, length: int, rng: np.random.Generator, count: int = SOME) -> I64:
-    """All words of a length where they are few, else random ones.
-
-    ``rng``: where random words come from. Gives symbol indices, int64, shape (words, length).
-    """
+    """All words of a length where they are few, else random ones: symbol indices, int64, (words, length)."""
     if symbols == 1 or symbols ** min(length, 40) <= FEW:
-        return np.array(list(np.ndindex((symbols,) * length)), dtype=np.int64).reshape(symbols**length, length)
+        return all_words(symbols, length)
     return random_words(symbols, length, rng, count)
 
 
 def random_words(symbols: int, length: int, rng: np.random.Generator, count: int) -> I64:
-    """Random words; every other one has long runs of one symbol.
-
-    ``rng``: where they come from. Gives symbol indices, int64, shape (count, length).
-    """
+    """Random words, every other one with long runs of a symbol: symbol indices, int64, (count, length)."""
     letters = rng.integers(0, symbols, (count, length))
     share = np.array([CHANGES[at % len(CHANGES)] for at in range(count)])
     drawn = rng.random((count, length)) < share[:, None]
@@ -43,15 +37,12 @@ def random_words(symbols: int, length: int, rng: np.random.Generator, count: int
 def completions(
     cells: Sequence[int], symbols: int, fixed: Mapping[int, int], rng: np.random.Generator, count: int, few: int = 0
 ) -> I64:
-    """Words that agree with a restriction.
-
-    ``rng``: where the other symbols come from; ``few``: where there are at most so many words in all, all of them are
-    given. Gives symbol indices, int64, shape (words, cells).
-    """
+    """Words that agree with a restriction. ``rng``: where the other symbols come from; ``few``: where there are at most
+    so many words in all, all of them are given. Gives symbol indices, int64, shape (words, cells)."""
     free = len(cells) - len(fixed)
     if symbols ** min(free, 60) <= few:
         words = np.zeros((symbols**free, len(cells)), dtype=np.int64)
-        words[:, [t for t, i in enumerate(cells) if i not in fixed]] = list(np.ndindex((symbols,) * free))
+        words[:, [t for t, i in enumerate(cells) if i not in fixed]] = all_words(symbols, free)
     else:
         words = random_words(symbols, len(cells), rng, count)
     places = np.arange(cells.start, cells.stop) if isinstance(cells, range) else np.asarray(cells, dtype=np.int64)

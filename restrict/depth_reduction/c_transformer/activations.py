@@ -71,11 +71,9 @@ class Mapped:
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed.
-
-    Where these are too many to be kept, ``lists`` is ``None``, and ``captured`` (n,) is 1 at each position all of whose
-    rows end at a key with one value.
-    """
+    """A collapsed head: ``lists`` are the candidates under the restriction at which it was collapsed. Where these are
+    too many to be kept, ``lists`` is ``None``, and ``captured`` (n,) is 1 at each position all of whose rows end at a
+    key with one value."""
 
     head: Head
     query: str | None
@@ -113,17 +111,8 @@ class Activation:
 
 
 def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
-    """Refuse truth tables that are not functions from inputs to values.
-
-    Args:
-        truth: the tables.
-        n: the number of positions, and of inputs.
-        symbols: the size of the inputs' alphabet.
-        domain: the number of values.
-
-    Raises:
-        UsageError: a wrong number of positions or entries, an input or a value out of range, an input read twice.
-    """
+    """Refuse (``UsageError``) truth tables that are not functions of ``n`` inputs with so many symbols to ``domain``
+    values at ``n`` positions, each input read once."""
     sizes = np.diff(truth.ptr)
     if len(sizes) != n or len(truth.table_ptr) != n + 1:
         raise UsageError(f"truth tables for {len(sizes)} positions, not {n}")
@@ -140,34 +129,14 @@ def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
 
 
 def possible_values(instance: Instance, name: str | None, base: Mapping[str, Activation]) -> Values:
-    """Possible values of a base variable at every position; of no variable at all: one value 0.
-
-    Args:
-        instance: the program at its length n.
-        name: a variable in ``base``, or ``None`` (a head without a query or a key).
-        base: the activations by name.
-
-    Returns:
-        ``Values`` with an entry for each of the n positions.
-    """
+    """Possible values of a base variable at each of the n positions; of no variable at all: one value 0."""
     if name is None:
         return Values.one(1, instance.n)
     return base[name].values
 
 
 def truth_activation(instance: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:
-    """V and D of truth tables under a restriction.
-
-    Args:
-        instance: the program at its length n.
-        name: the variable that the tables are.
-        source: the tables.
-        symbols: the size of the inputs' alphabet.
-        fixed: the symbol of each input, -1 where it is free, shape (n,).
-
-    Returns:
-        The activation. Cost linear in the tables.
-    """
+    """V and D of a variable's truth tables where inputs are ``fixed`` (symbols, -1 where free, shape (n,)). Linear."""
     n, domain = instance.n, instance.domains[name]
     arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
     counts = np.zeros(n, np.int64)
@@ -180,16 +149,8 @@ def truth_activation(instance: Instance, name: str, source: Truth, symbols: int,
 
 
 def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activation]) -> Activation:
-    """V and D of a map of base variables: the image of the product of its arguments' V, the union of their D.
-
-    Args:
-        instance: the program at its length n.
-        variable: the map; its arguments are in ``base``.
-        base: the activations by name.
-
-    Returns:
-        The activation. Cost: the points of the product at every position.
-    """
+    """V and D of a map of base variables: the image of the product of its arguments' V, the union of their D. Cost: the
+    points of the product at every position."""
     n, domain, args = instance.n, instance.domains[variable.name], [base[a] for a in variable.args]
     table = full_table(instance, variable)
     if table is None:
@@ -212,16 +173,8 @@ def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activat
 
 
 def full_table(instance: Instance, variable: Map) -> I64 | None:
-    """The map on the product of the whole domains of its arguments.
-
-    Args:
-        instance: the program at its length n.
-        variable: the map.
-
-    Returns:
-        int64, shape (n, points), or (1, points) where the position is not mentioned; ``None`` for a Python function and
-        beyond :data:`MOST_POINTS` points.
-    """
+    """The map on the product of its arguments' domains: int64, (n, points), or (1, points) where the position is not
+    mentioned; ``None`` for a Python function and beyond :data:`MOST_POINTS` points."""
     sizes = [instance.domains[a] for a in variable.args]
     rows = instance.n if "i" in mentions(variable) else 1
     points = 1
@@ -240,21 +193,9 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
 def attended_activation(
     instance: Instance, source: Attended, base: Mapping[str, Activation], deadline: Deadline = NEVER
 ) -> Activation:
-    """V and D of a collapsed head, by rule 4 of docs/kernel.md on its candidate lists.
-
-    Args:
-        instance: the program at its length n.
-        source: the head and its lists, all of them complete.
-        base: the activations by name, those of the head's query, key and value among them.
-        deadline: of the work.
-
-    Returns:
-        The activation. Cost: the inputs of the lists' pairs, and n^2 / 64.
-
-    Raises:
-        OutOfTime: the deadline has passed.
-        ResourceLimit: a list was cut off before its floor.
-    """
+    """V and D of a collapsed head, by rule 4 of docs/kernel.md on its candidate lists, which must reach their floors
+    (``ResourceLimit``); ``base`` has its query, key and value. Cost: the inputs of the lists' pairs, and n^2 / 64;
+    ``OutOfTime`` at the deadline."""
     n, head, lists = instance.n, source.head, source.lists
     domain, value = instance.domains[head.name], base[head.value]
     assert lists is not None

@@ -128,10 +128,8 @@ class CTransformer:
 
     @cached_property
     def fixed(self) -> I64:
-        """The symbol index that each input is fixed to, ``FREE_INPUT`` where it is free, shape (n,).
-
-        A marker's position counts as free here, but nothing depends on it.
-        """
+        """The symbol index that each input is fixed to, ``FREE_INPUT`` where it is free, shape (n,). A marker's
+        position counts as free here, but nothing depends on it."""
         out = np.full(self.n, FREE_INPUT, np.int64)
         index = {symbol: a for a, symbol in enumerate(self.symbols)}
         for i, symbol in self.restriction.fixed.items():

@@ -1,8 +1,6 @@
-"""Evaluating a c-transformer: every variable at every position, on many inputs at once.
-
-Activations are read off their tables and decision lists; maps, and heads above layer 0, are evaluated as those of any
-model (:mod:`restrict.model.trace`). Tests compare the collapsed transformer with the original, value by value.
-"""
+"""Evaluating a c-transformer: every variable at every position, on many inputs at once. Activations are read off their
+tables and decision lists; maps, and heads above layer 0, are evaluated as those of any model
+(:mod:`restrict.model.trace`). Tests compare the collapsed transformer with the original, value by value."""
 
 from __future__ import annotations
 
@@ -17,10 +15,7 @@ from restrict.rows.lists import Lists
 
 
 def tabulated(source: Truth, symbols: int, inputs: I64) -> I64:
-    """Truth tables on many inputs.
-
-    ``inputs``: symbol indices, shape (b, n). Gives the values, int64, shape (b, n).
-    """
+    """Truth tables on many inputs. ``inputs``: symbol indices, shape (b, n). Gives the values, int64, shape (b, n)."""
     out = np.empty((len(inputs), len(source.ptr) - 1), np.int64)
     for i in range(out.shape[1]):
         point = np.zeros(len(inputs), np.int64)
@@ -31,10 +26,8 @@ def tabulated(source: Truth, symbols: int, inputs: I64) -> I64:
 
 
 def decided(source: Attended, lists: Lists, known: Mapping[str, I64]) -> I64:
-    """A collapsed head: the first pair of the list that holds is attended to.
-
-    ``known``: by name the values of its query, key and value, shape (b, n). Gives its values, int64, shape (b, n).
-    """
+    """A collapsed head: the first pair of the list that holds is attended to. ``known``: by name the values of its
+    query, key and value, shape (b, n). Gives its values, int64, shape (b, n)."""
     head = source.head
     count, n = known[head.value].shape
     out = np.full((count, n), head.default, np.int64)

@@ -1,10 +1,7 @@
-"""Cheap forcing cubes of the activations of a c-transformer (Hahn 2020, section 5.1, Stages 2 and 3).
-
-"Fix the layer-0 activation to the value that attracts most attention" means: set few inputs so that the activation has
-that value on every input that agrees. For truth tables the minimal cubes are enumerated; for maps and collapsed heads
-they are put together from those of what they read (:mod:`restrict.kernels.forcing`), so they are upper bounds on the
-cost.
-"""
+"""Cheap forcing cubes of the activations of a c-transformer (Hahn 2020, section 5.1, Stages 2 and 3). "Fix the layer-0
+activation to the value that attracts most attention" means: set few inputs so that the activation has that value on
+every input that agrees. For truth tables the minimal cubes are enumerated; for maps and collapsed heads they are put
+together from those of what they read (:mod:`restrict.kernels.forcing`), so they are upper bounds on the cost."""
 
 from __future__ import annotations
 
@@ -90,18 +87,8 @@ def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[
 def value_cubes(
     t: CTransformer, cubes: dict[str, ValueCubes], name: str, i: int, value: int
 ) -> list[tuple[tuple[int, int], ...]]:
-    """Cubes of free inputs that force an activation to a value: all the minimal ones of a truth table, else one.
-
-    Args:
-        t: the c-transformer.
-        cubes: its :func:`forcing_cubes`.
-        name: a base variable.
-        i: a position.
-        value: the value.
-
-    Returns:
-        Cubes of (input, symbol); none where none is known.
-    """
+    """Cubes (input, symbol) of free inputs that force a base variable to a value at a position, from ``cubes``, those
+    of :func:`forcing_cubes`: all the minimal ones of a truth table, else one; none where none is known."""
     if isinstance(t.base[name].source, Truth):
         return minimal_cubes(t, name, i, value)
     one = cubes[name].cube(i, value, len(t.symbols))
@@ -134,7 +121,7 @@ def _empty(t: CTransformer, activation: Activation) -> ValueCubes:
 
 def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]) -> ValueCubes:
     if activation.values.domain > WIDEST:
-        return _wide(t, activation)
+        return _wide(t)
     cubes, values, source = _empty(t, activation), activation.values, activation.source
     if isinstance(source, Truth):
         _truth(t, activation, source, cubes)
@@ -147,7 +134,7 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]
     return cubes
 
 
-def _wide(t: CTransformer, activation: Activation) -> ValueCubes:
+def _wide(t: CTransformer) -> ValueCubes:
     """No cubes, for a domain that is too wide; variables that read it find no cube through it."""
     return ValueCubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
 
@@ -200,7 +187,6 @@ def _head(
     found: dict[str, ValueCubes],
     cubes: ValueCubes,
 ) -> None:
-    """Cubes of a collapsed head."""
     none = ValueCubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
     key = found[source.key] if source.key else none
     query = found[source.query] if source.query else none

@@ -1,8 +1,6 @@
-"""Sets of inputs, one for each position: what an activation depends on.
-
-A set of few inputs is the list of them, and one of n / 64 or more is a row of bits, so no family of sets takes more
-than n^2 / 8 bytes, and the sets of captured heads, which are short whatever n is, take 8 bytes an input.
-"""
+"""Sets of inputs, one for each position: what an activation depends on. A set of few inputs is the list of them, and
+one of n / 64 or more is a row of bits, so no family of sets takes more than n^2 / 8 bytes, and the sets of captured
+heads, which are short whatever n is, take 8 bytes an input."""
 
 from __future__ import annotations
 
@@ -23,10 +21,8 @@ BUFFER = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class InputSets:
-    """Set ``i`` is ``items[ptr[i] : ptr[i + 1]]``: its inputs, ascending, or words of 64 bits where these are no more.
-
-    Two families are equal iff their arrays are.
-    """
+    """Set ``i`` is ``items[ptr[i] : ptr[i + 1]]``: ascending inputs, or 64-bit words where these are no more. Equal
+    families have equal arrays."""
 
     ptr: I64
     items: I64
@@ -40,11 +36,8 @@ class InputSets:
 
     @staticmethod
     def collected(n: int, fill: Callable[[int, I64, I64, I64], int]) -> InputSets:
-        """What a kernel puts away.
-
-        ``fill(start, bits, out, ends)`` puts away the sets from number ``start`` on at the beginning of ``out``, writes
-        to ``ends[i]`` where each ends, and returns the first for which there is no room; ``bits`` is an empty row.
-        """
+        """What ``fill(start, bits, out, ends)`` puts away: the sets from number ``start`` on at the beginning of
+        ``out``, ends to ``ends[i]``; it returns the first for which there is no room. ``bits``: an empty row."""
         words = words_of(n)
         bits, ends, start, total = np.zeros(words, np.int64), np.zeros(n, np.int64), 0, 0
         out, parts = np.empty(min(n * words, max(words, BUFFER)), np.int64), list[tuple[int, I64]]()
@@ -57,8 +50,8 @@ class InputSets:
 
     @staticmethod
     def joined(ends: I64, parts: Sequence[tuple[int, I64]]) -> InputSets:
-        """From blocks of consecutive sets: after which position each ends, and its items, in which set ``i`` ends at
-        ``ends[i]``, shape (n,)."""
+        """From blocks of consecutive sets: the position after each, and its items; set ``i`` ends there at ``ends[i]``,
+        (n,)."""
         ptr, first, total = np.append(0, ends), 0, 0
         for stop, items in parts:
             ptr[first + 1 : stop + 1] += total
@@ -152,21 +145,10 @@ def refuse(n: int, words: int) -> None:
 
 
 def unpacked(bits: I64) -> I64:
-    """Sets of inputs as 0 and 1.
-
-    Args:
-        bits: sets of inputs, 64 inputs a word, shape (..., words).
-
-    Returns:
-        int64, shape (..., 64 words); columns beyond the number of inputs are 0.
-    """
+    """Sets of inputs as 0 and 1: (..., words) to int64 (..., 64 words); columns beyond the number of inputs are 0."""
     return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), axis=-1, bitorder="little").astype(np.int64)
 
 
 def words_of(n: int) -> int:
-    """How many 64-bit words a set of inputs takes.
-
-    Returns:
-        n / 64, rounded up.
-    """
+    """How many 64-bit words a set of inputs takes: n / 64, rounded up."""
     return (n + 63) // 64

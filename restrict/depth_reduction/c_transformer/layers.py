@@ -64,17 +64,11 @@ def collapsed(instance: Instance, restriction: Restriction, deadline: Deadline =
 
 
 def layer_traces(stages: Sequence[CTransformer], fixed: Sequence[int]) -> tuple[LayerTrace, ...]:
-    """What is left of each layer, as measured.
-
-    Args:
-        stages: as :func:`collapsed` gives them.
-        fixed: per layer the inputs that were fixed for it.
-    """
+    """What is left of each layer of :func:`collapsed`'s stages, as measured; ``fixed``: the inputs fixed for it."""
     return tuple(_traced(layer, *pair, fixed) for layer, pair in enumerate(pairwise(stages), 1))
 
 
 def _traced(layer: int, below: CTransformer, above: CTransformer, fixed: Sequence[int]) -> LayerTrace:
-    """One row."""
     captured = constant = 0
     for head in below.heads:
         constant += int(np.count_nonzero(above.base[head.name].sizes == 1))

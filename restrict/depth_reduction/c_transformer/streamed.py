@@ -37,10 +37,7 @@ PILOTS = 32
 
 
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
-    """Whether the complete lists of a head are few enough to be kept, by an estimate from a sample of its rows.
-
-    Cost: the scores of at most :data:`PILOTS` rows.
-    """
+    """Whether a head's complete lists are few enough to be kept, estimated from at most :data:`PILOTS` rows."""
     query, key = instance.query(head), instance.key(head)
     rows, keys = rows_of(instance, head, possible_values(instance, query, base)), possible_values(instance, key, base)
     count = len(np.unique(rows.row_u)) if rows.shared else len(rows.row_u)
@@ -55,10 +52,8 @@ def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) 
 def streamed_activation(
     instance: Instance, head: Head, base: Mapping[str, Activation], deadline: Deadline = NEVER
 ) -> Activation:
-    """V and D of a collapsed head, its lists not kept; raises ``OutOfTime`` at the deadline.
-
-    Cost: one score per row and possible pair, of fewer rows where V and D are full before; memory at most n^2 bits.
-    """
+    """V and D of a collapsed head, its lists not kept; raises ``OutOfTime`` at the deadline. Cost: one score per row
+    and possible pair, of fewer rows where V and D are full before; memory at most n^2 bits."""
     query, key = instance.query(head), instance.key(head)
     rows = rows_of(instance, head, possible_values(instance, query, base))
     sets = _sets(instance, head, base)

@@ -166,12 +166,9 @@ class TheoremBounds:
 
 
 def verify(bounds: TheoremBounds) -> tuple[Inequality, ...]:
-    """Evaluate every inequality of the proof for the given numbers.
-
-    It recomputes each left side from the parameters alone, rounded up, and trusts nothing of the search. Returns all
-    of them, whether they hold or not (up to the first step that is out of range); the bounds are proved if all hold.
-    Cost: milliseconds per layer.
-    """
+    """Evaluate every inequality of the proof for the given numbers. It recomputes each left side from the parameters
+    alone, rounded up, and trusts nothing of the search. Returns all of them, whether they hold or not (up to the first
+    step that is out of range); the bounds are proved if all hold. Cost: milliseconds per layer."""
     found: list[Inequality] = []
     c, share = of(1), Fraction(1)
     for index, step in enumerate(bounds.steps):
@@ -205,15 +202,12 @@ def _chain(step: LayerBounds, index: int, c: Tower, share: Fraction) -> Iterator
         positive = 0 < value < 1
         yield item("range", f"0 < {name} < 1", 0 if positive else 1, 0)
     yield item("range", "0 < delta <= 1", 0 if 0 < step.delta <= 1 else 1, 0)
-    yield item("range", "0 <= eta1, 0 < eta2, 0 < C' < C", 0 if _signs(step) else 1, 0)
+    signs = step.eta1 >= 0 and step.eta2 > 0 and 0 < step.C_out < step.C
+    yield item("range", "0 <= eta1, 0 < eta2, 0 < C' < C", 0 if signs else 1, 0)
     for name, number in (("g", step.g), ("r", step.r), ("k", step.k), ("F", step.F), ("n0", step.n0)):
         yield item("range", f"1 <= {name}, an integer", 1 if number.top.denominator == 1 else number + 1, number)
     if index == 0:
         yield item("markers", "2 <= (1 - C) n0", 2 / (1 - step.C) if step.C < 1 else step.n0 + 1, step.n0)
-
-
-def _signs(step: LayerBounds) -> bool:
-    return step.eta1 >= 0 and step.eta2 > 0 and 0 < step.C_out < step.C
 
 
 def _inequalities(step: LayerBounds, layer: int, heads: int, alphabet: int) -> Iterator[Inequality]:

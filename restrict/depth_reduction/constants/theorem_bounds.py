@@ -189,12 +189,7 @@ def _descend(cost: Callable[[list[float]], float], start: list[float], box: list
 
 
 def theorem_bounds(
-    layers: int,
-    heads: int,
-    fraction: float | str | Fraction,
-    *,
-    alphabet: int = 2,
-    choices: Choices = "best",
+    layers: int, heads: int, fraction: float | str | Fraction, *, alphabet: int = 2, choices: Choices = "best"
 ) -> TheoremBounds:
     """Explicit constants of Theorem 1: ``c`` and ``n0``, and the parameters of Lemma 4 for every layer.
 
@@ -258,11 +253,8 @@ def _shares(target: Fraction, weights: list[float]) -> list[Fraction]:
 
 
 def _split(layers: int, heads: int, target: Fraction, alphabet: int) -> list[Fraction]:
-    """The split of ``C`` over the layers: an estimate of the best one.
-
-    The ``c`` of layer ``l`` almost alone decides how large that of layer ``l+1`` is. So the first layers get nearly
-    all; a search is made only for the second and the third, and later ones get a millionth each.
-    """
+    """An estimate of the best split of ``C``. The ``c`` of a layer almost alone decides how large that of the next is,
+    so the first layers get nearly all; only the second and third are searched, later ones get a millionth each."""
     if layers == 1:
         return _shares(target, [1.0])
 

@@ -41,7 +41,6 @@ class Tower:
         return (self.height, self.top) < (other.height, other.top)
 
     def __add__(self, other: Tower | Fraction | int) -> Tower:
-        """At least the sum."""
         large, small = sorted((self, of(other)), reverse=True)
         if large.height == 0:
             return of(large.top + small.top)
@@ -115,11 +114,9 @@ def power(x: Fraction, c: Tower) -> Tower:
 
 
 def log2_up(x: Fraction) -> Fraction:
-    """An upper bound of ``log2 x`` for ``x >= 1``, less than ``2^-63`` too large; exact for powers of two.
-
-    The classical method: with ``1 <= y < 2``, the next bit of ``log2 y`` says whether ``y^2 >= 2``. All roundings of
-    ``y`` go up, and the rest that is cut off is less than one unit of the last bit.
-    """
+    """An upper bound of ``log2 x`` for ``x >= 1``, less than ``2^-63`` too large; exact for powers of two. The
+    classical method: with ``1 <= y < 2``, the next bit of ``log2 y`` says whether ``y^2 >= 2``. All roundings of ``y``
+    go up, and the rest that is cut off is less than one unit of the last bit."""
     if x < 1:
         raise ValueError(f"log2_up of {float(x):g}, which is below 1")
     whole = x.numerator.bit_length() - x.denominator.bit_length()

@@ -202,8 +202,8 @@ def _first_k(t: CTransformer, budget: int) -> int:
 
 
 def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, rough: bool) -> int:
-    """The least k at which greedy covering keeps to the budget, to a thirtieth (where ``rough``: an eighth); then,
-    unless ``rough``, a smaller one by local search."""
+    """Least k at which greedy covering keeps to the budget, to a thirtieth, then one by local search; ``rough``: an
+    eighth."""
     low, high = 0, min(ranks.chosen.k, t.n)
     below = None
     while (needed := _needed(t, ranks.at_most(t, high)[1])) is None or needed > budget:

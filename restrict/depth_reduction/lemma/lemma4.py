@@ -80,14 +80,7 @@ class Reduction:
 
 
 def short(value: int | Fraction) -> str:
-    """A bound in short: a number, or a power of two above it.
-
-    Args:
-        value: at least 0.
-
-    Returns:
-        Up to seven digits as they are (rounded), else ``2^x`` with x rounded up.
-    """
+    """A bound, at least 0, in short: up to seven digits as they are (rounded), else ``2^x`` with x rounded up."""
     if value < 10**7:
         return f"{float(value):.4g}" if value != int(value) else str(int(value))
     return f"2^{math.ceil(value).bit_length()}"
@@ -151,25 +144,10 @@ def reduced(
     t: CTransformer, t1: CTransformer, first: Stage1Record, made: tuple[Ranking, Selection], budget: int,
     setting: Setting, thin: int | None = None,
 ) -> Reduction:  # fmt: skip
-    """Stages 2 and 3 after Stage 1, and the collapse.
-
-    Args:
-        t: the transformer before Stage 1.
-        t1: after it.
-        first: the record of Stage 1.
-        made: a ranking of the pairs of ``t1``, and the selections for some k.
-        budget: how many more inputs may be fixed.
-        setting: the parameters; where q is ``None``, what Stage 3's budget allows.
-        thin: how many of them Stage 2 may fix; ``None``: any number.
-
-    Returns:
-        The reduced transformer with the records.
-
-    Raises:
-        Uncaptured: Stage 3 did not succeed.
-        NotEstablished: Stage 2 fixed more than the budget.
-        ResourceLimit: a new ranking holds too many pairs, or SAT is out of time.
-    """
+    """Stages 2 and 3 after Stage 1 (from ``t`` to ``t1``), and the collapse, with the records. ``made``: a ranking of
+    the pairs of ``t1`` and the selections for some k. ``budget``: how many more inputs may be fixed, ``thin`` of them
+    by Stage 2 (``None``: any number). ``Uncaptured``: Stage 3 failed; ``NotEstablished``: Stage 2 fixed more than the
+    budget; ``ResourceLimit``: a new ranking holds too many pairs, or SAT is out of time."""
     chosen, rho, second = thinned(t1, made, eta=setting.eta, C=setting.C, budget=thin)
     t2, left = t1.restrict(rho) if second.fixed else t1, budget - len(second.fixed)
     if left < 0:

@@ -25,11 +25,7 @@ MOST_MEETINGS = 100_000_000
 
 
 def dependents(t: CTransformer, chosen: Selection) -> I64:
-    """How many uncaptured heads (i, h) k-depend on each layer-0 activation.
-
-    Returns:
-        int64, shape (n,). Cost linear in the selections.
-    """
+    """How many uncaptured heads (i, h) k-depend on each layer-0 activation: int64, (n,). Linear in the selections."""
     counts, last = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64)
     lemma.dependents(
         chosen.ends,
@@ -43,11 +39,8 @@ def dependents(t: CTransformer, chosen: Selection) -> I64:
 
 
 def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
-    """The free inputs that each uncaptured head k-depends on.
-
-    Returns:
-        (heads as ``h n + i`` in ascending order, row pointers, inputs). Cost: the selections times their inputs.
-    """
+    """The free inputs that each uncaptured head k-depends on: (heads as ``h n + i``, ascending, row pointers, inputs).
+    Cost: the selections times their inputs."""
     key = _meetings(t, chosen, chosen.head * t.n + chosen.position)
     counts = np.bincount(key // t.n, minlength=1)
     heads = np.flatnonzero(counts)
@@ -88,11 +81,7 @@ def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]
 
 
 def most_neighbours(t: CTransformer, chosen: Selection) -> int | None:
-    """The most k-neighbours of an uncaptured head.
-
-    Returns:
-        The number, or ``None`` where counting would look at more than :data:`MOST_MEETINGS` meetings.
-    """
+    """The most k-neighbours of an uncaptured head; ``None`` for more than :data:`MOST_MEETINGS` meetings."""
     _, degree, counted = _degrees(t, chosen, MOST_MEETINGS)
     return int(degree.max(initial=0)) if counted else None
 

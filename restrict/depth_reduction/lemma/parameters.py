@@ -1,9 +1,7 @@
-"""The parameters of the Depth Reduction Lemma (Hahn 2020, section 5.1): their ranges, and what to take instead.
-
-``C`` and ``C'``: the fractions of the n positions that are free before and after. ``eta``: Stages 1 and 2 may each use
-up a share eta of the free inputs. ``k``: selections per pair. ``q``: the share that Stage 3 sets at random, with
-tolerance ``delta``. All are exact fractions, so that a bound never depends on rounding.
-"""
+"""The parameters of the Depth Reduction Lemma (Hahn 2020, section 5.1): their ranges, and what to take instead. ``C``
+and ``C'``: the fractions of the n positions that are free before and after. ``eta``: Stages 1 and 2 may each use up a
+share eta of the free inputs. ``k``: selections per pair. ``q``: the share that Stage 3 sets at random, with tolerance
+``delta``. All are exact fractions, so that a bound never depends on rounding."""
 
 from __future__ import annotations
 
@@ -23,11 +21,8 @@ def check_parameters(
     *, eta: float | Fraction | None = None, k: int | None = None, q: float | Fraction | None = None,
     delta: float | Fraction | None = None, C: float | Fraction | None = None, C_next: float | Fraction | None = None,
 ) -> None:  # fmt: skip
-    """Refuse parameters outside the ranges of the lemma; what is ``None`` is not looked at.
-
-    ``eta``: strictly between 0 and 1/2; ``k``: at least 1; ``q``: strictly between 0 and 1; ``delta``: above 0, at most
-    1; ``C``: above 0, at most 1; ``C_next``: C', at least 0 and below ``C``.
-    """
+    """Refuse parameters, where not ``None``, outside the lemma's ranges: 0 < ``eta`` < 1/2; ``k`` >= 1; 0 < ``q`` < 1;
+    0 < ``delta`` <= 1; 0 < ``C`` <= 1; 0 <= ``C_next`` < ``C``."""
     if eta is not None and not 0 < eta < Fraction(1, 2):
         raise UsageError(
             f"eta = {eta} must lie strictly between 0 and 1/2; take eta = {'0.01' if eta <= 0 else '0.49'}"
@@ -48,10 +43,7 @@ def check_parameters(
 
 
 def need_length(t: CTransformer, k: int) -> None:
-    """Refuse n <= c k, where k selections cannot exist in general.
-
-    ``k``: selections per pair.
-    """
+    """Refuse n <= c k, where k selections cannot exist in general. ``k``: selections per pair."""
     c = max(1, t.c)
     if t.n <= c * k:
         most = (t.n - 1) // c

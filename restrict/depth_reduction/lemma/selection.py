@@ -93,41 +93,20 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The positions of every pair, best first, as the candidate lists of each head of layer 1 (perhaps truncated).
-
-    Attributes:
-        lists: per head of ``t.heads`` its lists.
-        limit: the most pairs of a list; 0: all down to the floor.
-    """
+    """The positions of every pair, best first, as the candidate ``lists`` of each head of layer 1, at most ``limit``
+    pairs of a list (0: all down to the floor)."""
 
     lists: tuple[Lists, ...]
     limit: int
 
     @staticmethod
     def of(t: CTransformer, limit: int = 0) -> Ranking:
-        """Score all pairs.
-
-        Args:
-            t: the c-transformer.
-            limit: keep at most this many pairs of a row (0: down to the floor).
-
-        Returns:
-            The ranking. Cost: one score per pair, position and key value.
-
-        Raises:
-            ResourceLimit: too many pairs in all.
-        """
+        """Score all pairs, keeping at most ``limit`` of a row (0: down to the floor). Cost: one score per pair,
+        position and key value. ``ResourceLimit``: too many pairs in all."""
         return Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
 
     def under(self, t: CTransformer) -> Ranking:
-        """The ranking when fewer values are possible; no score is computed.
-
-        Args:
-            t: the same transformer under a refinement of the restriction.
-
-        Returns:
-            The ranking. Cost: the pairs kept.
-        """
+        """The ranking under a refinement of the restriction; no score is computed. Cost: the pairs kept."""
         found = []
         for head, lists in zip(t.heads, self.lists, strict=True):
             queries = possible_values(t.instance, t.instance.query(head), t.base)
@@ -135,19 +114,8 @@ class Ranking:
         return Ranking(tuple(found), self.limit)
 
     def select(self, t: CTransformer, k: int) -> Selection | None:
-        """Select up to ``k`` positions of each pair.
-
-        Args:
-            t: the transformer that the ranking is of.
-            k: the most selections of a pair.
-
-        Returns:
-            The selection, or ``None`` where a list was truncated before its k-th selection. Cost: n / 64 words per pair
-            passed.
-
-        Raises:
-            UsageError: k < 1.
-        """
+        """Up to ``k`` (at least 1, else ``UsageError``) positions of each pair of the ranked transformer; ``None``
+        where a list was truncated before its k-th selection. Cost: n / 64 words per pair passed."""
         check_parameters(k=k)
         parts = [_select(t, h, lists, k) for h, lists in enumerate(self.lists)]
         return None if any(part is None for part in parts) else _joined(k, [part for part in parts if part is not None])
@@ -173,19 +141,7 @@ def selection(t: CTransformer, k: int) -> Selection:
 
 
 def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
-    """:func:`selection`, with the ranking that it was made from.
-
-    Args:
-        t: the c-transformer.
-        k: the most selections of a pair.
-
-    Returns:
-        The ranking, long enough for k selections of each pair, and these.
-
-    Raises:
-        UsageError: k < 1.
-        ResourceLimit: the rankings hold too many pairs.
-    """
+    """:func:`selection`, with its ranking, long enough for k selections of each pair; its errors."""
     check_parameters(k=k)
     widest = max((int(t.base[key].sizes.max()) for head in t.heads if (key := t.instance.key(head))), default=1)
     limit = max(64, widest * (k + 8)) if t.n > 500 else 0
@@ -212,15 +168,8 @@ def _joined(k: int, parts: list[Selection]) -> Selection:
 
 
 def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
-    """The inputs of the layer-0 activations as head number ``h`` reads them: those of its key and value.
-
-    Args:
-        t: the c-transformer.
-        h: the head's number in ``t.heads``.
-
-    Returns:
-        (row pointers, inputs), a row per position, ascending. Cost: the inputs, and n^2 / 64 where they are many.
-    """
+    """The inputs of the layer-0 activations as head number ``h`` of ``t.heads`` reads them, those of its key and value:
+    (row pointers, inputs), a row per position, ascending. Cost: the inputs, and n^2 / 64 where they are many."""
     head = t.heads[h]
     key = t.instance.key(head)
     parts = [t.base[name].depends for name in dict.fromkeys((head.value, key)) if name is not None]

@@ -1,8 +1,6 @@
-"""Stage 1 of the Depth Reduction Lemma (Hahn 2020, section 5.1): no input feeds too many layer-0 activations.
-
-There are at most ``n c`` (input, layer-0 activation) pairs, so fewer than ``eta C n`` inputs feed more than
-``c / (eta C)`` activations each. These are fixed.
-"""
+"""Stage 1 of the Depth Reduction Lemma (Hahn 2020, section 5.1): no input feeds too many layer-0 activations. There are
+at most ``n c`` (input, layer-0 activation) pairs, so fewer than ``eta C n`` inputs feed more than ``c / (eta C)``
+activations each. These are fixed."""
 
 from __future__ import annotations
 
@@ -43,11 +41,7 @@ class Stage1Record:
 
 
 def degrees(t: CTransformer) -> I64:
-    """How many layer-0 activations each input feeds.
-
-    Returns:
-        int64, shape (n,). Cost: the inputs of all activations.
-    """
+    """How many layer-0 activations each input feeds: int64, (n,). Cost: the inputs of all activations."""
     return t.depends.feeds()
 
 
@@ -78,14 +72,6 @@ def stage1(t: CTransformer, *, eta: float | Fraction, C: float | Fraction) -> tu
 
 
 def fixing(t: CTransformer, symbols: dict[int, int]) -> Restriction:
-    """A refinement of the restriction of ``t``.
-
-    Args:
-        t: the c-transformer.
-        symbols: free inputs, and the index of the symbol that each is fixed to.
-
-    Returns:
-        The restriction that fixes these, too.
-    """
+    """The restriction of ``t`` that fixes these free inputs, too, to symbol indices."""
     new = {x: t.symbols[symbol] for x, symbol in symbols.items()}
     return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)

@@ -113,22 +113,9 @@ def thinned(
     t: CTransformer, made: tuple[Ranking, Selection], *, eta: Fraction, C: Fraction, limit: int | None = None,
     budget: int | None = None,
 ) -> tuple[Selection, Restriction, Stage2Record]:  # fmt: skip
-    """Stage 2 with a ranking that has already been made.
-
-    Args:
-        t: the c-transformer.
-        made: a ranking of it, and the selections of all pairs.
-        eta: as for :func:`stage2`.
-        C: as for :func:`stage2`.
-        limit: as for :func:`stage2`.
-        budget: fix at most this many inputs, then leave the other activations as they are.
-
-    Returns:
-        The selections of all pairs in the end, the refined restriction, and the record.
-
-    Raises:
-        ResourceLimit: a new ranking holds too many pairs.
-    """
+    """:func:`stage2` from a ranking that has been made, with the selections of all pairs, fixing at most ``budget``
+    inputs; then the other activations stay as they are. The selections in the end, the refined restriction, and the
+    record. ``ResourceLimit``: a new ranking holds too many pairs."""
     ranking, first = made
     c, s, H, k = t.c, len(t.symbols), len(t.heads), first.k
     bound = s**c * k * H
@@ -152,11 +139,9 @@ def thinned(
 
 
 def _round(t: CTransformer, chosen: Selection, limit: int, left: int, stuck: set[int]) -> list[Cube]:
-    """Cubes that force the activations with more than ``limit`` dependents, the most depended on first.
-
-    Dependents are counted again after each: the pairs whose maximiser is forced are captured. What other pairs select
-    in place of it is left to the next ranking, so no activation is taken that has too few dependents.
-    """
+    """Cubes that force the activations with more than ``limit`` dependents, the most depended on first. Dependents are
+    counted again after each: the pairs whose maximiser is forced are captured. What other pairs select in place of it
+    is left to the next ranking, so no activation is taken that has too few dependents."""
     cubes, found, symbols, done = forcing_cubes(t), list[Cube](), dict[int, int](), set[int]()
     while (j := _most_depended(dependents(t, chosen), limit, stuck | done)) is not None:
         key, w, cube = _commonest(t, cubes, chosen, j)

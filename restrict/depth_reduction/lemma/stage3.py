@@ -1,11 +1,9 @@
-"""Stage 3 of the Depth Reduction Lemma (Hahn 2020, section 5.1): capture every pair that is left.
-
-Each still free input becomes, independently, a uniform symbol with probability q, else stays free. Bad event X(i,h,z):
-no position that the pair selects was fixed to its maximiser. Bad event X0: more than ``(1 + delta) q`` of the free
-inputs got fixed. Moser-Tardos resampling finds an outcome with no bad event (:mod:`restrict.cover`); the local lemma is
-checked on the instance, events counted, not heads. Where resampling does not end or the budget is too tight, the same
-problem is solved as a covering problem, down to SAT, which may also prove that it cannot be done.
-"""
+"""Stage 3 of the Depth Reduction Lemma (Hahn 2020, section 5.1): capture every pair that is left. Each still free input
+becomes, independently, a uniform symbol with probability q, else stays free. Bad event X(i,h,z): no position that the
+pair selects was fixed to its maximiser. Bad event X0: more than ``(1 + delta) q`` of the free inputs got fixed.
+Moser-Tardos resampling finds an outcome with no bad event (:mod:`restrict.cover`); the local lemma is checked on the
+instance, events counted, not heads. Where resampling does not end or the budget is too tight, the same problem is
+solved as a covering problem, down to SAT, which may also prove that it cannot be done."""
 
 from __future__ import annotations
 
@@ -38,13 +36,9 @@ LEMMA_PAIRS = 5_000
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work Stage 3 puts into its methods.
-
-    Attributes:
-        attempts: Moser-Tardos runs with other seeds, where X0 happened or the budget was missed.
-        redraws: of one such run, for each pair; a run that needs many more rarely ends at all.
-        rounds: of the decimation before the local search.
-    """
+    """How much work Stage 3 puts into its methods: ``attempts``, Moser-Tardos runs with other seeds where X0 happened
+    or the budget was missed; ``redraws`` of one such run, for each pair (a run that needs many more rarely ends at
+    all); ``rounds`` of the decimation before the local search."""
 
     attempts: int = 4
     redraws: int = PER_PAIR
@@ -155,26 +149,10 @@ def _problem(
 def uniform_condition(
     *, n: int, s: int, c: int, k: int, H: int, eta: Fraction, C: Fraction, q: Fraction, delta: Fraction
 ) -> bool:
-    """The paper's uniform local-lemma condition (its inequalities 10 and 11), events counted, not heads.
-
-    With A = 1/k^2, B = 1/2: ``P(X) <= A (1-B) (1-A)^f`` and ``P(X0) <= B (1-A)^(events)``, where ``P(X) <=
-    (1 - (q/s)^c)^(k / (c^2/(eta C) + 1))``, ``P(X0) <= exp(-delta^2 q (1-2 eta) C n / 3)`` and ``f = s^c * s^2c c^2 k^2
-    H / (eta C)``.
-
-    Args:
-        n: the number of positions.
-        s: the number of symbols.
-        c: the most inputs of a layer-0 activation.
-        k: selections per pair.
-        H: heads of layer 1.
-        eta: of Stages 1 and 2.
-        C: the fraction free.
-        q: the share set at random.
-        delta: the tolerance of X0.
-
-    Returns:
-        Whether both hold; in floating point, an estimate, for comparison only.
-    """
+    """Whether the paper's uniform local-lemma condition (its inequalities 10 and 11), events counted, not heads, holds:
+    in floating point, for comparison only. With A = 1/k^2, B = 1/2: ``P(X) <= A (1-B) (1-A)^f`` and ``P(X0) <= B
+    (1-A)^(events)``, where ``P(X) <= (1 - (q/s)^c)^(k / (c^2/(eta C) + 1))``, ``P(X0) <= exp(-delta^2 q (1-2 eta) C n /
+    3)`` and ``f = s^c * s^2c c^2 k^2 H / (eta C)``, for ``s`` symbols and ``H`` heads."""
     if k < 2 or c < 1:
         return False
     log_hit = c * (math.log(q) - math.log(s))
@@ -231,18 +209,10 @@ def stage3(
 
 @dataclass(frozen=True)
 class Setting:
-    """The parameters of Stage 3's random experiment, all exact, and how it is settled.
-
-    Attributes:
-        q: the share of the inputs that resampling sets; ``None``: what the budget allows.
-        delta: the tolerance of X0.
-        eta: of Stages 1 and 2.
-        C: the fraction free before.
-        method: as for :func:`stage3`.
-        seed: as for :func:`stage3`.
-        time: as for :func:`stage3`.
-        effort: how long each method may go on.
-    """
+    """The parameters of Stage 3's random experiment, all exact, and how it is settled: ``q``, the share of the inputs
+    that resampling sets (``None``: what the budget allows); ``delta``, the tolerance of X0; ``eta`` of Stages 1 and 2;
+    ``C`` free before; ``method``, ``seed`` and ``time`` as for :func:`stage3`; ``effort``, how long each method may go
+    on."""
 
     q: Fraction | None
     delta: Fraction
@@ -261,21 +231,8 @@ class Setting:
 
 
 def settled(t: CTransformer, chosen: Selection, budget: int, setting: Setting) -> tuple[Restriction, Stage3Record]:
-    """Stage 3 with selections that have already been made.
-
-    Args:
-        t: the c-transformer.
-        chosen: the selections of its pairs.
-        budget: how many inputs may be set.
-        setting: the parameters.
-
-    Returns:
-        As :func:`stage3`.
-
-    Raises:
-        ResourceLimit: SAT is out of time.
-        NotEstablished: the proof that a budget is impossible does not check.
-    """
+    """:func:`stage3` with selections that have already been made, by at most ``budget`` inputs. ``ResourceLimit``: SAT
+    is out of time; ``NotEstablished``: the proof that a budget is impossible does not check."""
     problem, exact = cover_problem(t, chosen)
     q, delta, method = setting.share(budget, t.restriction.free), setting.delta, setting.method
     lemma = local_lemma(problem, float(q), float(delta)) if problem.pairs <= LEMMA_PAIRS else None

@@ -1,10 +1,8 @@
-"""Theorem 1 by exchange: every layer captured on the real objective, how many inputs each position depends on.
-
-Each layer is captured (:mod:`restrict.depth_reduction.ours.capture`) with a part of the inputs that may be fixed, then
+"""Theorem 1 by exchange: every layer captured on the real objective, how many inputs each position depends on. Each
+layer is captured (:mod:`restrict.depth_reduction.ours.capture`) with a part of the inputs that may be fixed, then
 collapsed. In the layers below the last one the aim is many constant and cheap activations, since the next layer's heads
 are captured with these. How the inputs are split over the layers, and which objective each layer has, is chosen by
-measuring candidates, at a shorter length where the model is defined there.
-"""
+measuring candidates, at a shorter length where the model is defined there."""
 
 from __future__ import annotations
 
@@ -46,13 +44,8 @@ class LayerSchedule:
 
 @dataclass(frozen=True, eq=False)
 class Exchanged:
-    """The result of one run of all layers.
-
-    Attributes:
-        stages: the c-transformers under the restriction found, from the program itself to no layers.
-        fixed: per layer the inputs fixed for it.
-        schedule: how the inputs were spent.
-    """
+    """The result of one run of all layers: the c-transformers (``stages``) under the restriction found, from the
+    program itself to no layers, the inputs ``fixed`` for each layer, and the ``schedule`` by which they were spent."""
 
     stages: tuple[CTransformer, ...]
     fixed: tuple[int, ...]

@@ -1,10 +1,8 @@
-"""Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs.
-
-Two searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
+"""Capturing the heads of one layer with at most B more inputs, also where forcing a key takes several inputs. Two
+searches, both untrusted, both measured afterwards by collapsing the layer: where every key value is forced by one
 input, the exchange of :mod:`restrict.depth_reduction.ours.exchange`; else rounds of greedy forcing by cheap cubes
 (:mod:`restrict.depth_reduction.c_transformer.forcing`), each followed by a refinement of all facts, because an input
-that is set for one cube makes other activations constant, too.
-"""
+that is set for one cube makes other activations constant, too."""
 
 from __future__ import annotations
 
@@ -45,13 +43,8 @@ SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
 
 @dataclass(frozen=True)
 class LayerObjective:
-    """What a capture makes small.
-
-    Attributes:
-        kind: "long": the long lists; "short": the number of positions that have lists at all (for layers below the last
-            one, since constant keys are cheap anchors for the next layer).
-        tau: the scale of "short", in inputs.
-    """
+    """What a capture makes small: "long": the long lists; "short": the positions that have lists at all (below the last
+    layer: constant keys are cheap anchors for the next one), with the scale ``tau``, in inputs."""
 
     kind: Literal["long", "short"] = "long"
     tau: float = 3.0
@@ -61,10 +54,7 @@ class LayerObjective:
         return "few long lists" if self.kind == "long" else f"few positions with lists (scale {self.tau:g})"
 
     def phi(self, size: int) -> I64 | None:
-        """The objective of "short" by the number of inputs that a position depends on; ``None``: that of the exchange.
-
-        Gives int64, shape (size,), rising.
-        """
+        """The rising objective (size,) of "short" by a position's dependencies; ``None``: the exchange's."""
         if self.kind == "long":
             return None
         return np.rint(SHORT_UNIT * (1.0 - np.exp(-np.arange(size) / self.tau))).astype(np.int64)
@@ -72,8 +62,7 @@ class LayerObjective:
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """The restriction, and the candidate lists of each head of the layer that were looked at, as they were before it;
-    none where only a sample of the rows was."""
+    """The restriction, and each head's candidate lists as they were before; none where a sample was looked at."""
 
     restriction: Restriction
     lists: dict[str, Lists]
@@ -84,10 +73,7 @@ def capture(
     power: float = 8.0,
 ) -> Captured:  # fmt: skip
     """A refinement of ``t``'s restriction that fixes a few more inputs so that the lists of layer 1 are short. The
-    task's deadline ends the search; that of ``t`` raises ``OutOfTime``.
-
-    ``seed``: same seed, same answer (where the deadline never comes).
-    """
+    task's deadline ends the search, ``t``'s raises ``OutOfTime``; else the same seed gives the same answer."""
     if budget <= 0 or not t.heads:
         return Captured(t.restriction, {})
     cubes = forcing_cubes(t)
@@ -105,10 +91,8 @@ def capture(
 
 
 def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
-    """The first pairs of a random sample of the rows of every head of layer 1.
-
-    Gives Lists of at most :data:`SHORTEST` pairs, of so few rows that they are quickly made.
-    """
+    """The first pairs of a random sample of the rows of every head of layer 1. Gives Lists of at most :data:`SHORTEST`
+    pairs, of so few rows that they are quickly made."""
     out = []
     for head in t.heads:
         query, key = (possible_values(t.instance, name(head), t.base) for name in (t.instance.query, t.instance.key))

@@ -120,8 +120,8 @@ class LiteralLists:
 
 
 def walled(wall: int, size: int) -> I64:
-    """``phi[x] = x + exp((x - wall) / 2)`` in units, straight where that would be too steep: below the wall the mean
-    counts, beyond it the maximum."""
+    """``x + exp((x - wall) / 2)`` in units, straight where too steep: the mean counts below the wall, then the
+    maximum."""
     x = np.arange(size, dtype=np.float64)
     over = (x - wall) / 2
     beyond = np.exp(np.minimum(over, STEEP)) * (1 + np.maximum(over - STEEP, 0))
@@ -164,10 +164,8 @@ class ExchangeSearch:
         return out
 
     def load(self, symbols: I64, closed: Sequence[int] = ()) -> None:
-        """Start from an assignment: the symbol of each input, -1 = free, shape (inputs,).
-
-        ``closed``: inputs that stay as they are, fixed before or markers; no row has a literal of theirs.
-        """
+        """Start from an assignment: the symbol of each input, -1 = free, shape (inputs,). ``closed``: inputs that stay
+        as they are, fixed before or markers; no row has a literal of theirs."""
         s, search = self.rows.symbols, self.search
         lits = np.full((self.rows.inputs, s), exchange.OPEN, np.int8)
         lits[np.asarray(closed, np.int64)] = exchange.DEAD
@@ -181,12 +179,9 @@ class ExchangeSearch:
         exchange.begin(self.arrays, search, np.arange(self.rows.longest + 2))
 
     def run(self, phi: I64 | None, deadline: Deadline = NEVER, maximum: bool = False) -> I64:
-        """Simulated annealing from what is set now.
-
-        ``phi``: the objective of a group by its length, shape (longest + 2,); without it the mean length, under a wall
-        that comes down with the lengths. Gives the best assignment after a round, with ``maximum`` that of the
-        least maximum, then mean: the symbol of each input, -1 = free.
-        """
+        """Simulated annealing from what is set now. ``phi``: the objective of a group by its length, shape (longest +
+        2,); without it the mean length, under a wall that comes down with the lengths. Gives the best assignment after
+        a round, with ``maximum`` that of the least maximum, then mean: the symbol of each input, -1 = free."""
         held = max(1, int(self.search.state[exchange.COUNT]))
         few = min(4 + len(self.total) // ABOVE, len(self.total))
         size, wall, best, least = self.rows.longest + 2, self.rows.longest, self.symbols, self.total.copy()

@@ -1,10 +1,8 @@
 """Given c: turn a restriction that misses it into one that keeps to it, then free as many inputs again as possible.
-
 Fixing an input takes it out of every dependency set and adds nothing to any (Theorem A is monotone). So a restriction
 under which some labels depend on too many inputs is repaired in one go: fix inputs until every label's set is small
 enough, a multi-cover that is solved greedily, by the number of labels with too large a set that an input helps. Fixing
-everything is always an answer. Then inputs are freed again, in halves, where the bound still holds.
-"""
+everything is always an answer. Then inputs are freed again, in halves, where the bound still holds."""
 
 from __future__ import annotations
 

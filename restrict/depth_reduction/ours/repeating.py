@@ -1,11 +1,9 @@
-"""Restrictions for every position at once, of programs that treat all positions alike.
-
-Where no score mentions the query's position (:mod:`restrict.abstract.all_positions`), what a position's output depends
-on is decided by the symbols around it and at the two ends; so the search is among restrictions that repeat: a word at
-the start, one at the end, and one repeated between, each over the alphabet and ``*``. Hill climbing at a short length
-finds the words; the run at the length that was asked for decides. A temporal operator such as *since* is cut once a
-period, so a fixed share of the positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants).
-"""
+"""Restrictions for every position at once, of programs that treat all positions alike. Where no score mentions the
+query's position (:mod:`restrict.abstract.all_positions`), what a position's output depends on is decided by the symbols
+around it and at the two ends; so the search is among restrictions that repeat: a word at the start, one at the end, and
+one repeated between, each over the alphabet and ``*``. Hill climbing at a short length finds the words; the run at the
+length that was asked for decides. A temporal operator such as *since* is cut once a period, so a fixed share of the
+positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants)."""
 
 from __future__ import annotations
 
@@ -79,14 +77,8 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """A pattern, the restriction that it is at the task's length, and what labels depend on there.
-
-    Attributes:
-        pattern: the pattern.
-        restriction: the same at the task's length.
-        dependencies: how many inputs each position's label depends on (certified bounds), shape (n,).
-        interrupted: whether Ctrl-C ended the search for patterns.
-    """
+    """A pattern, the restriction that it is at the task's length, certified bounds on how many inputs each position's
+    label depends on there, shape (n,), and whether Ctrl-C ended the search for patterns."""
 
     pattern: Pattern
     restriction: Restriction
@@ -96,10 +88,8 @@ class Repeated:
 
 def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Repeated:
     """A restriction that repeats: most free positions with every label depending on at most ``c`` inputs, or least c.
-
     Only for programs that :func:`restrict.abstract.all_positions.supported` accepts. Cost: some thousand runs at a
-    short length and a few at n, O(n) each.
-    """
+    short length and a few at n, O(n) each."""
     instance, rng = task.instance, np.random.default_rng(task.seed)
     unpinned = len(task.instance.unpinned)
     spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))

@@ -44,10 +44,7 @@ class Bound:
         return False
 
     def odds(self, n: int, unit: float) -> float:
-        """The odds against the winner.
-
-        ``unit``: unit roundoff, 0 for exact arithmetic. Result: a certified bound; infinite where there is none.
-        """
+        """A certified bound on the odds against the winner, infinite without one. ``unit`` 0: exact arithmetic."""
         return self._odds(n, unit) if n > 1 else self._alone(unit)
 
     def _alone(self, unit: float) -> float:
@@ -63,26 +60,17 @@ class Bound:
         raise NotImplementedError
 
     def deviation(self, n: int, unit: float = 0.0) -> float:
-        """How far the head's result is from a truth value.
-
-        ``unit``: unit roundoff, 0 for exact arithmetic. Result: a certified bound, at most 1.
-        """
+        """A certified bound, at most 1, on how far the head is from a truth value. ``unit`` 0: exact arithmetic."""
         return deviation(self.odds(n, unit), n, unit, self.few)
 
 
 def fall(x: float) -> float:
-    """``exp(-x)``, rounded up.
-
-    ``x``: at least 0, up to rounding.
-    """
+    """``exp(-x)``, rounded up. ``x``: at least 0, up to rounding."""
     return exp_above(min(0.0, -x * (1 - 2.0**-50)))
 
 
 def steps(q: float, count: int) -> float:
-    """``q + q^2 + ...``.
-
-    ``q``: at least 0. Result: the sum, rounded up.
-    """
+    """``q + q^2 + ...``. ``q``: at least 0. Result: the sum, rounded up."""
     if q >= 1.0 or count <= 0:
         return float(count * q) if count > 0 else 0.0
     return min(count * q, q / (1.0 - q)) * SLACK
@@ -95,21 +83,16 @@ def _embedded(unit: float) -> float:
 
 @dataclass(frozen=True)
 class Exists(Bound):
-    """Somewhere in view: scores 0 and 1 at the scale ``log(6n - 5)``, the value is the key.
-
-    If the key holds at ``k >= 1`` positions, at most ``n - 1`` others share ``1 / (6n - 5)`` each, against ``k``; if it
-    holds nowhere, the value is 0 everywhere. A decoder has ``i + 1`` in place of ``n``, which gives less. The odds
-    ``(n - 1) / (6n - 5)`` stay below 1/6. The scores are exact except for the scale: an error of ``8 v log(6n)``.
-    """
+    """Somewhere in view: scores 0 and 1 at the scale ``log(6n - 5)``, the value is the key. If the key holds at ``k >=
+    1`` positions, at most ``n - 1`` others share ``1 / (6n - 5)`` each, against ``k``; if it holds nowhere, the value
+    is 0 everywhere. A decoder has ``i + 1`` in place of ``n``, which gives less. The odds ``(n - 1) / (6n - 5)`` stay
+    below 1/6. The scores are exact except for the scale: an error of ``8 v log(6n)``."""
 
     def _odds(self, n: int, unit: float) -> float:
         return (n - 1) / (6 * n - 5) * blown(16 * _embedded(unit) * math.log(6 * n))
 
     def everywhere(self) -> float:
-        """See the base class.
-
-        Result: 1/7.
-        """
+        """See the base class. Result: 1/7."""
         return share(SLACK / 6)
 
 
@@ -143,10 +126,7 @@ class Nearest(Bound):
         return math.inf if left <= 0 else (steps(fall(2.0 * left), count) + self.beyond * blown(64 * v)) * SLACK
 
     def everywhere(self) -> float:
-        """See the base class.
-
-        Result: the share of ``1 / (e^2 - 1) + beyond``.
-        """
+        """See the base class. Result: the share of ``1 / (e^2 - 1) + beyond``."""
         q = fall(2.0)
         return share((q / (1 - q) + self.beyond) * SLACK)
 
@@ -185,24 +165,19 @@ class Neighbour(Bound):
         return steps(fall(2 * (n - 1) / n), n if n == SHORT else (n - 2) // 2) + wrong
 
     def everywhere(self) -> float:
-        """See the base class.
-
-        Result: the largest deviation up to ``SHORT``, where it bounds all that follow.
-        """
+        """See the base class. Result: the largest deviation up to ``SHORT``, where it bounds all that follow."""
         return max(self.deviation(n) for n in range(1, SHORT + 1))
 
 
 @dataclass(frozen=True)
 class Threshold(Bound):
-    """Whether ``h > 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n L h``, others 0.
-
-    ``L = log(base (n-1) + 1)``, and the end position has the value 1. If ``h`` is positive the others have odds of at
-    most ``(n - 1) exp(-L) <= 1 / base``, and if it is negative the end position has at most ``exp(-L)``. ``h`` comes
-    from averages with weights of ``size`` in all: sums of integers, which are exact while they are below ``1 / u``, and
+    """Whether ``h > 0`` where ``|h| >= 1 / (2 per n)``: the end position scores ``2 per n L h``, others 0. ``L =
+    log(base (n-1) + 1)``, and the end position has the value 1. If ``h`` is positive the others have odds of at most
+    ``(n - 1) exp(-L) <= 1 / base``, and if it is negative the end position has at most ``exp(-L)``. ``h`` comes from
+    averages with weights of ``size`` in all: sums of integers, which are exact while they are below ``1 / u``, and
     divided once. One average plus a multiple of an embedding errs by less than ``8 v size``; after table look-ups
     (``per`` above 1) there are at most ``2 size + 3`` terms with small offsets, and the error is below ``(2 size + 24)
-    v size``.
-    """
+    v size``."""
 
     size: float
     per: float = 1.0
@@ -220,21 +195,14 @@ class Threshold(Bound):
         return (n - 1) * fall(left * math.log(self.base * (n - 1) + 1) * (1 - 2.0**-48)) * SLACK
 
     def everywhere(self) -> float:
-        """See the base class.
-
-        Result: ``1 / (base + 1)``.
-        """
+        """See the base class. Result: ``1 / (base + 1)``."""
         return share(SLACK / self.base)
 
 
 def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[float] | None:
-    """The weights of a table look-up at the distances 1, 2, ..., relative to the winner, on either side.
-
-    ``gap``: scores are at most ``-gap d^2`` at distance ``d``. ``unit``: unit roundoff. ``shift``: how far the number
-    that is looked up may be from the integer that is meant; this takes ``2 gap d shift``. Result: certified bounds, one
-    for each distance up to 12; ``None`` where rounding may upset the order, and for gaps below 1/2. See
-    :class:`Lookup`.
-    """
+    """Certified bounds on the weights of a table look-up at the distances 1 to 12, relative to the winner, on either
+    side, for scores of at most ``-gap d^2`` (:class:`Lookup`); ``None`` where rounding may upset the order, and for
+    gaps below 1/2. ``shift``: how far off the number looked up may be; it takes ``2 gap d shift``."""
     v = _embedded(unit)
     common, bend = 16 * float(n) ** 2 * v, 32 * n * v + 2 * shift
     if common > 0.5 or bend > 0.75 or gap < 0.5:
@@ -243,10 +211,8 @@ def lookup_falls(gap: float, n: int, unit: float, shift: float = 0.0) -> list[fl
 
 
 def moved(falls: list[float]) -> float:
-    """How far a look-up moves a number that changes by 1 for each position: ``A`` of :class:`Lookup`.
-
-    Result: a certified bound, infinite where the weights fall too slowly.
-    """
+    """How far a look-up moves a number that changes by 1 for each position: ``A`` of :class:`Lookup`. Result: a
+    certified bound, infinite where the weights fall too slowly."""
     # Beyond 12 the terms fall by more than e^-20 from one to the next, where the first ones fall fast enough.
     total = sum(d * fall for d, fall in enumerate(falls, 1)) + 2.0**-100
     return math.inf if total - sum(falls) > 0.5 else total / (1 + sum(falls)) * SLACK
@@ -288,10 +254,8 @@ class Lookup(Bound):
         return self.deviation(1000)
 
     def deviation(self, n: int, unit: float = 0.0) -> float:
-        """See the base class; where a number is read, that of the weighted sum.
-
-        ``unit``: unit roundoff, 0 for exact arithmetic. Result: a certified bound, at most 1.
-        """
+        """See the base class; where a number is read, that of the weighted sum. ``unit``: unit roundoff, 0 for exact
+        arithmetic. Result: a certified bound, at most 1."""
         if not self.weight:
             return super().deviation(n, unit)
         return min(1.0, 2 * self.weight * (self.odds(n, unit) + n * noise(n, unit, self.few)) * SLACK)

@@ -1,9 +1,7 @@
-"""The error budget of a compiled formula: every head, what it serves, and how far its result can be from the truth.
-
-The budget holds when every deviation is below 1/4; then all Booleans are rounded to their truth values, and the model
+"""The error budget of a compiled formula: every head, what it serves, and how far its result can be from the truth. The
+budget holds when every deviation is below 1/4; then all Booleans are rounded to their truth values, and the model
 computes the formula exactly. In exact arithmetic that is so at every length. In float64 and float32 it is so up to a
-length that :meth:`Budget.safe_length` computes; beyond it the result may be wrong, and nothing is claimed.
-"""
+length that :meth:`Budget.safe_length` computes; beyond it the result may be wrong, and nothing is claimed."""
 
 from __future__ import annotations
 
@@ -18,10 +16,8 @@ from restrict.soft.models.model import SoftModel
 
 @dataclass(frozen=True)
 class HeadRecord:
-    """A head: its place, its pattern, the subformulas that it serves, its coordinate, and its bound.
-
-    An average has no bound of its own: it is exact up to rounding, which is in the bound of the head that reads it.
-    """
+    """A head: its place, its pattern, the subformulas that it serves, its coordinate, and its bound. An average has no
+    bound of its own: it is exact up to rounding, which is in the bound of the head that reads it."""
 
     layer: int
     head: int

@@ -36,11 +36,8 @@ PLACES: tuple[Place, ...] = ("last", "first", "every")
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A formula as a softmax transformer.
-
-    ``values[k]`` says where the truth of ``formula.nodes[k]`` stands in the residual stream after the last layer;
-    ``budget`` has every head with what it serves and its certified bounds.
-    """
+    """A formula as a softmax transformer. ``values[k]`` says where the truth of ``formula.nodes[k]`` stands in the
+    residual stream after the last layer; ``budget`` has every head with what it serves and its certified bounds."""
 
     formula: Formula
     model: SoftModel
@@ -133,7 +130,6 @@ class _Lowering:
         return result.raw
 
     def rounded(self, result: Result) -> Value:
-        """The exact Boolean of a head."""
         return gates.rounded(self.network, self.record(result))
 
     def lower(self, node: Node, args: list[Value]) -> Value:

@@ -33,10 +33,7 @@ MASKS: dict[str, Mask] = {"past": "past", "future": "future", "all": "none"}
 
 
 def predicate(patterns: Patterns, record: Record, detail: Predicate, args: list[Value]) -> Value:
-    """The truth of a numerical predicate at every position.
-
-    ``args``: the formula that is counted, or nothing for a predicate on positions.
-    """
+    """The truth of a numerical predicate at every position; ``args``: the formula counted, or nothing for positions."""
     network = patterns.network
     if not detail.direction:
         return network.term(predicate_term(detail.text, "i"))

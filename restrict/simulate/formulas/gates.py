@@ -1,10 +1,7 @@
-"""Boolean operations on exact truth values, and rounding (Lemma 9), by ReLU networks.
-
-With operands that are exactly 0 or 1 every result is exactly 0 or 1, in floating point too: only numbers of a few bits
-occur. Rounding is written ``relu(2x - 1/2) - relu(2x - 3/2)``. For ``x`` in [3/4, 5/4] both are multiples of the unit
-in the last place of ``2x``, so both differences, and theirs, are computed exactly: the result is exactly 1; for ``x <=
-1/4`` both are 0.
-"""
+"""Boolean operations on exact truth values, and rounding (Lemma 9), by ReLU networks. With operands that are exactly 0
+or 1 every result is exactly 0 or 1, in floating point too: only numbers of a few bits occur. Rounding is written
+``relu(2x - 1/2) - relu(2x - 3/2)``. For ``x`` in [3/4, 5/4] both are multiples of the unit in the last place of ``2x``,
+so both differences, and theirs, are computed exactly: the result is exactly 1; for ``x <= 1/4`` both are 0."""
 
 from __future__ import annotations
 
@@ -14,18 +11,12 @@ TRUE, FALSE = Value((), 1.0), Value((), 0.0)
 
 
 def rounded(network: Network, raw: Value) -> Value:
-    """Lemma 9: 0 for what is at most 1/4 and 1 for what is at least 3/4.
-
-    ``network``: gets the two units.
-    """
+    """Lemma 9: 0 for what is at most 1/4 and 1 for what is at least 3/4. ``network``: gets the two units."""
     return network.relus((raw * 2 - 0.5, 1.0), (raw * 2 - 1.5, -1.0))
 
 
 def conjunction(network: Network, *values: Value) -> Value:
-    """Whether all are true.
-
-    ``network``: gets a unit, unless the result is constant or one of the values. Result: ``relu(sum - (count - 1))``.
-    """
+    """Whether all are true: ``relu(sum - (count - 1))``, a unit unless the result is constant or one of the values."""
     if any(v == FALSE for v in map(_plain, values)):
         return FALSE
     left = list(dict.fromkeys(v for v in values if _plain(v) != TRUE))
@@ -36,18 +27,12 @@ def conjunction(network: Network, *values: Value) -> Value:
 
 
 def disjunction(network: Network, *values: Value) -> Value:
-    """Whether one is true.
-
-    ``network``: gets a unit, unless the result is constant or one of the values.
-    """
+    """Whether one is true. ``network``: gets a unit, unless the result is constant or one of the values."""
     return ~conjunction(network, *(~v for v in values))
 
 
 def different(network: Network, a: Value, b: Value) -> Value:
-    """Exclusive or.
-
-    ``network``: gets two units, unless one operand is constant. Result: ``relu(a - b) + relu(b - a)``.
-    """
+    """Exclusive or: ``relu(a - b) + relu(b - a)``, two units unless one operand is constant."""
     for one, other in ((a, b), (b, a)):
         if not one.weights:
             return ~other if one.constant else other
@@ -55,10 +40,7 @@ def different(network: Network, a: Value, b: Value) -> Value:
 
 
 def operation(network: Network, op: str, args: list[Value]) -> Value:
-    """A Boolean operator of the logic.
-
-    ``network``: gets its units. ``op``: ``true``, ``false``, ``not``, ``and``, ``or``, ``implies``, ``xor`` or ``iff``.
-    """
+    """``true``, ``false``, ``not``, ``and``, ``or``, ``implies``, ``xor`` or ``iff``, in units of the network."""
     match op:
         case "true" | "false":
             return TRUE if op == "true" else FALSE

@@ -66,10 +66,7 @@ class Attention:
 
 
 class Network:
-    """Values in a stream under construction; equal things are written once.
-
-    ``alphabet``: the symbols; the first coordinates hold the one-hot embedding.
-    """
+    """Values in a stream that is built, equal ones once; the first coordinates are the one-hot embedding."""
 
     def __init__(self, alphabet: Sequence[str]) -> None:
         self.stream = Stream(alphabet)
@@ -125,5 +122,4 @@ class Network:
 
 
 def _rows(values: Sequence[Value]) -> tuple[list[Row], list[float]]:
-    """The rows and biases of queries or keys."""
     return [dict(v.weights) for v in values], [v.constant for v in values]

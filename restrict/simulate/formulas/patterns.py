@@ -73,19 +73,13 @@ class Patterns:
         return Result(self.network.attend(Attention(tuple(query), tuple(key), value, mask, scale)), name, bound)
 
     def exists(self, key: Value, mask: Mask) -> Result:
-        """Whether the key holds at a visible position.
-
-        ``mask``: ``past``, ``future`` or ``none``.
-        """
+        """Whether the key holds at a visible position. ``mask``: ``past``, ``future`` or ``none``."""
         query = TRUE if self.sharp else self.network.term("log(6*i+1)" if self.decoder else _LOG)
         return self._head([query], [key], key, mask, _LOG, "exists", Exists())
 
     def nearest(self, key: Value, value: Value, mask: Mask) -> Result:
-        """The value at the nearest visible position with the key.
-
-        ``key``: a truth value; where it is false everywhere in view, the value must be the same everywhere. ``mask``:
-        ``past`` (the rightmost one) or ``future`` (the leftmost one).
-        """
+        """The value at the nearest visible position with the key, rightmost (mask ``past``) or leftmost (``future``).
+        Where the key is false everywhere in view, the value must be the same everywhere."""
         term, sign = self.network.term, -1.0 if mask == "future" else 1.0
         missed = key * 2 - 2.0
         beyond = math.exp(-4 if self.sharp and self.decoder else -6) * 1.001
@@ -99,9 +93,7 @@ class Patterns:
 
     def neighbour(self, value: Value, mask: Mask) -> Result:
         """The value at the nearest position in view other than the query's own; its own value where there is none.
-
-        ``mask``: ``past`` (one to the left) or ``future`` (one to the right).
-        """
+        ``mask``: ``past`` (one to the left) or ``future`` (one to the right)."""
         term, sign = self.network.term, -1.0 if mask == "future" else 1.0
         parity = term("(-1)**i")
         if not self.sharp:
@@ -115,19 +107,14 @@ class Patterns:
         return self._head(query, key, value, mask, scale, "neighbour", Neighbour(self.decoder))
 
     def average(self, value: Value, mask: Mask) -> Result:
-        """The mean over what is visible.
-
-        ``mask``: ``past``, ``future`` or ``none``. Result: the head; it is exact.
-        """
+        """The mean over what is visible. ``mask``: ``past``, ``future`` or ``none``. Result: the head; it is exact."""
         head = Attention((Value(),), (Value(),), value, mask, "1")
         return Result(self.network.attend(head), "average", None)
 
     def threshold(self, number: Value, mask: Mask, size: float, per: Fraction) -> Result:
-        """Whether a number is positive, where at least two positions are visible; see ``bounds.Threshold``.
-
-        ``number``: at least ``1 / (2 per N)`` from 0, ``N`` the number of visible positions. ``mask``: ``past``,
-        ``future`` or ``none``. ``per``: 1, or 4/3 after a look-up; the logarithm is then that of ``4n - 3``.
-        """
+        """Whether a number is positive, where at least two positions are visible; see ``bounds.Threshold``. ``number``:
+        at least ``1 / (2 per N)`` from 0, ``N`` the number of visible positions. ``mask``: ``past``, ``future`` or
+        ``none``. ``per``: 1, or 4/3 after a look-up; the logarithm is then that of ``4n - 3``."""
         base = 6 if per == 1 else 4
         text = f"{2 * per}*n*log({base}*n-{base - 1})"
         end = "i == n-1" if mask == "future" else "i == 0"
@@ -136,11 +123,9 @@ class Patterns:
         return self._head([number], [key], one, mask, text, "threshold", Threshold(size, float(per), base))
 
     def lookup(self, share: Value, whole: Value, value: Value, mask: Mask, weight: int = 0) -> Result:
-        """The value at the position ``C - 1`` for a count ``C >= 1``; see ``bounds.Lookup``.
-
-        ``share``: ``C / N``. ``whole``: ``1 / N``. ``mask``: ``past`` in a decoder, otherwise ``none``. ``weight``: 0
-        for a truth value; for ``(i+1)/n`` the sum of the weights that it is multiplied by.
-        """
+        """The value at the position ``C - 1`` for a count ``C >= 1``; see ``bounds.Lookup``. ``share``: ``C / N``.
+        ``whole``: ``1 / N``. ``mask``: ``past`` in a decoder, otherwise ``none``. ``weight``: 0 for a truth value; for
+        ``(i+1)/n`` the sum of the weights that it is multiplied by."""
         gap = GAP
         if weight:
             gap = Fraction(math.ceil(8 * math.log((weight - NUMBER) / NUMBER)), 8)
@@ -155,22 +140,14 @@ class Patterns:
         return self._head([share, whole], key, value, mask, f"{gap}*n**3", "look-up", bound)
 
     def end(self, mask: Mask) -> Value:
-        """The position that a threshold compares with: the first, or under a ``future`` mask the last.
-
-        ``mask``: ``past``, ``future`` or ``none``. Result: a truth value, ``relu(2 / (i+1) - 1)`` or its mirror image.
-        """
+        """The position that a threshold compares with: the first, or under a ``future`` mask the last. ``mask``:
+        ``past``, ``future`` or ``none``. Result: a truth value, ``relu(2 / (i+1) - 1)`` or its mirror image."""
         return self.network.relus((self.whole("future" if mask == "future" else "past") * 2 - 1.0, 1.0))
 
     def whole(self, mask: Mask) -> Value:
-        """One over the number of visible positions.
-
-        ``mask``: ``past``, ``future`` or ``none``.
-        """
+        """One over the number of visible positions. ``mask``: ``past``, ``future`` or ``none``."""
         return self.network.term({"past": "1/(i+1)", "future": "1/(n-i)", "none": "1/n"}[mask])
 
     def alone(self, mask: Mask) -> Value:
-        """Whether the query's position is the only one in view.
-
-        ``mask``: ``past``, ``future`` or ``none``.
-        """
+        """Whether the query's position is the only one in view. ``mask``: ``past``, ``future`` or ``none``."""
         return self.network.relus((self.whole(mask) * 2 - 1.0, 1.0))

@@ -12,10 +12,7 @@ _LOGICAL = ("and", "or", "not")
 
 
 def predicate_term(text: str, argument: str) -> str:
-    """A predicate as a position embedding with the values 0 and 1.
-
-    ``text``: an expression in ``x`` and ``n``. ``argument``: the term that ``x`` stands for.
-    """
+    """A predicate ``text`` in ``x`` and ``n`` as a position embedding of 0 and 1; ``x``: the argument."""
     tree = parsed(text)
     term = _truth(tree, argument)
     if len(term) > MAX_TEXT:

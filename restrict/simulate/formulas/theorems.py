@@ -28,11 +28,8 @@ _CASES = {"temperature": "(a)", "positions": "(b)"}
 
 
 def theorem(formula: Formula, how: How, decoder: bool) -> str:
-    """The theorem that says that a formula can be compiled in some way.
-
-    ``how``: ``"temperature"`` or ``"positions"``. ``decoder``: whether the model may look left only, and use ``n`` in
-    its temperature only. Result: its name, such as ``"Corollary 17 (a)"``.
-    """
+    """The theorem, such as ``"Corollary 17 (a)"``, by which a formula is compiled with ``"temperature"`` or
+    ``"positions"``; a decoder looks left only, and uses ``n`` in its temperature only."""
     if how not in HOWS:
         raise UsageError(f"how={quote(how)} is neither 'temperature' nor 'positions'")
     found = fragment(formula)

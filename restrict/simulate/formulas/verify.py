@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.arrays import I64
-from restrict.base.errors import ResourceLimit
 from restrict.logic.semantics import evaluate_tokens
-from restrict.logic.verify import MAX_WORDS, all_words
+from restrict.logic.verify import word_batches
 from restrict.simulate.formulas.compiler import Compiled
 from restrict.simulate.formulas.network import Value
 from restrict.soft.models import evaluate
@@ -28,12 +27,9 @@ class Measured:
 
 
 def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
-    """Run the model.
-
-    ``words``: int64, shape (count, n): symbol indices. ``kind``: ``"float64"`` or ``"float32"``. Result: which words
-    have a wrong value of the formula at some position (shape (count,)), and the largest distance of any head's Boolean
-    from 0 or 1 before it is rounded (measured).
-    """
+    """Run the model. ``words``: int64, shape (count, n): symbol indices. ``kind``: ``"float64"`` or ``"float32"``.
+    Result: which words have a wrong value of the formula at some position (shape (count,)), and the largest distance of
+    any head's Boolean from 0 or 1 before it is rounded (measured)."""
     model = compiled.model
     x = evaluate.activations(model, words, dtype=DTYPES[kind])
     truth = evaluate_tokens(compiled.formula, words, model.alphabet)
@@ -47,10 +43,7 @@ def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
 
 
 def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-    """A value of the network in the residual stream.
-
-    ``x``: activations after the last layer, shape (count, n, d). Result: float64, shape (count, n).
-    """
+    """A value of the network, float64 (count, n), from activations after the last layer, (count, n, d)."""
     found = np.full(x.shape[:2], value.constant)
     for at, weight in value.weights:
         found = found + weight * x[..., at]
@@ -58,24 +51,16 @@ def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
 
 
 def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, int]:
-    """A shortest word on which a compiled model and its formula differ at some position, in float64 or float32.
-
-    ``length``: all words of 1 to ``length`` symbols are compared. Result: the word's symbols, or ``None``, and how many
-    words were compared (exact). Lengths beyond those that are certified for a type are left out. Cost: two runs of the
-    model for each word.
-    """
-    symbols = len(compiled.model.alphabet)
-    if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
-        raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
+    """A shortest word of 1 to ``length`` symbols on which a compiled model and its formula differ at some position in
+    float64 or float32, or ``None``, and how many words were compared: all of lengths that are certified for the type.
+    Two runs each."""
     safe = {kind: compiled.budget.safe_length(kind) for kind in DTYPES}
     count = 0
-    for n in range(1, length + 1):
-        for start in range(0, symbols**n, _BATCH):
-            words = all_words(symbols, n, start, min(start + _BATCH, symbols**n))
-            for kind in DTYPES:
-                wrong = measure(compiled, words, kind).wrong if n <= safe[kind] else np.zeros(0, dtype=bool)
-                if wrong.any():
-                    first = int(np.argmax(wrong))
-                    return [compiled.model.alphabet[token] for token in words[first]], count + first + 1
-            count += len(words)
+    for words in word_batches(len(compiled.model.alphabet), length):
+        for kind in DTYPES:
+            wrong = measure(compiled, words, kind).wrong if words.shape[1] <= safe[kind] else np.zeros(0, dtype=bool)
+            if wrong.any():
+                first = int(np.argmax(wrong))
+                return [compiled.model.alphabet[token] for token in words[first]], count + first + 1
+        count += len(words)
     return None, count

@@ -46,27 +46,15 @@ class Spread:
     size: Line
 
     def error(self, known: dict[int, float], n: int, unit: float) -> float:
-        """The error of the form.
-
-        Args:
-            known: the errors of the dimensions; those that are not there are exact.
-            n: the length.
-            unit: unit roundoff.
-
-        Returns:
-            A certified bound. A form of exact parts is exact: they are integers. Infinite where they are too large.
-        """
+        """A certified bound on the form's error from those ``known`` of its dimensions (others are exact); a form of
+        exact parts is exact, as they are integers; infinite where they are too large."""
         if unit * (self.size[0] * n + self.size[1]) > 2.0**-6:
             return math.inf
         carried = sum(weight * known.get(at, 0.0) for at, weight in self.weights)
         return 0.0 if carried == 0 else (carried + self.rounding(n, unit)) * SLACK
 
     def rounding(self, n: int, unit: float) -> float:
-        """What the sum's own rounding adds.
-
-        Returns:
-            A certified bound.
-        """
+        """A certified bound on what the sum's own rounding adds."""
         return (len(self.weights) + 4) * unit * (self.size[0] * n + self.size[1])
 
 
@@ -150,12 +138,10 @@ class Snapped:
 
 @dataclass(frozen=True)
 class Attended:
-    """The nearest position with a condition.
-
-    ``at`` is what is read, ``boolean`` whether it is a truth value; ``snapped`` names the two snapped integers of an
-    equality, ``unique`` says that at most one position meets the condition; ``products`` is how many a score has;
-    ``value`` is the integer that is read, and ``smooth`` whether it is the position.
-    """
+    """The nearest position with a condition. ``at`` is what is read, ``boolean`` whether it is a truth value;
+    ``snapped`` names the two snapped integers of an equality, ``unique`` says that at most one position meets the
+    condition; ``products`` is how many a score has; ``value`` is the integer that is read, and ``smooth`` whether it is
+    the position."""
 
     at: int
     boolean: bool
@@ -182,12 +168,8 @@ class Attended:
         run.worst.append(found)
 
     def odds(self, run: Run) -> tuple[float, float, float]:
-        """The odds against the winner.
-
-        Returns:
-            The odds of positions that meet the condition (as far as they are that much more than ``q, q^2, ...`` at the
-            distances 1, 2, ...), those of all others, and ``q``.
-        """
+        """The odds against the winner: of positions that meet the condition (as far as they are that much more than
+        ``q, q^2, ...`` at the distances 1, 2, ...), of all others, and ``q``."""
         n, s = run.n, run.scale
         apart, tied = 0.0, 0.0
         if self.snapped is not None:

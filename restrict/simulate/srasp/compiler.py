@@ -31,17 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from restrict.base.errors import NotEstablished, ResourceLimit
-from restrict.simulate.srasp.budget import (
-    Attended,
-    Budget,
-    Carried,
-    Compared,
-    Counted,
-    Line,
-    Snapped,
-    Spread,
-    Step,
-)
+from restrict.simulate.srasp.budget import Attended, Budget, Carried, Compared, Counted, Line, Snapped, Spread, Step
 from restrict.simulate.srasp.form import Form, below, number
 from restrict.simulate.srasp.score import holds, leaves, split
 from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
@@ -175,14 +165,12 @@ class _Compiler:
         return Form(((made, 1.0),), 0.0, time + 1)
 
     def both(self, *forms: Form) -> Form:
-        """The conjunction of truth values."""
         total = number(1 - len(forms))
         for form in forms:
             total = total.plus(form)
         return self.relu(total) if len(forms) > 1 else forms[0]
 
     def opposite(self, form: Form) -> Form:
-        """The negation."""
         found = number(1).plus(form.scaled(-1))
         return Form(found.row, found.bias, found.time)
 
@@ -200,7 +188,6 @@ class _Compiler:
         return self.operation(node, args)
 
     def operation(self, node: Node, args: list[Form]) -> Form:
-        """An operator on forms."""
         if node.op == "not":
             return self.opposite(args[0])
         if node.op == "and":
@@ -243,13 +230,7 @@ class _Compiler:
 
     # -------------------------------------------------------- heads
 
-    def head(
-        self,
-        time: int,
-        pairs: list[tuple[Form, Form]],
-        values: list[Form],
-        mask: Mask,
-    ) -> list[Form]:
+    def head(self, time: int, pairs: list[tuple[Form, Form]], values: list[Form], mask: Mask) -> list[Form]:
         """A head whose score is the sum of products ``query * key``; returns what it reads of each value."""
         slots = [self.copied(value, time) for value in values]  # a head reads dimensions, not biases
         raw = self.stream.block(len(values), time + 1)
@@ -290,7 +271,6 @@ class _Compiler:
         return Form(found.row, 0.0, found.time, (0, 0), (1, 0)), squared
 
     def term(self, text: str, low: Line, high: Line) -> Form:
-        """A term of the position."""
         return Form(((self.stream.term(text), 1.0),), 0.0, 0, low, high)
 
     def prefix_sum(self, s: PrefixSum) -> Form:

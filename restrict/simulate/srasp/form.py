@@ -10,9 +10,7 @@ from restrict.simulate.srasp.budget import Line, Weights
 @dataclass(frozen=True)
 class Form:
     """An affine form of the stream, ready at ``time``; its values lie between the lines ``low`` and ``high``.
-
-    ``spread`` bounds how far it is from what it stands for by what its dimensions are; by default as the row does.
-    """
+    ``spread`` bounds how far it is from what it stands for by what its dimensions are; by default as the row does."""
 
     row: tuple[tuple[int, float], ...]
     bias: float
@@ -52,8 +50,5 @@ def number(value: int) -> Form:
 
 
 def below(one: Line, two: Line) -> bool:
-    """Whether one line is nowhere above another.
-
-    Result: the answer, for all ``i >= 0``.
-    """
+    """Whether one line is nowhere above another. Result: the answer, for all ``i >= 0``."""
     return one[0] <= two[0] and one[1] <= two[1]

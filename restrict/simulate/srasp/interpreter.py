@@ -19,10 +19,7 @@ _OPS: dict[str, Callable[..., Any]] = {
 
 
 def run(program: Program, word: Sequence[str]) -> dict[str, I64]:
-    """Every vector on one word.
-
-    Result: for each name an int64 array, shape (len(word),): truth values as 0 and 1. Cost O(n^2) for each attention.
-    """
+    """Every vector on one word, int64 (len(word),), truth values as 0 and 1. Cost: O(n^2) for each attention."""
     wrong = next((s for s in word if s not in program.alphabet), None)
     if wrong is not None:
         raise UsageError(f"{quote(wrong)} is not in the alphabet ({' '.join(program.alphabet)})")

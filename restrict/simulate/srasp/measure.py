@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
@@ -18,18 +18,15 @@ from restrict.soft.models.model import SoftModel
 def measure(
     program: Program, soft: SoftModel, raw: Sequence[int], n: int, samples: int = 200, seed: int = 0
 ) -> Measured:
-    """The largest deviation of any truth value or integer before it is rounded, at all positions of the word.
-
-    ``raw``: the dimensions that hold truth values and integers before rounding (``Budget.raw``). ``samples``: how many
-    words are drawn where there are more than 4096. Result: the deviation, and how many words get a wrong label
-    somewhere: exact on all words, else an estimate from below.
-    """
+    """The largest deviation of any truth value or integer before it is rounded (the dimensions ``raw`` of the budget),
+    at all positions of the word, and how many words get a wrong label somewhere: exact on all words; where these are
+    more than 4096, an estimate from below on ``samples``."""
     symbols, length = len(program.alphabet), n - 1
     if length < 1:
         raise UsageError(f"n = {n} leaves no room for a word behind the start marker")
     everything = symbols**length <= EXHAUSTIVE
     if everything:
-        words = np.indices((symbols,) * length).reshape(length, -1).T
+        words = all_words(symbols, length)
     else:
         samples = affordable(samples, n, sum(len(layer.heads) for layer in soft.layers))
         words = np.random.default_rng(seed).integers(0, symbols, (samples, length))
@@ -46,12 +43,9 @@ def measure(
 def deviation(
     soft: SoftModel, raw: Sequence[int], words: I64, before: float = 0.0, dtype: type = np.float64
 ) -> tuple[float, Real]:
-    """How far what is rounded is from integers, and the logits.
-
-    ``words``: int64, shape (words, n - 1): symbol indices, without the marker. ``dtype``: ``np.float64`` or
-    ``np.float32``. Result: the larger of the two deviations (measured), and the logits at the positions of the word,
-    shape (words, n - 1).
-    """
+    """How far what is rounded is from integers, and the logits. ``words``: int64, shape (words, n - 1): symbol indices,
+    without the marker. ``dtype``: ``np.float64`` or ``np.float32``. Result: the larger of the two deviations
+    (measured), and the logits at the positions of the word, shape (words, n - 1)."""
     x = activations(soft, soft.encode(words), dtype=dtype)[:, 1:]
     out: Real = soft.output.unembed.T.astype(dtype)
     read = x[..., list(raw)].astype(np.float64)

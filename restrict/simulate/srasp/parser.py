@@ -1,15 +1,5 @@
-"""Reading S-RASP programs: one statement per line, errors with line and column. For example::
-
-    alphabet: ( )
-    left(i) = psum [j <= i] Q_"("(j)
-    right(i) = psum [j <= i] Q_")"(j)
-    low(i) = left(i) < right(i)
-    bad(i) = rightmost [j <= i, low(j)] 1 : 0
-    ok(i) = not bad(i) and left(i) == right(i)
-    output: ok
-
-Lines that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``1`` (everything).
-"""
+"""Reading S-RASP programs (docs/simulate.md has an example): one statement per line, errors with line and column. Lines
+that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``1`` (everything)."""
 
 from __future__ import annotations
 
@@ -66,15 +56,11 @@ def parse(text: str, name: str = "program") -> Program:
             if alphabet is None:
                 raise ModelError(f"{name}:{number}: the first line must be 'alphabet: SYMBOLS'")
             statement = _Line(line, f"{name}:{number}", alphabet, known).statement()
-            known[statement.name] = _boolean(statement)
+            known[statement.name] = not isinstance(statement, PrefixSum) and statement.value.boolean
             statements.append(statement)
     if alphabet is None or not output:
         raise ModelError(f"{name}: a program needs 'alphabet: SYMBOLS' and 'output: VECTOR'")
     return Program(alphabet, tuple(statements), output, name)
-
-
-def _boolean(statement: Statement) -> bool:
-    return not isinstance(statement, PrefixSum) and statement.value.boolean
 
 
 class _Line(Operators[Node]):
@@ -139,7 +125,6 @@ class _Line(Operators[Node]):
         return Attention(name, word == "rightmost", mask, score, value, default)
 
     def mask(self, token: Token) -> Mask:
-        """``[`` and the mask."""
         self.need("[")
         if self.take("1"):
             return "none"
@@ -154,7 +139,6 @@ class _Line(Operators[Node]):
         return self.fail(self.token, "expected <= or <")
 
     def truth(self, node: Node, side: Side | None = None) -> Node:
-        """The expression as a truth value."""
         if side is not None:
             self.only(node, side)
         if node.op == "const" and node.value in (0, 1):

@@ -8,15 +8,10 @@ BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
 
 
 def dyck(k: int = 1) -> str:
-    """Dyck-k: balanced words over ``k`` kinds of brackets (appendix E).
-
-    ``left`` and ``right`` count brackets; where there are more right ones there is an error. ``depth`` is the depth of
-    nesting after a left bracket and before a right one. A right bracket must have the left bracket of its kind as the
-    nearest bracket before it with the same depth. A prefix without an error is right so far; it is in Dyck-k if the
-    counts agree, too.
-
-    ``k``: 1 to 4.
-    """
+    """Dyck-k: balanced words over ``k`` kinds of brackets (appendix E). ``left`` and ``right`` count brackets; where
+    there are more right ones there is an error. ``depth`` is the depth of nesting after a left bracket and before a
+    right one. A right bracket must have the left bracket of its kind as the nearest bracket before it with the same
+    depth. A prefix without an error is right so far; it is in Dyck-k if the counts agree, too. ``k``: 1 to 4."""
     if not 1 <= k <= len(BRACKETS):
         raise UsageError(f"k = {k} must be 1 .. {len(BRACKETS)}")
     pairs = BRACKETS[:k]

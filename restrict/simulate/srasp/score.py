@@ -7,10 +7,8 @@ from restrict.simulate.srasp.syntax import Node
 
 
 def split(score: Node) -> tuple[Node | None, Node | None]:
-    """The integer equality between ``i`` and ``j`` of a conjunction, and the rest.
-
-    Result: the equality or ``None``, and the other conjuncts or ``None`` where there are none.
-    """
+    """The integer equality between ``i`` and ``j`` of a conjunction, and the rest. Result: the equality or ``None``,
+    and the other conjuncts or ``None`` where there are none."""
     parts = list(score.args) if score.op == "and" else [score]
     equalities = [p for p in parts if _is_equality(p)]
     rest = [p for p in parts if not _is_equality(p)]
@@ -41,10 +39,7 @@ def _no_comparison(node: Node) -> None:
 
 
 def leaves(node: Node, side: str) -> list[Node]:
-    """The greatest parts of a score that read one side only, each once.
-
-    ``side``: ``i`` or ``j``.
-    """
+    """The greatest parts of a score that read one side only, each once. ``side``: ``i`` or ``j``."""
     if len(node.sides) <= 1:
         return [node] if side in node.sides else []
     return list(dict.fromkeys(leaf for arg in node.args for leaf in leaves(arg, side)))

@@ -20,10 +20,7 @@ def is_srasp(text: str) -> bool:
 
 
 def load(text: str) -> Program:
-    """The program of a file or a built-in one.
-
-    ``text``: ``FILE.srasp`` or ``srasp:NAME``.
-    """
+    """The program of a file or a built-in one. ``text``: ``FILE.srasp`` or ``srasp:NAME``."""
     if not text.startswith("srasp:"):
         return parse(read_bytes(Path(text)).decode("utf-8", errors="replace"), text)
     name = text.removeprefix("srasp:")

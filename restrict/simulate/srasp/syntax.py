@@ -1,9 +1,7 @@
-"""The parts of an S-RASP program as data.
-
-A program is a list of statements. Each defines a vector with one entry at every position ``i = 1 .. n`` of the word:
-position-wise from earlier vectors, by a prefix sum, or by attention to the leftmost or rightmost position at which a
-score is true. Vectors hold truth values or integers; truth values count as 0 and 1 in arithmetic.
-"""
+"""The parts of an S-RASP program as data. A program is a list of statements. Each defines a vector with one entry at
+every position ``i = 1 .. n`` of the word: position-wise from earlier vectors, by a prefix sum, or by attention to the
+leftmost or rightmost position at which a score is true. Vectors hold truth values or integers; truth values count as 0
+and 1 in arithmetic."""
 
 from __future__ import annotations
 
@@ -17,12 +15,9 @@ COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True)
 class Node:
-    """An expression.
-
-    ``op`` is ``const`` (value), ``symbol`` (text, side), ``vector`` (text, side), ``pos`` (side), ``not``, ``and``,
-    ``or``, a comparison, ``+``, ``-``, ``*`` (by a constant), ``min`` or ``max``. ``boolean`` is its type, ``column``
-    where it stands.
-    """
+    """An expression. ``op`` is ``const`` (value), ``symbol`` (text, side), ``vector`` (text, side), ``pos`` (side),
+    ``not``, ``and``, ``or``, a comparison, ``+``, ``-``, ``*`` (by a constant), ``min`` or ``max``. ``boolean`` is its
+    type, ``column`` where it stands."""
 
     op: str
     args: tuple[Node, ...] = ()

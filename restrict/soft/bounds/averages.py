@@ -24,11 +24,8 @@ def block_average(keys: Keys, block: Scores) -> Enclosure:
 
 
 def coupled(low: Floats, high: Floats, values: Enclosure, average: Enclosure, seen: Bools) -> Enclosure:
-    """``average`` cut to what holds when a position's weight and value come from one case of its token.
-
-    ``low``, ``high`` (r, K, n, K'), ``values`` (n, K', dv), ``average`` (r, K, dv). See
-    :mod:`restrict.kernels.soft`.
-    """
+    """``average`` (r, K, dv) cut to what holds when a position's weight and value come from one case of its token.
+    ``low``, ``high`` (r, K, n, K'), ``values`` (n, K', dv). See :mod:`restrict.kernels.soft`."""
     r, cases, n, key_cases = low.shape
     top = np.asarray(high.max(axis=(2, 3), keepdims=True))
     small, big = exponentials(low, high, top)
@@ -46,10 +43,8 @@ def coupled(low: Floats, high: Floats, values: Enclosure, average: Enclosure, se
 
 
 def averaged(weights: tuple[Floats, Floats], keys: Keys, seen: Bools) -> Enclosure:
-    """The weighted averages of the merged values: weights (r, K, n), values (n, dv); result (r, K, dv).
-
-    The rule of the module's docstring, cut to the hull of all values; where nothing is seen, zero.
-    """
+    """The weighted averages of the merged values: weights (r, K, n), values (n, dv); result (r, K, dv). The rule of the
+    module's docstring, cut to the hull of all values; where nothing is seen, zero."""
     least, most = weights
     v = keys.v
     n = v.centre.shape[0]
@@ -74,9 +69,7 @@ def averaged(weights: tuple[Floats, Floats], keys: Keys, seen: Bools) -> Enclosu
 
 def weighted(most: Floats, v: Enclosure) -> tuple[Floats, Floats]:
     """Bounds on averages of the radii (box and ball) with weights of at most ``most`` (.., n) that sum to at most 1.
-
-    ``sum a s <= t + sum most max(s - t, 0)`` for any ``t``: here the mean radius, and 0.
-    """
+    ``sum a s <= t + sum most max(s - t, 0)`` for any ``t``: here the mean radius, and 0."""
     t, t_ball = v.box.mean(axis=0), float(v.ball.mean())
     box = np.minimum(t + most @ np.maximum(v.box - t, 0), most @ v.box)
     ball = np.minimum(t_ball + most @ np.maximum(v.ball - t_ball, 0), most @ v.ball)

@@ -1,9 +1,7 @@
-"""Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`.exchange`.
-
-A hidden unit's difference is its input's difference times a slope between the least and the greatest of the activation
-function, which is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')`` for LayerNorm,
-whose slope is at most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
-"""
+"""Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`.exchange`. A hidden unit's
+difference is its input's difference times a slope between the least and the greatest of the activation function, which
+is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')`` for LayerNorm, whose slope is at
+most ``1/s``; where the two runs' values are far apart, the difference of their images can be better."""
 
 from __future__ import annotations
 
@@ -37,11 +35,8 @@ def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> E
 
 
 def norm_difference(norm: LayerNorm, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
-    """LayerNorm of differences (r, d).
-
-    ``values``: one set (r, d) that holds both runs' values, or the sets of the two runs. Result: the smaller of a
-    propagated set and, with two sets, the difference of their images.
-    """
+    """LayerNorm of differences (r, d). ``values``: one set (r, d) that holds both runs' values, or the sets of the two
+    runs. Result: the smaller of a propagated set and, with two sets, the difference of their images."""
     found = _norm_difference(norm, merge(values), change)
     if len(values) == 1:
         return found

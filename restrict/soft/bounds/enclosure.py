@@ -42,10 +42,7 @@ def norms(x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """All ``x`` with ``|x - centre| <= box`` and ``||x - centre|| <= ball``.
-
-    ``centre`` and ``box`` have shape (..., d), ``ball`` (...), all float64.
-    """
+    """All ``x`` with ``|x - centre| <= box`` and ``||x - centre|| <= ball``; shapes (..., d), (..., d), (...)."""
 
     centre: Floats
     box: Floats
@@ -112,9 +109,7 @@ def add(a: Enclosure, b: Enclosure) -> Enclosure:
     """All sums."""
     centre = a.centre + b.centre
     return Enclosure(
-        centre,
-        above(a.box + b.box + 2 * U * np.abs(centre), 3),
-        above(a.ball + b.ball + 2 * U * norms(centre), 3),
+        centre, above(a.box + b.box + 2 * U * np.abs(centre), 3), above(a.ball + b.ball + 2 * U * norms(centre), 3)
     )
 
 
@@ -192,11 +187,9 @@ def linear(matrix: Floats, bias: Floats | None = None, norm: float | None = None
 
 
 def spectral(matrix: Floats) -> float:
-    """A bound on the largest singular value, not below it, and above it by about 1e-13 of its size.
-
-    With the computed decomposition ``U S V``: ``||A|| <= ||U|| ||V|| max(S) + ||A - U S V||_F`` and
-    ``||U||^2 <= 1 + ||U^T U - I||_F``; both residuals are computed, and their rounding errors bounded.
-    """
+    """A bound on the largest singular value, not below it, and above it by about 1e-13 of its size. With the computed
+    decomposition ``U S V``: ``||A|| <= ||U|| ||V|| max(S) + ||A - U S V||_F`` and ``||U||^2 <= 1 + ||U^T U - I||_F``;
+    both residuals are computed, and their rounding errors bounded."""
     a = np.asarray(matrix, dtype=np.float64)
     frobenius = float(norms(a.reshape(-1)))
     if frobenius <= TINY or not np.isfinite(frobenius):

@@ -52,10 +52,8 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Differences after the last layer at the positions read.
-
-    ``other`` and ``own`` list, per pair of symbols, sets of shape (r, d); ``values`` are the activations' sets.
-    """
+    """Differences after the last layer at the positions read. ``other`` and ``own`` list, per pair of symbols, sets of
+    shape (r, d); ``values`` are the activations' sets."""
 
     symbols: tuple[tuple[int, int], ...]
     other: tuple[Enclosure, ...]
@@ -72,13 +70,10 @@ def symbol_pairs(parts: Parts) -> tuple[tuple[int, int], ...]:
 def run_exchange(
     parts: Parts, tokens: Rows, positions: Rows, *, at: Rows | None = None, symbols: tuple[tuple[int, int], ...] = ()
 ) -> Exchange:
-    """Propagate the differences through the model.
-
-    ``tokens``: (n, K) allowed tokens of the other positions. ``positions``: the set ``I``, ascending; the result holds
-    for each of them. ``at``: positions to read, all by default. ``symbols``: pairs of symbols to exchange, all by
-    default. Result: the sets of differences. Cost: that of :func:`.values.run_values`, plus about four
-    products of an (n, n) matrix with an (n, dv) matrix per head and pair.
-    """
+    """The sets of differences after the model, at the positions ``at`` (default: all), where one position of
+    ``positions`` (ascending; each) is exchanged by any of ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed
+    ones elsewhere. Cost: :func:`.values.run_values`, and about four products of (n, n) by (n, dv) matrices a head and
+    pair."""
     n, rows = parts.n, np.arange(parts.n)
     if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(n)):
         raise UsageError("the positions to exchange must be at least one, and none of them a marker")
@@ -182,10 +177,7 @@ def _pre_difference(layer: ReadyLayer, sets: Enclosure, pair: Pair) -> Pair:
 
 
 def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
-    """LayerNorm and network after the heads, for differences.
-
-    ``y`` has one set where both runs' values lie in it, or the sets of the two runs.
-    """
+    """LayerNorm and network after the heads, for differences. ``y``: one set for both runs, or two."""
     if layer.norm == "post" and layer.norm1 is not None:
         change = norm_difference(layer.norm1, y, change)
         y = tuple(normed(layer.norm1, v) for v in y)

@@ -1,9 +1,7 @@
-"""What a head adds to the differences of two inputs that differ at position ``i``: the repaired step of Lemma 5.
-
-The terms are those of :mod:`.exchange`: the exchanged position's own value, the sliding of its weight, and
-what the averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of
-queries that the run of values uses.
-"""
+"""What a head adds to the differences of two inputs that differ at position ``i``: the repaired step of Lemma 5. The
+terms are those of :mod:`.exchange`: the exchanged position's own value, the sliding of its weight, and what the
+averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of queries
+that the run of values uses."""
 
 from __future__ import annotations
 
@@ -22,10 +20,8 @@ from restrict.soft.models.model import Floats
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One exchange as a head sees it: differences of queries, keys and values, (n, dk) and (n, dv).
-
-    ``other`` are those for ``j != i``, ``own`` those for ``j = i``; ``step`` those of position ``i``, whichever it is.
-    """
+    """One exchange as a head sees it: differences of queries, keys and values, (n, dk) and (n, dv). ``other`` are those
+    for ``j != i``, ``own`` those for ``j = i``; ``step`` those of position ``i``, whichever it is."""
 
     query: Enclosure
     own_query: Enclosure
@@ -85,11 +81,8 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of queries of one head: bounds on their weights, and which positions may be exchanged.
-
-    ``scores.merged_weights`` hold while the row's own token stays, ``scores.any_weights`` also between two of its
-    tokens.
-    """
+    """A block of queries of one head: bounds on their weights, and which positions may be exchanged. ``merged_weights``
+    hold while the row's own token stays, ``any_weights`` also between two of its tokens."""
 
     head: ReadyHead
     known: Known

@@ -151,11 +151,8 @@ def weight_bound(scores: float, seen: Floats) -> Floats:
 
 
 def recursion(parts: Parts, tokens: Rows) -> Recursion:
-    """The layer-wise bounds for an exchange at any position, at every position.
-
-    ``tokens``: allowed tokens, (n, K). Result: for every layer and position a bound on the norm of the change. Cost:
-    ``n`` per layer, and per masked head ``n`` prefix sums.
-    """
+    """For every layer and position a bound on the norm of the change by an exchange at any position; ``tokens``:
+    allowed ones, (n, K). Cost: ``n`` per layer, and per masked head ``n`` prefix sums."""
     layers, last = layer_norms(parts, tokens)
     n = parts.n
     size = len(parts.model.alphabet)
@@ -183,20 +180,14 @@ def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int
         total = _sums(head, delta, n)
         avg = np.minimum(_largest(head, delta, n), p * total * ROOM)
         rest = np.minimum(_largest(head, delta, n), weight_bound(sizes.scores, seen - 1) * total * ROOM)
-        kappa = sizes.query_part * rest + sizes.key_part * delta * (rest_any(seen))
+        kappa = sizes.query_part * rest + sizes.key_part * delta * (seen > 0).astype(np.float64)
         change = p * sizes.move * step + 2 * p * sizes.value + sizes.move * avg + 2 * sizes.value * np.minimum(kappa, 1)
         moved = moved + np.minimum(change, 2 * sizes.value) * ROOM
         own = own + 2 * sizes.value * ROOM
     return own * made.after * ROOM, moved * made.after * ROOM
 
 
-def rest_any(seen: Floats) -> Floats:
-    """1 where something is visible, else 0."""
-    return (seen > 0).astype(np.float64)
-
-
 def _seen(head: ReadyHead, n: int) -> Floats:
-    """How many positions are visible from each."""
     i = np.arange(n, dtype=np.float64)
     return {"none": np.full(n, float(n)), "past": i + 1, "strict_past": i, "future": n - i, "strict_future": n - 1 - i}[
         head.mask
@@ -204,7 +195,6 @@ def _seen(head: ReadyHead, n: int) -> Floats:
 
 
 def _sums(head: ReadyHead, delta: Floats, n: int) -> Floats:
-    """The sum of ``delta`` over the visible positions."""
     forward, backward = np.cumsum(delta), np.cumsum(delta[::-1])[::-1]
     found = {"none": np.full(n, float(delta.sum())), "past": forward, "strict_past": forward - delta,
              "future": backward, "strict_future": backward - delta}[head.mask]  # fmt: skip
@@ -239,11 +229,9 @@ class ClosedForm:
 
 
 def closed_form(parts: Parts, tokens: Rows) -> ClosedForm | None:
-    """Hahn's closed form, repaired, with constants from the largest norms over all layers.
-
-    ``tokens``: allowed tokens, (n, K). Result: the bound on the norm of the change at the output, or ``None`` where the
-    masks are neither all ``none`` nor all ``past`` with the output at the last position (then see :func:`recursion`).
-    """
+    """Hahn's closed form, repaired, with constants from the largest norms over all layers. ``tokens``: allowed tokens,
+    (n, K). Result: the bound on the norm of the change at the output, or ``None`` where the masks are neither all
+    ``none`` nor all ``past`` with the output at the last position (then see :func:`recursion`)."""
     masks = {head.mask for layer in parts.layers for head in layer.heads}
     causal = masks == {"past"}
     if masks - {"none"} and not causal:

@@ -150,10 +150,8 @@ def readout_rows(model: SoftModel) -> Floats:
 
 
 def logit_gap(parts: Parts, y: Enclosure) -> float:
-    """For a set of differences of activations, (d,): a bound on how much any difference of two logits changes.
-
-    For a sign output, or signs, how much a logit changes.
-    """
+    """A bound on the change of any difference of two logits (of a logit, for signs), over activations' differences
+    (d,)."""
     rows, pairs = parts.unembed.matrix, readout_rows(parts.model)
     d = rows.shape[1]
     if len(pairs) == 0:

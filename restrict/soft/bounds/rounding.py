@@ -152,21 +152,13 @@ class Pass:
 
 
 def twice(passed: Callable[[Pass], Any], ulps: int) -> tuple[Any, Any]:
-    """The rules on points: in float64, which says how far the exact numbers are known, and in float32.
-
-    Args:
-        passed: runs the rules.
-        ulps: as in :func:`as_executed`.
-
-    Returns:
-        What each of the two finds.
-    """
+    """What the rules find on points in float64, which says how far the exact numbers are known, and in float32;
+    ``ulps``: as in :func:`as_executed`."""
     first = Pass(V, 4)
     return passed(first), passed(Pass(U, ulps, first.found))
 
 
 def _passed(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
-    """The logits by one pass."""
     x = _embedded(model, tokens, run)
     for layer in model.layers:
         x = _layer(layer, x, run)
@@ -212,18 +204,7 @@ def vanishing(size: Floats) -> Floats:
 
 
 def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
-    """``matrix x + bias``, the sums in any order.
-
-    Args:
-        matrix: (outputs, inputs).
-        bias: (outputs,).
-        x: (n, inputs).
-        run: the pass.
-        within: as in :meth:`Pass.ball`, here and below.
-
-    Returns:
-        (n, outputs).
-    """
+    """``matrix x + bias``, (n, inputs) to (n, outputs), the sums in any order; ``within``: as in :meth:`Pass.ball`."""
     weights, m = np.abs(matrix).T, matrix.shape[1] + 1
     size = x.computed @ weights + np.abs(bias)
     own = run.gamma(m) * size + m * TINY + x.computed @ vanishing(weights) + beyond(size)
@@ -233,17 +214,8 @@ def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Float
 
 
 def added(x: Ball, y: Ball, run: Pass, terms: int = 1, within: tuple[Floats, ...] | None = None) -> Ball:
-    """``x + y``; the generators of ``y`` count as others than those of ``x``.
-
-    Args:
-        x, y: (n, w).
-        run: the pass.
-        terms: of which ``y`` is the sum, in an execution that adds them to ``x`` one by one.
-        within: as in :meth:`Pass.ball`.
-
-    Returns:
-        (n, w).
-    """
+    """``x + y``, (n, w) each; the generators of ``y`` count as others than those of ``x``. ``terms``: of which ``y`` is
+    the sum, in an execution that adds them to ``x`` one by one."""
     size = x.computed + y.computed
     gens = np.concatenate([x.gens, y.gens], axis=1)
     return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size + terms * TINY + beyond(size)), within)
@@ -269,7 +241,6 @@ def _spread(x: Ball, eps: float) -> Spread:
 
 
 def _normed(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
-    """LayerNorm of points."""
     return normalised(norm.weight, norm.bias, norm.eps.value(0, 1), x, run)
 
 
@@ -277,25 +248,14 @@ def normalised(
     weight: Floats, bias: Floats, eps: float, x: Ball, run: Pass, spread: Spread | None = None,
     within: tuple[Floats, ...] | None = None,
 ) -> Ball:  # fmt: skip
-    """LayerNorm ``weight c f(v) + bias``, ``c`` the centred entries, ``f(v) = 1 / sqrt(v)``.
+    """LayerNorm ``weight c f(v) + bias``, ``c`` the centred entries of ``x`` (n, d), ``f(v) = 1 / sqrt(v)``; infinite
+    where the computed variance may be 0. ``spread``: what is known of sets of vectors; by default what the radius says.
 
     Let ``c + r`` be the exact centred entries, ``|r|`` at most the radius, ``c + r + E`` the computed ones, ``v`` the
     exact variance and ``v + D`` the computed one: ``D = 2 mean((c + r) E) + mean(E^2) + own``. The first order is, with
-    ``m = mean(c E)`` and ``f_c = f(v_c)`` at the centre,
-    ``f E - (c + r) f^3 (m + mean(r E)) = f (E - c m f_c^2) + c f m (f_c^2 - f^2) - c f^3 mean(r E) - r f^3 mean(..)``,
-    so a generator ``G`` of ``E`` becomes ``G - c mean(c G) f_c^2`` times the greatest ``f``, and what is along ``c`` is
-    one generator.
-
-    Args:
-        weight, bias: (d,).
-        eps: the constant.
-        x: (n, d).
-        run: the pass.
-        spread: what is known of sets of vectors; by default what the radius says.
-        within: as in :meth:`Pass.ball`; by default what ``spread`` says, where that is given.
-
-    Returns:
-        (n, d); infinite where the computed variance may be 0.
+    ``m = mean(c E)`` and ``f_c = f(v_c)`` at the centre, ``f E - (c + r) f^3 (m + mean(r E)) = f (E - c m f_c^2) + c f
+    m (f_c^2 - f^2) - c f^3 mean(r E) - r f^3 mean(..)``, so a generator ``G`` of ``E`` becomes ``G - c mean(c G)
+    f_c^2`` times the greatest ``f``, and what is along ``c`` is one generator.
     """
     d = x.centre.shape[1]
     c, radius, low, high = spread or _spread(x, eps)
@@ -335,7 +295,6 @@ def normalised(
 
 
 def _mean(x: Floats) -> Floats:
-    """The mean over the last axis, kept."""
     return np.asarray(x.mean(axis=-1, keepdims=True))
 
 
@@ -372,28 +331,16 @@ def _blocks(gens: list[Floats]) -> Floats:
 
 
 def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:
-    """The network."""
     h = linear(ffn.inner, ffn.inner_bias, x, run)
     return linear(ffn.outer, ffn.outer_bias, neurons(ffn.activation, h, run), run)
 
 
 def neurons(kind: str, h: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
-    """The activation. A ReLU is linear where its sign is certain, a GELU up to its second order.
-
-    The formula of a GELU has an argument of ``tanh`` or ``erf`` with a relative error of at most 8 u (and ``|z|
-    sech(z)^2 < 0.45``), a library function, a sum with 1 and two products: at most ``(10 + 2 ulps) u |x|`` together.
-    How far its derivative is from that at the centre is taken from points of the range, between which it changes by at
-    most ``CURVE`` times their distance.
-
-    Args:
-        kind: ``relu``, ``gelu`` or ``gelu_tanh``.
-        h: (n, w).
-        run: the pass.
-        within: as in :meth:`Pass.ball`.
-
-    Returns:
-        (n, w).
-    """
+    """The activation (``relu``, ``gelu`` or ``gelu_tanh``): a ReLU is linear where its sign is certain, a GELU up to
+    its second order. A GELU's formula has an argument of ``tanh`` or ``erf`` with a relative error of at most 8 u (and
+    ``|z| sech(z)^2 < 0.45``), a library function, a sum with 1 and two products: at most ``(10 + 2 ulps) u |x|``
+    together. How far its derivative is from that at the centre is taken from points of the range, between which it
+    changes by at most ``CURVE`` times their distance."""
     c, e = h.centre, h.error
     if kind == "relu":
         certain = np.abs(c) > h.radius + e
@@ -408,20 +355,10 @@ def neurons(kind: str, h: Ball, run: Pass, within: tuple[Floats, ...] | None = N
 
 
 def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
-    """What a head reads, before its output matrix: new generators only.
-
-    With ``a_j`` the exact weights, ``o`` the exact average and ``D_j`` a bound on the error of a score up to a common
-    shift: the average by the computed weights is off by at most ``sum a_j (e^D_j - 1) |v_j - o| / e^-max D``, since
-    ``sum a_j (v_j - o) = 0``.
-
-    Args:
-        head: dot-product scores.
-        x: (n, d).
-        run: the pass.
-
-    Returns:
-        (n, dv).
-    """
+    """What a head with dot-product scores reads, (n, d) to (n, dv), before its output matrix: new generators only. With
+    ``a_j`` the exact weights, ``o`` the exact average and ``D_j`` a bound on the error of a score up to a common shift:
+    the average by the computed weights is off by at most ``sum a_j (e^D_j - 1) |v_j - o| / e^-max D``, since ``sum a_j
+    (v_j - o) = 0``."""
     q, k, v = (linear(getattr(head, p), getattr(head, f"{p}_bias"), x, run) for p in ("query", "key", "value"))
     n = len(x.centre)
     seen = visible(head.mask, np.arange(n), n)
@@ -438,35 +375,16 @@ def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
 
 
 def averaged(turn: Floats, size: Floats, slip: Floats, n: Floats, run: Pass) -> Floats:
-    """The error of an average of ``n`` values: what its weights turn it by, the values' own errors, and its sums.
-
-    Args:
-        turn: how far the exact average of computed weights may be from that of exact ones.
-        size: the average size of the values, by the computed weights.
-        slip: the average of their errors.
-        n: how many of them are not masked; a term that is exactly 0 has no error.
-        run: the pass.
-
-    Returns:
-        A bound of the shape of ``turn``.
-    """
+    """A bound on the error of an average of ``n`` unmasked values (a term that is exactly 0 has no error): ``turn``, by
+    which the exact average of computed weights may be off, ``slip``, the average of the values' errors, and its sums;
+    ``size``: the average size of the values, by the computed weights."""
     return np.asarray(turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * (size + slip) + 2 * n * TINY)
 
 
 def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pass) -> tuple[Floats, Floats, Floats]:
-    """The weights that queries give to keys, and how far computed ones are off.
-
-    Args:
-        q: (m, dk).
-        k: (n, dk).
-        factor: of the scores.
-        seen: (m, n).
-        run: the pass.
-
-    Returns:
-        The weights (m, n); how far they are known, relatively (m, 1); bounds ``D`` (m, n): in any average over some of
-        the keys, a computed weight is the exact one times a number in ``[e^-D, e^D]`` and a common factor.
-    """
+    """The weights (m, n) that queries (m, dk) give to keys (n, dk), how far they are known, relatively (m, 1), and
+    bounds ``D`` (m, n): in any average over some of the keys, a computed weight is the exact one times a number in
+    ``[e^-D, e^D]`` and a common factor. ``factor``: of the scores; ``seen``: (m, n)."""
     n, dk, scale = len(k.centre), k.centre.shape[1], abs(factor)
     score = np.where(seen, factor * (q.centre @ k.centre.T), -np.inf)
     weights = np.exp(score - score.max(axis=1, keepdims=True))

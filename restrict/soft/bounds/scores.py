@@ -102,11 +102,8 @@ def keys_of(head: ReadyHead, sets: Enclosure) -> Keys:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A block of queries: bounds on their scaled scores over the cases of the keys, minus infinity where masked.
-
-    ``low``, ``high`` (r, K, n); ``seen`` (r, n) is the mask; ``split`` has the bounds for every case of the keys,
-    (r, K, n, K'), where they were asked for.
-    """
+    """A block of queries: bounds ``low``, ``high`` (r, K, n) on their scaled scores over the cases of the keys, minus
+    infinity where the mask ``seen`` (r, n) hides; ``split``: for every case of the keys, (r, K, n, K')."""
 
     rows: Rows
     seen: Bools
@@ -134,11 +131,8 @@ class Scores:
 
 
 def score_blocks(head: ReadyHead, keys: Keys, rows: Rows) -> Iterator[Scores]:
-    """The scores of the queries at ``rows``, block by block.
-
-    Yields blocks in the order of ``rows``; short runs keep the cases of the keys apart. Cost: ``K^2 n`` products of
-    ``dk`` entries for each query, twice.
-    """
+    """The scores of the queries at ``rows``, block by block. Yields blocks in the order of ``rows``; short runs keep
+    the cases of the keys apart. Cost: ``K^2 n`` products of ``dk`` entries for each query, twice."""
     n, cases = keys.k.centre.shape[:2]
     inner = 1 if head.additive is None else head.key.matrix.shape[0] * cases
     split = len(rows) * cases * n * cases * keys.values.centre.shape[2] <= COUPLED

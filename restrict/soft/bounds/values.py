@@ -33,9 +33,7 @@ CASES = 6
 
 def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
     """The tokens of every position, (n, K): the whole alphabet at free positions, one token repeated elsewhere.
-
-    ``fixed``: positions with their symbols' indices; markers are added.
-    """
+    ``fixed``: positions with their symbols' indices; markers are added."""
     size = len(parts.model.alphabet)
     tokens = np.tile(np.arange(size), (parts.n, 1))
     for position, symbol in {**(fixed or {}), **parts.model.pinned(parts.n)}.items():
@@ -72,12 +70,9 @@ def start(parts: Parts, tokens: Rows) -> State:
 
 
 def run_values(parts: Parts, tokens: Rows, *, at: Sequence[int] | None = None) -> Enclosure:
-    """The sets of the residual stream after the last layer and the final LayerNorm, one per position read: (r, d).
-
-    ``tokens``: (n, K) allowed tokens (:func:`allowed_tokens`). ``at``: positions to read, all by default. Result: sets
-    of shape (r, d), the cases of a position merged. Cost: per layer and head ``K^2 n^2`` scores of ``dk`` products,
-    three times; the last layer only for the positions read.
-    """
+    """The sets of the residual stream after the last layer and the final LayerNorm at the positions ``at`` (default:
+    all), (r, d), cases merged. ``tokens``: (n, K), see :func:`allowed_tokens`. Cost: per layer and head ``K^2 n^2``
+    scores of ``dk`` products, three times; the last layer only for the positions read."""
     state = start(parts, tokens)
     rows = np.arange(parts.n)
     read = rows if at is None else np.asarray(at, dtype=np.int64)

@@ -33,11 +33,8 @@ PLACES: tuple[Place, ...] = ("last", "first", "every")
 
 
 def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, scale: Term) -> tuple[SoftHead, ...]:
-    """Heads from stacked projections.
-
-    ``qkv``: query, key and value one below the other, (3d, d), the heads of each one below the other. ``bias``: (3d,).
-    ``out``: (d, d).
-    """
+    """Heads from stacked projections. ``qkv``: query, key and value one below the other, (3d, d), the heads of each one
+    below the other. ``bias``: (3d,). ``out``: (d, d)."""
     d = qkv.shape[1]
     size = d // heads
     made = []
@@ -75,10 +72,7 @@ def mlp(
 
 
 def layers_named(tensors: Named, name: re.Pattern[str], missing: str) -> tuple[re.Match[str], int]:
-    """Which layers there are.
-
-    ``name``: the name of one tensor of every layer, with a group ``layer``.
-    """
+    """Which layers there are. ``name``: the name of one tensor of every layer, with a group ``layer``."""
     matches = [m for m in map(name.fullmatch, sorted(tensors.arrays)) if m]
     if not matches:
         raise ModelError(f"{tensors.source}: {missing}")
@@ -86,28 +80,19 @@ def layers_named(tensors: Named, name: re.Pattern[str], missing: str) -> tuple[r
 
 
 def norm_of(tensors: Named, name: str, d: int, eps: str) -> LayerNorm:
-    """The LayerNorm of this name.
-
-    ``name``: without ``.weight``.
-    """
+    """The LayerNorm of this name. ``name``: without ``.weight``."""
     return LayerNorm(tensors.take(f"{name}.weight", (d,)), tensors.bias(f"{name}.bias", d), Term(eps))
 
 
 def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) -> LayerNorm | None:
-    """The LayerNorm before the read-out, where there is one.
-
-    Result: the norm, or ``None``.
-    """
+    """The LayerNorm before the read-out, where there is one. Result: the norm, or ``None``."""
     there = f"{name}.weight" in tensors.arrays
     choices.note("final LayerNorm", name if there else "none", "weights")
     return norm_of(tensors, name, d, eps) if there else None
 
 
 def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | None:
-    """The position table of a layout that has one, or nothing where somebody says that the model has none.
-
-    Result: the table (positions, d), or ``None``.
-    """
+    """The position table (positions, d) of a layout that has one; ``None`` where the model is said to have none."""
     if name in tensors.arrays:
         return tensors.take(name, (None, d))
     if "none" not in (choices.options.positions, choices.config.get("position_embeddings")):
@@ -116,10 +101,7 @@ def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | Non
 
 
 def position_table(choices: Choices, table: Floats | None) -> Positions:
-    """Learned positions, or none; noted, and compared with the configuration.
-
-    ``table``: (positions, d), or nothing.
-    """
+    """Learned positions, or none; noted, and compared with the configuration. ``table``: (positions, d), or nothing."""
     key, there = position_kind(choices.config, choices.source)
     choices.used |= set(POSITION_KEYS)
     if key and there != (table is not None):
@@ -148,11 +130,9 @@ def position_table(choices: Choices, table: Floats | None) -> Positions:
 
 
 def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats, place: Place) -> SoftOutput:
-    """The read-out: where it is read, its labels, and what they mean together.
-
-    ``unembed``, ``bias``: the read-out's matrix (rows, d) and bias. ``place``: where it is read, if nobody says it.
-    Result: the read-out. A set of next symbols has no row for the start marker and for tokens such as PAD.
-    """
+    """The read-out: where it is read, its labels, and what they mean together. ``unembed``, ``bias``: the read-out's
+    matrix (rows, d) and bias. ``place``: where it is read, if nobody says it. Result: the read-out. A set of next
+    symbols has no row for the start marker and for tokens such as PAD."""
     options = choices.options
     where = choices.pick("read at", options.place, ("place",), place, "")
     if where not in PLACES:

@@ -1,9 +1,7 @@
-"""Recorded logits against an imported model: what an import assumed wrongly shows as a difference.
-
-A record is made where the model was trained: some words as token numbers (rows of the source's embedding, the start
-token included) and the logits that the original gave. The forward pass here is float64; the original's is mostly
-float32, so the two differ by rounding: ``tolerance`` is relative to the largest recorded logit.
-"""
+"""Recorded logits against an imported model: what an import assumed wrongly shows as a difference. A record is made
+where the model was trained: some words as token numbers (rows of the source's embedding, the start token included) and
+the logits that the original gave. The forward pass here is float64; the original's is mostly float32, so the two differ
+by rounding: ``tolerance`` is relative to the largest recorded logit."""
 
 from __future__ import annotations
 
@@ -99,7 +97,6 @@ def _unpacked(content: bytes, source: str) -> tuple[Any, Any]:
 
 
 def _word(word: Any, tokens: Sequence[str], place: str) -> tuple[int, ...]:
-    """A word's token numbers."""
     at = {token: row for row, token in enumerate(tokens)}
     listed = list(word) if isinstance(word, list | np.ndarray) else []
     found = [at.get(t, -1) if isinstance(t, str) else int(t) for t in listed if isinstance(t, str | int | np.integer)]
@@ -109,7 +106,6 @@ def _word(word: Any, tokens: Sequence[str], place: str) -> tuple[int, ...]:
 
 
 def _logits(rows: Any, place: str) -> Floats:
-    """A word's logits."""
     try:
         found = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

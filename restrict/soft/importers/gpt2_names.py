@@ -1,10 +1,8 @@
-"""An imported model with the names that verdicts read: GPT-2's.
-
-What is written is a rearrangement of the model's numbers: matrices turned, heads side by side, zeros where the model
-has no bias, no network, or no row. Nothing is rounded, so the file is the same function. One number is computed: where
-an acceptor has two logits, the row of the end token is their difference, and it is refused where a difference is no
-float64. What verdicts do not cover is refused with its name.
-"""
+"""An imported model with the names that verdicts read: GPT-2's. What is written is a rearrangement of the model's
+numbers: matrices turned, heads side by side, zeros where the model has no bias, no network, or no row. Nothing is
+rounded, so the file is the same function. One number is computed: where an acceptor has two logits, the row of the end
+token is their difference, and it is refused where a difference is no float64. What verdicts do not cover is refused
+with its name."""
 
 from __future__ import annotations
 
@@ -122,17 +120,7 @@ def save_gpt2_names(found: Imported, path: str | Path) -> Written:
 
 
 def config_of(path: str | Path) -> Path:
-    """Where the configuration of a file of weights stands.
-
-    Args:
-        path: ``NAME.safetensors``.
-
-    Returns:
-        ``NAME.config.json``.
-
-    Raises:
-        UsageError: another ending.
-    """
+    """``NAME.config.json``, where the configuration of ``NAME.safetensors`` stands; ``UsageError``: another ending."""
     path = Path(path)
     if path.suffix != SUFFIX:
         raise UsageError(f"{path}: weights are written to NAME{SUFFIX}, NAME.config.json beside it")
@@ -232,7 +220,6 @@ def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
 
 
 def _norm(name: str, norm: LayerNorm) -> dict[str, Floats]:
-    """A LayerNorm."""
     return {f"{name}.weight": norm.weight, f"{name}.bias": norm.bias}
 
 

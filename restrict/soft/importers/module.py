@@ -14,10 +14,7 @@ LAYER = ("nhead", "norm_first", "layer_norm_eps", "activation")
 
 
 def facts_of(module: Any) -> dict[str, Any]:
-    """The configuration of a module: its own, and what the encoder layers in it have as attributes.
-
-    ``module``: an object with ``state_dict()``.
-    """
+    """The configuration of a module with ``state_dict()``: its own, and the attributes of the encoder layers in it."""
     found: dict[str, Any] = {}
     for key in CONFIGS:
         config: Any = getattr(module, key, None)

@@ -18,10 +18,7 @@ Arrays = Mapping[str, Any]
 
 
 class Named:
-    """Arrays by name, each taken once and all of them needed.
-
-    ``finish`` refuses what was not taken, and biases of which a file has some and lacks others.
-    """
+    """Arrays by name; ``finish`` refuses those that were not taken, and files with some biases only."""
 
     def __init__(self, arrays: Arrays, source: str) -> None:
         self.source = source
@@ -30,10 +27,7 @@ class Named:
         self.biases: dict[str, bool] = {}
 
     def take(self, name: str, shape: tuple[int | None, ...]) -> Floats:
-        """An array of this shape.
-
-        ``shape``: its shape; ``None`` where any size fits. Result: the array, in float64.
-        """
+        """An array of this shape (``None``: any size), in float64."""
         if name not in self.arrays:
             raise ModelError(f"{self.source}: the tensor {name!r} is missing")
         found = self.arrays[name]
@@ -45,17 +39,11 @@ class Named:
         return found
 
     def maybe(self, name: str, size: int) -> Floats:
-        """A vector, zero where there is none.
-
-        Result: the vector, in float64.
-        """
+        """A vector in float64, zero where there is none."""
         return self.take(name, (size,)) if name in self.arrays else np.zeros(size)
 
     def bias(self, name: str, size: int) -> Floats:
-        """A bias of a layer; a file has all of them or none (``bias=False``).
-
-        Result: the vector, in float64; zero where there is none.
-        """
+        """A bias of a layer, zero where there is none; a file has all of them or none (``bias=False``)."""
         self.biases[name] = name in self.arrays
         return self.maybe(name, size)
 
@@ -69,10 +57,7 @@ class Named:
 
 
 def as_array(name: str, a: Any, source: str) -> Floats:
-    """A tensor as float64.
-
-    ``a``: an array, or a tensor of torch. ``source``: where it comes from, for messages.
-    """
+    """A tensor as float64. ``a``: an array, or a tensor of torch. ``source``: where it comes from, for messages."""
     for step in ("detach", "cpu"):
         a = getattr(a, step)() if hasattr(a, step) else a
     try:
@@ -85,10 +70,7 @@ def as_array(name: str, a: Any, source: str) -> Floats:
 
 
 def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[str, Floats]:
-    """The tensors of a safetensors file.
-
-    ``skip``: a compiled pattern; tensors whose whole names match it (buffers of masks) are not read.
-    """
+    """The tensors of a safetensors file, without those whose whole names match ``skip`` (buffers of masks)."""
     content = read_bytes(Path(path))
     if content[:2] == b"PK" or content[:1] == b"\x80":
         raise ModelError(

@@ -109,14 +109,7 @@ def import_weights(
 
 
 def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
-    """The layout that names of tensors show.
-
-    Returns:
-        A key of ``LAYOUTS``.
-
-    Raises:
-        ModelError: no layout, or more than one.
-    """
+    """The key of ``LAYOUTS`` that names of tensors show; ``ModelError``: no layout, or more than one."""
     seen = [key for key, (_, name, _) in LAYOUTS.items() if any(re.fullmatch(name, n) for n in names)]
     if len(seen) != 1:
         known = ", ".join(words for _, _, words in LAYOUTS.values())
@@ -126,11 +119,7 @@ def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
 
 
 def check_task(choices: Choices, model: SoftModel) -> None:
-    """The automaton in a configuration (``task.dfa``), if there is one, must fit the alphabet.
-
-    Raises:
-        ModelError: it does not.
-    """
+    """The automaton in a configuration (``task.dfa``), if there is one, must fit the alphabet, else ``ModelError``."""
     task = choices.config.get("task")
     dfa = task.get("dfa") if isinstance(task, dict) else None
     if dfa is None:

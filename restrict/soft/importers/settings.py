@@ -1,8 +1,6 @@
-"""What an import decides that the weights alone do not say, and where each decision comes from.
-
-Nothing is guessed silently: every setting is a record with its origin, printed by the command and written into the
-description of the model. What is *assumed* can be wrong; recorded logits exclude that (:mod:`compare`).
-"""
+"""What an import decides that the weights alone do not say, and where each decision comes from. Nothing is guessed
+silently: every setting is a record with its origin, printed by the command and written into the description of the
+model. What is *assumed* can be wrong; recorded logits exclude that (:mod:`compare`)."""
 
 from __future__ import annotations
 
@@ -81,10 +79,8 @@ class Options:
 
 
 class Choices:
-    """The decisions of one import, in the order in which they are made.
-
-    ``tokens``, ``rows`` and ``stop`` are those of :class:`Imported`, kept on the way.
-    """
+    """The decisions of one import, in the order in which they are made. ``tokens``, ``rows`` and ``stop`` are those of
+    :class:`Imported`, kept on the way."""
 
     def __init__(self, options: Options, config: Mapping[str, Any] | None, source: str, folder: Path | None) -> None:
         self.options, self.config, self.source, self.folder = options, dict(config or {}), source, folder
@@ -95,38 +91,18 @@ class Choices:
         self.stop: str | None = None
 
     def note(self, name: str, value: object, origin: Origin, note: str = "") -> None:
-        """Keep a decision.
-
-        Args:
-            name, value, origin, note: as in :class:`Setting`.
-        """
+        """Keep a decision, as a :class:`Setting`."""
         self.made.append(Setting(name, str(value), origin, note))
 
     def key(self, *keys: str) -> tuple[str, Any]:
-        """The first of these keys that the configuration has, and its value.
-
-        Args:
-            keys: in the order of preference; all count as used.
-
-        Returns:
-            The key and the value; ``("", None)`` where there is none.
-
-        Raises:
-            ModelError: two of them say different things.
-        """
+        """The first of these keys that the configuration has, and its value, or ``("", None)``; all count as used.
+        ``ModelError``: two of them say different things."""
         self.used |= set(keys)
         return first_of(self.config, keys, self.source)
 
     def pick(self, name: str, given: Value | None, keys: tuple[str, ...], default: Value, why: str) -> Any:
-        """A setting: as given, else as configured, else the default, which is then an assumption.
-
-        Args:
-            name: of the setting.
-            given: what the caller said.
-            keys: keys of the configuration.
-            default: what else to take.
-            why: a reason for the default.
-        """
+        """A setting: as given, else as configured by one of the keys, or the default, an assumption with a reason
+        ``why``."""
         key, configured = self.key(*keys)
         if given is not None:
             self.note(name, given, "given", f"(config {key}: {configured})" if key and configured != given else "")
@@ -138,16 +114,8 @@ class Choices:
         return default
 
     def heads(self, d: int, *keys: str) -> int:
-        """The number of heads, which is never assumed.
-
-        Args:
-            d: the width, which the heads must divide.
-            keys: keys of the configuration.
-
-        Raises:
-            UsageError: nobody says it, or what is given does not divide the width.
-            ModelError: what the configuration says does not divide the width.
-        """
+        """The number of heads, never assumed, which must divide the width ``d``: ``UsageError`` where nobody says it or
+        what is given does not, ``ModelError`` where what is configured does not."""
         given = self.options.heads
         if given is None and not self.key(*keys)[0]:
             raise UsageError(
@@ -160,19 +128,7 @@ class Choices:
         return found
 
     def activation(self, keys: tuple[str, ...], default: str, why: str) -> Activation:
-        """The activation of the networks.
-
-        Args:
-            keys: keys of the configuration.
-            default: what else to take.
-            why: a reason for the default.
-
-        Returns:
-            ``relu``, ``gelu`` or ``gelu_tanh``.
-
-        Raises:
-            ModelError: another one.
-        """
+        """As :meth:`pick`: ``relu``, ``gelu`` or ``gelu_tanh``; ``ModelError``: another one."""
         found = self.pick("activation", self.options.activation, keys, default, why)
         if not isinstance(found, str) or found not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
@@ -180,14 +136,7 @@ class Choices:
         return ACTIVATIONS[found]
 
     def flag(self, name: str, given: bool | None, keys: tuple[str, ...], default: bool, why: str) -> bool:
-        """A setting that is true or false.
-
-        Args:
-            name, given, keys, default, why: as in :meth:`pick`.
-
-        Raises:
-            ModelError: the configuration has something else.
-        """
+        """A setting that is true or false, as :meth:`pick`; ``ModelError``: the configuration has something else."""
         found = self.pick(name, given, keys, default, why)
         if type(found) is not bool:
             raise ModelError(f"{self.source}: config {keys[0]}: {quote(str(found))} is neither true nor false")
@@ -198,21 +147,14 @@ class Choices:
         return str(self.pick("eps", self.options.eps, keys, "0.00001", "the default of PyTorch and GPT-2"))
 
     def demand(self, **wanted: object) -> None:
-        """Keys that, where the configuration has them (and not null), must say what the weights say.
-
-        Raises:
-            ModelError: another value.
-        """
+        """Keys that, where the configuration has them (and not null), must say what weights say; else
+        ``ModelError``."""
         for key, found, value in self._others(wanted):
             if found is not None:
                 raise ModelError(f"{self.source}: config {key} is {quote(str(found))}; the weights have {value}")
 
     def only(self, **wanted: object) -> None:
-        """Keys that may have one value only: another one changes what the model computes.
-
-        Raises:
-            ModelError: another value.
-        """
+        """Keys that may have one value only, as another one changes what the model computes; else ``ModelError``."""
         for key, found, value in self._others(wanted):
             if found != value:
                 raise ModelError(f"{self.source}: config {key}: only {value!r} is read, not {quote(str(found))}")

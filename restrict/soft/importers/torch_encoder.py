@@ -1,9 +1,7 @@
-"""The state dict of an ``nn.TransformerEncoder`` with an embedding and a read-out.
-
-A state dict says neither how many heads there are, nor the activation, nor where the norms stand, nor the mask: those
-come from the caller, a configuration (``nhead``, ``norm_first``, ``activation``, ``layer_norm_eps``) or the module, or
-are PyTorch's defaults, and then noted as assumed.
-"""
+"""The state dict of an ``nn.TransformerEncoder`` with an embedding and a read-out. A state dict says neither how many
+heads there are, nor the activation, nor where the norms stand, nor the mask: those come from the caller, a
+configuration (``nhead``, ``norm_first``, ``activation``, ``layer_norm_eps``) or the module, or are PyTorch's defaults,
+and then noted as assumed."""
 
 from __future__ import annotations
 
@@ -20,10 +18,7 @@ from restrict.soft.models.model import Activation, Floats, Mask, SoftLayer, Soft
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?:(?P<prefix>.*)\.)?layers\.(?P<layer>\d{1,4})\.self_attn\.in_proj_weight")
-ROLES = {
-    "embedding": ("embed", "emb", "wte"),
-    "unembedding": ("head", "out", "classifier", "fc", "unembed", "linear"),
-}
+ROLES = {"embedding": ("embed", "emb", "wte"), "unembedding": ("head", "out", "classifier", "fc", "unembed", "linear")}
 
 
 def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:

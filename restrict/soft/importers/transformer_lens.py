@@ -1,8 +1,6 @@
-"""Weights with the names of TransformerLens (``embed.W_E``, ``blocks.0.attn.W_Q``, ``unembed.W_U``).
-
-Heads and widths are in the shapes. Without ``ln1.w`` a model is either folded (``LNPre``: LayerNorm without weight and
-bias) or has no LayerNorm at all; the configuration's ``normalization_type`` tells, and nothing is assumed.
-"""
+"""Weights with the names of TransformerLens (``embed.W_E``, ``blocks.0.attn.W_Q``, ``unembed.W_U``). Heads and widths
+are in the shapes. Without ``ln1.w`` a model is either folded (``LNPre``: LayerNorm without weight and bias) or has no
+LayerNorm at all; the configuration's ``normalization_type`` tells, and nothing is assumed."""
 
 from __future__ import annotations
 

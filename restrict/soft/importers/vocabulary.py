@@ -1,9 +1,7 @@
-"""What the rows of an embedding stand for: free symbols, markers that are pinned, and tokens that no input has.
-
-A start token is no free symbol: it is pinned at position 0. PAD, SEP and EOS are none either: a restriction that fixes
-inputs to PAD would say nothing about words. So they are left out of the alphabet, and stay labels where the read-out
-has a row for them.
-"""
+"""What the rows of an embedding stand for: free symbols, markers that are pinned, and tokens that no input has. A start
+token is no free symbol: it is pinned at position 0. PAD, SEP and EOS are none either: a restriction that fixes inputs
+to PAD would say nothing about words. So they are left out of the alphabet, and stay labels where the read-out has a row
+for them."""
 
 from __future__ import annotations
 
@@ -74,7 +72,6 @@ def vocabulary(choices: Choices, rows: int) -> Vocabulary:
 
 
 def _tokens(choices: Choices, rows: int) -> tuple[str, ...]:
-    """The names of the rows."""
     options = choices.options
     if options.alphabet is not None:
         markers = [m for m in (options.start_marker, options.end_marker) if m and m not in options.alphabet]

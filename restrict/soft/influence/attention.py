@@ -1,12 +1,10 @@
-"""How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words.
-
-The bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols
-have nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's
-weights add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more
-than ``b``, so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound
-is within :data:`NEAR` of what two words attain are left as they are. The two words come from linearising
-(:class:`.Climb`), then from changing one symbol of both, or which one is exchanged, as long as that helps.
-"""
+"""How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words. The
+bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols have
+nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's weights
+add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more than ``b``,
+so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound is within
+:data:`NEAR` of what two words attain are left as they are. The two words come from linearising (:class:`.Climb`), then
+from changing one symbol of both, or which one is exchanged, as long as that helps."""
 
 from __future__ import annotations
 
@@ -42,11 +40,9 @@ class Part(NamedTuple):
 
 
 def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
-    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm.
-
-    ``found``: of :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them.
-    Result: the certified bound over all exchanges and words, and what was attained.
-    """
+    """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm. ``found``: of
+    :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them. Result: the
+    certified bound over all exchanges and words, and what was attained."""
     if any(head.eta >= FAR for changes in found for head in changes.heads):  # what words attain would not be known
         raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
     norms = [changes.norms() for changes in found]
@@ -98,8 +94,7 @@ def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:
 
 
 def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
-    """A pair of words that no single step makes differ more, and its change: one symbol of both words is changed, or
-    another symbol of one of them is exchanged."""
+    """A pair of words that no step makes differ more, and its change. A step changes or exchanges a symbol."""
     sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
     places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
     reached = climb.apart(pair)

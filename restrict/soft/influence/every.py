@@ -1,11 +1,8 @@
-"""How far one symbol moves a logit, by all words where they are few: no more is lost than rounding.
-
-The logits of every word with one symbol at the output are enclosed once, in a table: its words are numbered as digits,
-one for each free place. An exchange at a place compares the entries along its axis, so the largest change is the
-largest difference along an axis. Where all free places have the same weights and values (a model without positions),
-the order of a word's symbols does not matter: then the table has one line for each way to fill the places beside one
-exchanged place.
-"""
+"""How far one symbol moves a logit, by all words where they are few: no more is lost than rounding. The logits of every
+word with one symbol at the output are enclosed once, in a table: its words are numbered as digits, one for each free
+place. An exchange at a place compares the entries along its axis, so the largest change is the largest difference along
+an axis. Where all free places have the same weights and values (a model without positions), the order of a word's
+symbols does not matter: then the table has one line for each way to fill the places beside one exchanged place."""
 
 from __future__ import annotations
 
@@ -113,10 +110,8 @@ def few(changes: Changes) -> bool:
 
 
 def every_word(changes: Changes, rows: Floats) -> tuple[float, list[Pair]]:
-    """The greatest change of any row's value by an exchange, not less than it, and a pair of words for each row.
-
-    Cost: the words of :class:`Table`, forwards once each.
-    """
+    """Not less than the greatest change of any row's value by an exchange, and a pair of words for each row. Cost: the
+    words of :class:`Table`, forwards once each."""
     table = Table(changes)
     words = table.words
     inside = np.flatnonzero(table.sample.inside(words))

@@ -1,8 +1,6 @@
 """Pairs of words that differ in one place and change a logit much: local search, all exchanges of many words at once.
-
 What attention returns is a ratio of two sums over the places, so an exchange costs one term of each. Nothing here is
-trusted: the pair that is found is evaluated by the model's own forward pass.
-"""
+trusted: the pair that is found is evaluated by the model's own forward pass."""
 
 from __future__ import annotations
 
@@ -70,9 +68,7 @@ class Sample:
 
 def spread_of(changes: Changes) -> Floats:
     """How attention's results at the output are spread, over random words: shape ``(d, d)``, not more than a hint.
-
-    Where they are few or alike, the values' own spread decides.
-    """
+    Where they are few or alike, the values' own spread decides."""
     words = Sample(changes, np.random.default_rng(0)).random(WORDS)
     values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in changes.heads])
     found: Floats = 1e-9 * values.T @ values

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
@@ -34,13 +35,10 @@ EXHAUSTIVE = 2**16
 
 @dataclass(frozen=True)
 class Influence:
-    """Bounds on, and the measured value of, the influence of one symbol at length ``n``.
-
-    ``closed`` (a; ``None`` where the masks have no closed form), ``layerwise`` and ``sharp`` (b, by layers and by sets)
-    and ``measured`` (c) are pairs (activation, logit). ``exhaustive`` says that (c) is over all inputs and exchanges,
-    so exact up to the evaluator's rounding; otherwise it is a lower estimate from ``tried`` exchanges.
-    ``log10_closed`` is the logarithm of (a) for the activation, finite where (a) itself is beyond a double.
-    """
+    """The influence of one symbol at length ``n``, as pairs (activation, logit): the bounds ``closed`` (``None`` where
+    the masks have no closed form), ``layerwise`` and ``sharp``, and what was ``measured``: over all inputs and
+    exchanges where ``exhaustive`` (exact up to the evaluator's rounding), else from ``tried`` of them, a lower
+    estimate. ``log10_closed`` of the activation is finite where ``closed`` is beyond a double."""
 
     n: int
     closed: tuple[float, float] | None
@@ -73,13 +71,8 @@ def influence(
     positions: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> Influence:
-    """All four numbers at one length.
-
-    ``n``: length, markers counted. ``progress``: called with what is being done. ``samples``: exchanges to try where
-    there are more than 65536 of them. ``positions``: which positions may be exchanged; all free ones other than the
-    output's own by default. Result: the bounds, valid for all inputs, all of these positions and all exchanges of two
-    symbols.
-    """
+    """All four numbers at length ``n`` (with markers), for all inputs and all exchanges of two symbols at ``positions``
+    (default: all free ones but the output's own). ``samples``: exchanges to try where there are more than 65536."""
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
     chosen = _chosen(model, n, positions)
@@ -111,11 +104,9 @@ def sharp_bound(parts: Parts, tokens: Rows, positions: Rows) -> tuple[float, flo
 
 
 def influence_matrix(model: SoftModel, n: int) -> Floats:
-    """The propagated bound for every pair (position changed, position read), as activation norms.
-
-    ``n``: length, markers counted. Result: shape (n, n), rows the changed position; the diagonal holds the bound at the
-    changed position itself, rows of markers are 0. Cost: ``n`` runs of :func:`.exchange.run_exchange`.
-    """
+    """The propagated bound for every pair (position changed, position read), as activation norms. ``n``: length,
+    markers counted. Result: shape (n, n), rows the changed position; the diagonal holds the bound at the changed
+    position itself, rows of markers are 0. Cost: ``n`` runs of :func:`.exchange.run_exchange`."""
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
     found = np.zeros((n, n))
@@ -132,25 +123,15 @@ def influence_matrix(model: SoftModel, n: int) -> Floats:
 def measured_influence(
     model: SoftModel, n: int, positions: Rows, *, samples: int = 2000, seed: int = 0
 ) -> tuple[tuple[float, float], bool, int]:
-    """The largest change found: (activation, logit), whether every exchange was tried, and how many were.
-
-    Random words, the constant ones, and a climb: the best word so far is changed at random places and kept where the
-    change grows.
-    """
+    """The largest change found: (activation, logit), whether every exchange was tried, and how many were. Random words,
+    the constant ones, and a climb: the best word so far is changed at random places and kept where the change grows."""
     size, slots = len(model.alphabet), n - len(model.pinned(n))
     total = len(positions) * size ** (slots - 1) * size * (size - 1) // 2 if slots < 40 else EXHAUSTIVE + 1
     if total <= EXHAUSTIVE:
-        words = _all_words(model, slots)
+        words = model.encode(all_words(size, slots)[:, ::-1])
         return _largest(model, n, words, positions), True, total
     rng = np.random.default_rng([seed, n])
     return _climb(model, n, positions, samples, rng), False, samples
-
-
-def _all_words(model: SoftModel, slots: int) -> npt.NDArray[np.int64]:
-    size = len(model.alphabet)
-    count = size**slots
-    inner = (np.arange(count)[:, None] // size ** np.arange(slots)[None, :]) % size
-    return model.encode(inner)
 
 
 def _changes(model: SoftModel, words: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -236,10 +217,8 @@ def _chosen(model: SoftModel, n: int, positions: Sequence[int] | None) -> Rows:
 
 @dataclass(frozen=True)
 class Fit:
-    """``value ~ constant * n^exponent``, least squares in the logarithms; an estimate, no bound.
-
-    ``least`` and ``most`` are the ends of ``n * value``, which would be one number if the decay were exactly ``1/n``.
-    """
+    """``value ~ constant * n^exponent``, least squares in the logarithms; an estimate, no bound. ``least`` and ``most``
+    are the ends of ``n * value``, which would be one number if the decay were exactly ``1/n``."""
 
     exponent: float
     constant: float

@@ -215,12 +215,10 @@ class Logit:
 
 
 def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
-    """How far one exchanged symbol moves any logit of a one-layer model (any difference of two, for softmax).
-
-    ``found``: of :func:`.pairs.changes_of`. ``cells``: how many pairs are halved, for each symbol and logit.
-    ``seconds``: none is halved after them. Words that are few are all tried, whatever the limits. Result: the
-    certified bound, what was attained, and how many pairs there were.
-    """
+    """How far one exchanged symbol moves any logit (any difference of two, for softmax) of a one-layer model: the
+    certified bound, what was attained, and the number of pairs. ``found``: of :func:`.pairs.changes_of`. At most
+    ``cells`` pairs are halved for each symbol and logit, and none after ``seconds``. Words that are few are all tried,
+    whatever the limits."""
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
     settled, pairs, many = 0.0, list[Pair](), [changes for changes in found if not few(changes)]
     for changes in found:

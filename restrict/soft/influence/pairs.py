@@ -65,10 +65,8 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class PairBound:
-    """A certified bound on the change of any logit (or difference of two), and what a pair of words attains.
-
-    ``words``: the two words, as columns of the embedding without markers; ``None`` where no change was found.
-    """
+    """A certified bound on the change of any logit (or difference of two), and what a pair of words attains. ``words``:
+    the two words, as columns of the embedding without markers; ``None`` where no change was found."""
 
     bound: float
     attained: float
@@ -182,10 +180,8 @@ class Changes:
         spans: Sequence[Span] | None = None,
     ) -> tuple[Floats, list[tuple[float, float]]]:  # fmt: skip
         """For each exchange the greatest change of attention's result in a direction, and each head's range of it.
-
         ``near``: which exchanges are asked for; the others have 0. ``within``: limits of the result, used with one
-        head. ``spans``: of each head; only words within them, 0 where there is none; the ranges are then not used.
-        """
+        head. ``spans``: of each head; only words within them, 0 where there is none; the ranges are then not used."""
         total: Floats = np.zeros(len(self.exchanges))
         asked = np.arange(len(total)) if near is None else near
         there, ranges = np.ones(len(asked), dtype=bool), []
@@ -223,13 +219,10 @@ class Changes:
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
 
     def norms(self, near: I64 | None = None, spans: Sequence[Span] | None = None) -> Floats:
-        """For each exchange a bound on the Euclidean norm of the change of attention's result.
-
-        The squared norm in the :data:`WIDE` axes of the largest changes is the sum over pairs of axes of the squared
-        norms in their planes, over ``WIDE - 1``; each plane is covered by :data:`FAN` directions. The other axes are
-        added by Pythagoras. Nothing is lost but the fan's angle where one pair of words is the worst in every plane.
-        ``near``, ``spans``: as in :meth:`along`.
-        """
+        """For each exchange a bound on the norm of the change of attention's result: the squared norm in the
+        :data:`WIDE` axes of the largest changes is the sum of those in their planes (:data:`FAN` directions each) over
+        ``WIDE - 1``; the other axes come by Pythagoras. Only the fan's angle is lost where one pair of words is the
+        worst in every plane. ``near``, ``spans``: as in :meth:`along`."""
         rows, changed = self.axes.rows, self.axes.changes
         if spans:
             changed = np.stack([self.along(row, near, spans=spans)[0] for row in rows], axis=1)
@@ -340,12 +333,9 @@ def _tokens(model: SoftModel, columns: list[list[int]]) -> np.ndarray[tuple[int,
 
 
 def changes_of(model: SoftModel, n: int, places: list[int] | None = None, delta: Delta | None = None) -> list[Changes]:
-    """The exchanges at one length, for every symbol that the output's place can hold.
-
-    ``n``: length, markers counted. ``places``: which may be exchanged; all free ones but the output's own by default.
-    ``delta``: only words (markers left out) of which this partial automaton has a run; both words of a pair. Raises
-    ``UsageError`` for a model that is not covered: several layers, additive scores.
-    """
+    """The exchanges at ``places`` (default: all free ones but the output's own) at length ``n`` (with markers), for
+    every symbol that the output's place can hold. ``delta``: only words (without markers) that run in this partial
+    automaton, both of a pair. ``UsageError`` for a model that is not covered: several layers, additive scores."""
     if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
         raise UsageError(f"{model.name}: bounds by pairs of words are for one layer with dot products as scores")
     if n > LONGEST:
@@ -363,10 +353,8 @@ def changes_of(model: SoftModel, n: int, places: list[int] | None = None, delta:
 
 
 def runs_of(model: SoftModel, language: Any) -> Delta:
-    """The runs of the prefixes of a language's words, as :func:`changes_of` takes them.
-
-    ``language``: regular, over the model's alphabet. Raises ``UsageError`` where it is not.
-    """
+    """The runs of the prefixes of a language's words, as :func:`changes_of` takes them. ``language``: regular, over the
+    model's alphabet. Raises ``UsageError`` where it is not."""
     dfa: Dfa | None = getattr(language, "dfa", None)
     if dfa is None or set(dfa.alphabet) != set(model.alphabet):
         alphabet = " ".join(model.alphabet)

@@ -44,8 +44,6 @@ TURNS: Floats = np.sort(
         + [1.5 * math.pi + side * 2 * math.pi / EVEN * 0.5 ** np.arange(1, FINER + 1) for side in (-1, 1)]
     )
 )
-ANGLES = len(TURNS)
-"""Supports of a polygon."""
 UNITS: Floats = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
 DOWN = int(np.argmin(UNITS[:, 1]))
 """The support whose direction is that of the least ``y``."""
@@ -69,8 +67,7 @@ class Exchange(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The sides of polygons around the points ``(x, y)``, from ``a`` to ``b``, and which are left: shape (polygons,
-    angles)."""
+    """Sides from ``a`` to ``b`` of polygons around points ``(x, y)``, and which are left: shape (polygons, angles)."""
 
     xa: Floats
     ya: Floats
@@ -84,12 +81,9 @@ class Edges(NamedTuple):
 
 
 def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Floats], share: Floats, k: float) -> Edges:
-    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`ANGLES`).
-
-    ``limits``: the least and the greatest ``y`` of each polygon, rounded outward: what is beyond is cut off.
-    ``share``: the sums of absolute terms over ``size`` (the larger of both), shape (polygons,). ``k``: no term has
-    ``|x| / size[0]`` above ``k`` times ``y / size[1]``.
-    """
+    """The sides from the supports ``max u . (x / size[0], y / size[1])``, shape (polygons, :data:`TURNS`), cut off at
+    ``limits``, the least and greatest ``y`` of each, rounded outward. ``share``: the sums of absolute terms over
+    ``size`` (the larger of both), (polygons,). No term has ``|x| / size[0]`` above ``k`` times ``y / size[1]``."""
     small = (UNITS[:, 1] < 0) & (k * np.abs(UNITS[:, 0]) <= -UNITS[:, 1] / 2)
     off = np.where(small, np.minimum(2 * np.abs(supports), share[:, None]), share[:, None])
     h = supports + OUT * off
@@ -109,9 +103,7 @@ def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Flo
 
 def greatest_change(at: Edges, terms: Exchange, within: tuple[float, float] | None = None) -> Floats:
     """For each polygon and exchange the greatest ``|f|``, not less than it; minus infinity where nothing is left.
-
-    ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``.
-    """
+    ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``."""
     n, d, other_n, other_d = (column[:, None] for column in terms)
     xa, ya, xb, yb, kept = at
     if within is not None:

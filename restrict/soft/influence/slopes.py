@@ -104,11 +104,9 @@ def centred(a: Form) -> Form:
 
 
 def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
-    """``1 / sqrt(v)`` of forms with one entry that lie between two numbers: along the chord, or as an interval.
-
-    ``f(v) + A v`` with ``A = 1 / (sqrt low sqrt high (sqrt low + sqrt high))``, the chord's slope, is convex: at most
-    its value at the ends, at least its minimum ``3/2 (2A)^(1/3)`` over all positive numbers (docs/soft-verdicts.md).
-    """
+    """``1 / sqrt(v)`` of forms with one entry that lie between two numbers: along the chord, or as an interval. ``f(v)
+    + A v`` with ``A = 1 / (sqrt low sqrt high (sqrt low + sqrt high))``, the chord's slope, is convex: at most its
+    value at the ends, at least its minimum ``3/2 (2A)^(1/3)`` over all positive numbers (docs/soft-verdicts.md)."""
     usable = (low > 0) & np.isfinite(high)
     low, high = np.where(usable, low, 1.0)[..., None], np.where(usable, high, 1.0)[..., None]
     first, last = np.sqrt(low), np.sqrt(high)
@@ -226,12 +224,9 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
 
 
 def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) -> Form:
-    """A function of a form: along the chord of equidistant points, with what it is off between them.
-
-    ``slope``: the derivative at the centre, taken where the range is small. ``curved``: above the absolute second
-    derivative, so that the function is off from its linear interpolation by at most an eighth of it times the squared
-    distance of the points.
-    """
+    """A function of a form along the chord of equidistant points, with what it is off between them: at most an eighth
+    of ``curved`` (above its absolute second derivative) times their squared distance. ``slope``: the derivative at the
+    centre, taken where the range is small."""
     width = at[-1] - at[0]
     small = width <= SMALL
     slope = np.where(small, slope, (values[-1] - values[0]) / np.where(small, 1.0, width))
@@ -255,10 +250,8 @@ def derivatives(kind: str, x: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """What is behind attention, on all residual streams of a form: the last stream, and the way back.
-
-    ``own``: how many generators of the first form there were; others are behind them.
-    """
+    """What is behind attention, on all residual streams of a form: the last stream, and the way back. ``own``: how many
+    generators of the first form there were; others are behind them."""
 
     final: LayerNorm | None
     last: Form

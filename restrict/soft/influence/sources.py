@@ -83,11 +83,8 @@ class Parity(Source):
             yield word, self.prefix_probability(word) / total
 
     def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
-        """Prefixes of length ``m``, given survival, (count, m). Cost: ``count * m``.
-
-        Given survival, the parities after 1 .. m-1 symbols are independent, even with probability
-        ``(1-p)/(2-p)``, and the last one is fair.
-        """
+        """Prefixes of length ``m``, given survival, (count, m). Cost: ``count * m``. Given survival, the parities after
+        1 .. m-1 symbols are independent, even with probability ``(1-p)/(2-p)``, and the last one is fair."""
         odd = rng.random((count, m)) >= float((1 - self.p) / (2 - self.p))
         if m:
             odd[:, -1] = rng.random(count) < 0.5
@@ -159,10 +156,8 @@ class Dyck2(Source):
         return (self.p / 2) ** opened * (1 - self.p) ** (len(word) - opened)
 
     def heights(self, m: int) -> tuple[Numbers, Numbers]:
-        """The law of the height at length ``m`` given survival, and its part where the last symbol closes.
-
-        Fractions for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``.
-        """
+        """The law of the height at length ``m`` given survival, and its part where the last symbol closes. Fractions
+        for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``."""
         if not 0 <= m <= MAX_LENGTH:
             raise ResourceLimit(f"2DYCK: the length {m} is above {MAX_LENGTH}")
         return _heights(self.p if m <= MAX_EXACT else float(self.p), m)

@@ -27,6 +27,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.exchange import run_exchange
@@ -52,12 +53,9 @@ DOWN = 1 - 1e-12
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """One row of the table, in bits per prediction.
-
-    ``optimum``, ``chance`` are exact (rounded to doubles); ``floor`` is a certified lower bound; ``measured`` is exact
-    up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 % interval ``measured +- margin``.
-    ``eta`` is the certified bound on the change of a logit difference.
-    """
+    """One row of the table, in bits per prediction: ``optimum``, ``chance`` exact (as doubles); ``floor`` a certified
+    lower bound; ``measured`` exact up to the evaluator's rounding where ``exhaustive``, else an estimate with the 99 %
+    interval ``+- margin``; ``eta`` a certified bound on the change of a logit difference."""
 
     n: int
     task: str
@@ -71,19 +69,10 @@ class CrossEntropy:
 
 
 def cross_entropy(
-    model: SoftModel,
-    n: int,
-    language: str,
-    *,
-    p: Fraction = Fraction(1, 10),
-    samples: int = 2000,
-    seed: int = 0,
+    model: SoftModel, n: int, language: str, *, p: Fraction = Fraction(1, 10), samples: int = 2000, seed: int = 0
 ) -> CrossEntropy:
-    """The numbers at one length.
-
-    ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``: prefixes to draw where there are
-    more than 16384. Result: optimum, chance, certified floor and measured value.
-    """
+    """The numbers at one length. ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``:
+    prefixes to draw where there are more than 16384. Result: optimum, chance, certified floor and measured value."""
     task = _task(model, language)
     m = n - len(model.pinned(model.check_length(n)))
     parts = prepare(model, n)
@@ -189,10 +178,8 @@ def _dyck_floor(parts: Parts, source: Dyck2, m: int) -> tuple[float, float]:
 
 def _membership(model: SoftModel, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
     everything = m <= 14
-    if everything:
-        words = (np.arange(2**m)[:, None] >> np.arange(m)[None, :]) & 1
-    else:
-        words = np.random.default_rng([seed, m]).integers(0, 2, (samples, m))
+    drawn = np.random.default_rng([seed, m])
+    words = all_words(2, m)[:, ::-1] if everything else drawn.integers(0, 2, (samples, m))
     losses = np.concatenate([_membership_loss(model, part) for part in _batches(model, words)])
     return _summary(losses, None if not everything else np.full(len(losses), 1 / len(losses)))
 

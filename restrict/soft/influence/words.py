@@ -1,9 +1,7 @@
-"""The words over which an exchange is bounded, and longest paths over pairs of them that differ in one position.
-
-All words, or the words of which an automaton has a run (the prefixes of a language, where dead states are left out).
-Two words that differ at position ``t`` share their run before it; behind it the pair of their states runs on the same
-symbols.
-"""
+"""The words over which an exchange is bounded, and longest paths over pairs of them that differ in one position. All
+words, or the words of which an automaton has a run (the prefixes of a language, where dead states are left out). Two
+words that differ at position ``t`` share their run before it; behind it the pair of their states runs on the same
+symbols."""
 
 from __future__ import annotations
 
@@ -52,10 +50,8 @@ class Words:
 
     def supports(self, table: Floats, exchanges: list[tuple[int, int, int]]) -> tuple[Floats, Floats]:
         """The greatest sums over whole words, and over what is beside each exchange; minus infinity without words.
-
         ``table``: shape ``(k, n, symbols)``: ``k`` times what each symbol adds at each place. Gives shapes ``(k,)`` and
-        ``(exchanges, k)``. Cost: ``k n`` times the transitions and their pairs.
-        """
+        ``(exchanges, k)``. Cost: ``k n`` times the transitions and their pairs."""
         if self.every:
             best = np.stack([table[:, j, list(self.allowed(j))].max(1) for j in range(self.n)])
             whole: Floats = best.sum(0)

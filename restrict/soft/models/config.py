@@ -22,10 +22,7 @@ SAME = (
 
 
 def beside(path: Path) -> Path | None:
-    """The configuration beside a file of weights.
-
-    Result: ``NAME.config.json``, else ``config.json``, else nothing.
-    """
+    """The configuration beside a file of weights. Result: ``NAME.config.json``, else ``config.json``, else nothing."""
     own = path.with_name(f"{path.name.removesuffix(SUFFIX)}.config.json")
     return next((found for found in (own, path.with_name("config.json")) if found.is_file()), None)
 
@@ -36,10 +33,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def read_object(content: bytes, source: str, *, decimals: bool) -> dict[str, Any]:
-    """A JSON object.
-
-    ``content``: UTF-8 text. ``decimals``: whether numbers that are not integers stay texts.
-    """
+    """A JSON object. ``content``: UTF-8 text. ``decimals``: whether numbers that are not integers stay texts."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -62,10 +56,8 @@ def read_object(content: bytes, source: str, *, decimals: bool) -> dict[str, Any
 
 
 def first_of(config: Mapping[str, Any], keys: Sequence[str], source: str) -> tuple[str, Any]:
-    """The first of some keys for one thing that a configuration has, with its value; ``("", None)`` without any.
-
-    Raises ``ModelError`` where another one of them says something else.
-    """
+    """The first of some keys for one thing that a configuration has, with its value; ``("", None)`` without any. Raises
+    ``ModelError`` where another one of them says something else."""
     said = [(key, config[key]) for key in keys if config.get(key) is not None]
     for key, value in said[1:]:
         if value != said[0][1]:
@@ -76,9 +68,7 @@ def first_of(config: Mapping[str, Any], keys: Sequence[str], source: str) -> tup
 
 def position_kind(config: Mapping[str, Any], source: str) -> tuple[str, bool | None]:
     """Whether a configuration says that there is a table of positions, and by which key; ``("", None)``: neither.
-
-    Raises ``ModelError`` for a kind of positions that is not read, and for two keys that contradict each other.
-    """
+    Raises ``ModelError`` for a kind of positions that is not read, and for two keys that contradict each other."""
     said = [(key, config[key]) for key in POSITION_KEYS if config.get(key) is not None]
     for key, kind in said:
         if not (isinstance(kind, str) and kind in POSITIONS):
@@ -90,11 +80,8 @@ def position_kind(config: Mapping[str, Any], source: str) -> tuple[str, bool | N
 
 
 def token_names(path: Path | None, config: dict[str, Any]) -> tuple[Any, str]:
-    """The names of tokens that stand beside weights: the configuration's ``vocab``, or the file ``vocab.json``.
-
-    ``path``: the weights, if they are a file. Result: a list, or an object with the number of each token, and where it
-    stands; ``(None, "")`` without any.
-    """
+    """The names of tokens beside weights, a list or an object with their numbers, from the configuration's ``vocab`` or
+    the file ``vocab.json``, and where they stand; ``(None, "")`` without any."""
     if config.get("vocab") is not None:
         return config["vocab"], "vocab"
     there = path.with_name("vocab.json") if path is not None else None

@@ -1,8 +1,6 @@
-"""Running a softmax transformer with numpy: batched over inputs and positions, in float64 or float32.
-
-The last layer is computed only at the positions that are read; score matrices are built in blocks of queries, so memory
-stays near ``block * n`` numbers per input at any length.
-"""
+"""Running a softmax transformer with numpy: batched over inputs and positions, in float64 or float32. The last layer is
+computed only at the positions that are read; score matrices are built in blocks of queries, so memory stays near
+``block * n`` numbers per input at any length."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
@@ -28,13 +26,10 @@ _GELU = 0.7978845608028654
 def activations(
     model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
 ) -> Real:
-    """The residual stream after the last layer (and the final LayerNorm).
-
-    ``words``: (batch, n) indices into ``model.symbols``, markers included (see :meth:`SoftModel.encode`). ``at``:
-    positions to read, ascending; all of them by default. ``dtype``: ``np.float64`` or ``np.float32``, used for all
-    arithmetic. Result: shape (batch, positions read, d). Cost: ``n^2 (dk + dv) + n d^2`` operations per layer and
-    input, the last layer only for the positions read.
-    """
+    """The residual stream after the last layer (and the final LayerNorm) at the positions ``at`` (ascending; default:
+    all): (batch, positions, d). ``words``: (batch, n) indices into ``model.symbols``, with markers
+    (:meth:`SoftModel.encode`). ``dtype``: float64 or float32, of all arithmetic. Cost: ``n^2 (dk + dv) + n d^2`` per
+    layer and input, the last layer only for the positions read."""
     words = checked(model, words)
     n = words.shape[1]
     x: Real = embedded(model, words).astype(dtype)
@@ -55,11 +50,8 @@ def activations(
 def logits(
     model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
 ) -> Real:
-    """The read-out before softmax or sign.
-
-    ``at``: positions to read; by default those of the model's output (``first``, ``last`` or all). Result: shape
-    (batch, positions read, rows of ``unembed``).
-    """
+    """The read-out before softmax or sign. ``at``: positions to read; by default those of the model's output
+    (``first``, ``last`` or all). Result: shape (batch, positions read, rows of ``unembed``)."""
     n = words.shape[1]
     if at is None:
         at = np.arange(n) if model.output.place == "every" else np.array([model.output_position(n)])
@@ -93,12 +85,18 @@ def label_sets(model: SoftModel, found: Real) -> npt.NDArray[np.bool_]:
 
 def softmax(x: Real) -> Real:
     """Softmax along the last axis; zero where every entry is minus infinity."""
-    top = x.max(axis=-1, keepdims=True)
-    weights = x - np.where(np.isfinite(top), top, 0)
-    np.exp(weights, out=weights)
-    total = weights.sum(axis=-1, keepdims=True)
-    weights /= np.where(total > 0, total, 1)
+    weights = x.copy()
+    weights /= _exponentiated(weights)
     return weights
+
+
+def _exponentiated(scores: Real) -> Real:
+    """Turn scores into weights, the largest 1, in place; their sums, or 1 where every entry is minus infinity."""
+    top = scores.max(axis=-1, keepdims=True)
+    scores -= np.where(np.isfinite(top), top, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, total, 1)
 
 
 def embedded(model: SoftModel, words: Words) -> Floats:
@@ -179,14 +177,9 @@ def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
 
 def averaged(scores: Real, v: Real) -> Real:
     """Values weighted by softmax; ``scores`` (batch, r, n) is overwritten. Zero where every score is minus infinity.
-
-    The division comes after the sum, so a uniform head that counts is exact except for one rounding.
-    """
-    top = scores.max(axis=-1, keepdims=True)
-    scores -= np.where(np.isfinite(top), top, 0)
-    np.exp(scores, out=scores)
-    total = scores.sum(axis=-1, keepdims=True)  # at least 1 where anything is visible
-    return (scores @ v) / np.where(total > 0, total, 1)
+    The division comes after the sum, so a uniform head that counts is exact except for one rounding."""
+    total = _exponentiated(scores)
+    return (scores @ v) / total
 
 
 def is_uniform(head: SoftHead) -> bool:

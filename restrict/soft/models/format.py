@@ -1,8 +1,6 @@
-"""Reading and writing ``restrict-soft/1`` files (docs/soft-format.md). Loading a file never runs code from it.
-
-One safetensors file: the metadata entry ``restrict`` is a JSON object with everything that is not a tensor, the
-tensors have fixed names. Writing is deterministic: the same model gives the same bytes.
-"""
+"""Reading and writing ``restrict-soft/1`` files (docs/soft-format.md). Loading a file never runs code from it. One
+safetensors file: the metadata entry ``restrict`` is a JSON object with everything that is not a tensor, the tensors
+have fixed names. Writing is deterministic: the same model gives the same bytes."""
 
 from __future__ import annotations
 
@@ -50,10 +48,7 @@ ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu", "gelu_tanh")
 
 
 def load(path: str | Path) -> SoftModel:
-    """Read a ``restrict-soft/1`` file.
-
-    Result: the model, every tensor as float64 (exactly).
-    """
+    """Read a ``restrict-soft/1`` file. Result: the model, every tensor as float64 (exactly)."""
     return loads(read_bytes(Path(path)), str(path), Path(path))
 
 
@@ -73,10 +68,8 @@ def is_soft(content: bytes) -> bool:
 
 
 class Tensors:
-    """The tensors of a safetensors file as float64 arrays; each is taken once and every one must be used.
-
-    Names that ``skip`` matches as a whole are left out, whatever their type (the masks that some libraries store).
-    """
+    """The tensors of a safetensors file as float64 arrays; each is taken once and every one must be used. Names that
+    ``skip`` matches as a whole are left out, whatever their type (the masks that some libraries store)."""
 
     def __init__(self, content: bytes, skip: re.Pattern[str] | None = None) -> None:
         header_of(content)

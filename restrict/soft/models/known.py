@@ -76,10 +76,7 @@ def parity() -> SoftModel:
         ),
     )  # fmt: skip
     second = SoftLayer(
-        heads=(
-            _head({2: 1.0}, {4: -1.0}, 7, 8, 1.0, "1/sqrt(5)"),
-            _head({2: 1.0}, {4: 1.0}, 7, 8, -1.0, "1/sqrt(5)"),
-        ),
+        heads=(_head({2: 1.0}, {4: -1.0}, 7, 8, 1.0, "1/sqrt(5)"), _head({2: 1.0}, {4: 1.0}, 7, 8, -1.0, "1/sqrt(5)")),
         attention_bias=zeros(WIDTH),
     )
     return SoftModel(
@@ -196,11 +193,9 @@ class _Draw:
     width: int
 
     def weights(self, rows: int, columns: int) -> Floats:
-        """A matrix."""
         return self.rng.normal(0.0, self.small / np.sqrt(columns), (rows, columns))
 
     def head(self, size: int, causal: bool, additive: bool) -> SoftHead:
-        """A head with ``size`` dimensions."""
         mask: Mask = "past" if causal else "none"
         score: Literal["dot", "additive"] = "additive" if additive else "dot"
         return SoftHead(
@@ -210,7 +205,6 @@ class _Draw:
         )  # fmt: skip
 
     def layer(self, heads: int, hidden: int, options: dict[str, int]) -> SoftLayer:
-        """A layer of heads and a network."""
         size, kinds = max(1, self.width // heads), cast(tuple[Norm, ...], ("none", "post", "pre"))
         made = tuple(self.head(size, bool(options["causal"]), bool(options["additive"])) for _ in range(heads))
         ffn = SoftFeedForward(

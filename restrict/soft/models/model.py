@@ -46,12 +46,9 @@ OUTSIDE_THEOREM_1 = (
 
 @dataclass(frozen=True, eq=False)
 class SoftHead:
-    """One softmax head: ``softmax_j(scale * score(Q x_i + q0, K x_j + k0))``-weighted ``V x_j + v0``, times ``O``.
-
-    ``query``, ``key`` (dk, d), ``value`` (dv, d), ``output`` (d, dv); the biases have one entry per row. The score is
-    the dot product, or ``additive . tanh(q + k)``. ``scale`` is the inverse temperature ``1/tau(n)``. Where a mask
-    leaves nothing visible the head gives zero.
-    """
+    """``softmax_j(scale * score(Q x_i + q0, K x_j + k0))``-weighted ``V x_j + v0``, times ``O``; zero where nothing is
+    visible. ``query``, ``key`` (dk, d), ``value`` (dv, d), ``output`` (d, dv). The score is the dot product, or
+    ``additive . tanh(q + k)``; ``scale`` is the inverse temperature ``1/tau(n)``."""
 
     query: Floats
     key: Floats
@@ -120,12 +117,9 @@ class Positions:
 
 @dataclass(frozen=True, eq=False)
 class SoftOutput:
-    """Logits ``unembed y + bias`` at one place or everywhere.
-
-    ``softmax``: one row per label, probabilities by softmax. ``sign``: one row; ``labels[1]`` where the logit is
-    positive, else ``labels[0]``; as a probability, the logistic function of the logit. ``signs``: one row per label,
-    and the answer is the set of labels whose logits are positive.
-    """
+    """Logits ``unembed y + bias`` at one place or everywhere. ``softmax``: a row per label. ``sign``: one row;
+    ``labels[1]`` where the logit is positive, else ``labels[0]``; its probability is the logistic function. ``signs``:
+    a row per label; the answer is the set of labels whose logits are positive."""
 
     unembed: Floats
     bias: Floats
@@ -137,13 +131,10 @@ class SoftOutput:
 
 @dataclass(frozen=True, eq=False)
 class SoftModel:
-    """A softmax transformer for every length (as far as its position table reaches).
-
-    ``alphabet``: the symbols, each once. ``embed``: (symbols, d or less), rows for the alphabet, then the start marker,
-    then the end marker. ``start_marker, end_marker``: symbols pinned at the ends, counted in ``n``. ``certified``: for
-    a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its labels are proved
-    to be those that it was compiled for; nothing is said where a kind is missing.
-    """
+    """A softmax transformer for every length (as far as its position table reaches). ``embed``: (symbols, d or less),
+    rows for the ``alphabet``, then the start and the end marker, which are pinned at the ends and counted in ``n``.
+    ``certified``: of a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its
+    labels are proved to be the wanted ones; nothing is said where a kind is missing."""
 
     name: str
     alphabet: tuple[str, ...]
@@ -209,11 +200,8 @@ class SoftModel:
         return int(n)
 
     def encode(self, words: Sequence[Sequence[str]] | npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Words without markers as rows of symbol indices with markers, shape (batch, n).
-
-        ``words``: sequences of symbols of one length, or an integer array (batch, n - markers) of indices below the
-        alphabet's size.
-        """
+        """Words without markers as rows of symbol indices with markers, shape (batch, n). ``words``: sequences of
+        symbols of one length, or an integer array (batch, n - markers) of indices below the alphabet's size."""
         if isinstance(words, np.ndarray):
             inner = words.astype(np.int64)
             top = len(self.alphabet)
@@ -243,11 +231,9 @@ class SoftModel:
         raise UsageError(f"{self.name} is a softmax model: {OUTSIDE_THEOREM_1}")
 
     def beyond(self, n: int, kind: str) -> int | None:
-        """The certified length that ``n`` is beyond, or ``None``.
-
-        ``n``: the length, markers counted. ``kind``: ``exact``, ``float64`` or ``float32``; a bound on exact arithmetic
-        is one on the others, too. Result: the smallest such length: at ``n`` the labels may be wrong.
-        """
+        """The certified length that ``n`` is beyond, or ``None``. ``n``: the length, markers counted. ``kind``:
+        ``exact``, ``float64`` or ``float32``; a bound on exact arithmetic is one on the others, too. Result: the
+        smallest such length: at ``n`` the labels may be wrong."""
         lengths = [self.certified[k] for k in ("exact", kind) if k in self.certified]
         return min(lengths) if lengths and n > min(lengths) else None
 

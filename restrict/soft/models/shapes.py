@@ -1,7 +1,5 @@
-"""Shapes and finiteness of a softmax model's weights: every fault with the name of its tensor.
-
-The names are those of the tensors in a ``restrict-soft/1`` file (docs/soft-format.md).
-"""
+"""Shapes and finiteness of a softmax model's weights: every fault with the name of its tensor. The names are those of
+the tensors in a ``restrict-soft/1`` file (docs/soft-format.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ MAX_WIDTH = 65_536
 def check_model(model: SoftModel) -> None:
     """Raise :class:`ModelError` at the first tensor or setting that does not fit."""
     _symbols(model)
-    for name, array, shape in _tensors(model):
+    for name, array, shape in shaped(model):
         check_tensor(name, array, shape)
     for place, term in terms_of(model):
         try:
@@ -68,7 +66,7 @@ def _symbols(model: SoftModel) -> None:
         raise ModelError(f"tensor 'embed' has {rows} rows; there are {len(symbols)} symbols, markers included")
 
 
-def _tensors(model: SoftModel) -> Iterator[tuple[str, Floats, Expected]]:
+def shaped(model: SoftModel) -> Iterator[tuple[str, Floats, Expected]]:
     """Every tensor with its name and the shape that it must have."""
     yield "embed", model.embed, (len(model.symbols), None)
     yield from _positions(model)

@@ -74,17 +74,11 @@ class Term:
         return self
 
     def enclose(self, i: int, n: int) -> Span:
-        """Two doubles around the exact value; equal where the value is a double.
-
-        ``i``: position, ``0 .. n-1``. ``n``: length, at least 1.
-        """
+        """Two doubles around the exact value at position ``i`` of ``n``; equal where the value is a double."""
         return _enclosed(self._exact(i, n), self.text)
 
     def exact(self, i: int, n: int) -> Fraction | None:
-        """The exact value, or ``None`` where only an enclosure is known (a root, a logarithm).
-
-        ``i``: position, ``0 .. n-1``. ``n``: length, at least 1.
-        """
+        """The exact value at position ``i`` of ``n``; ``None`` where it has only an enclosure (a root)."""
         found = self._exact(i, n)
         return found if isinstance(found, Fraction) else None
 
@@ -93,11 +87,8 @@ class Term:
         return _middle(self._exact(i, n), self.text)
 
     def column(self, n: int) -> npt.NDArray[np.float64]:
-        """The values at every position.
-
-        ``n``: length, at least 1. Result: shape (n,), float64. Cost: one exact evaluation per position (about 2
-        microseconds per operation).
-        """
+        """The values at every position. ``n``: length, at least 1. Result: shape (n,), float64. Cost: one exact
+        evaluation per position (about 2 microseconds per operation)."""
         return _columns(self, n)[0]
 
     def errors(self, n: int) -> npt.NDArray[np.float64]:
@@ -141,7 +132,6 @@ def _kept_columns(term: Term, n: int) -> Columns:
 
 
 def _enclosed(x: Number, text: str) -> Span:
-    """Two doubles around a value."""
     if isinstance(x, Span):
         return x
     near = _nearest(x, text)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restrict.base.errors import UsageError
+from restrict.soft.models.shapes import shaped
 
 if TYPE_CHECKING:
-    from restrict.soft.models.model import Floats, LayerNorm, SoftLayer, SoftModel
+    from restrict.soft.models.model import Floats, SoftLayer, SoftModel
 
 FORMAT = "restrict-soft/1"
 
@@ -64,30 +65,4 @@ def _layer_document(layer: SoftLayer) -> dict[str, Any]:
 
 def tensors_of(model: SoftModel) -> dict[str, Floats]:
     """Every tensor by its name in the file; biases that are zero are left out."""
-    found: dict[str, Floats | None] = {"embed": model.embed, "position": model.positions.table}
-    for at, layer in enumerate(model.layers):
-        found |= _layer_tensors(f"layers.{at}", layer)
-    if model.final_norm is not None:
-        found |= _norm_names("final_norm", model.final_norm)
-    found |= {"unembed": model.output.unembed, "unembed_bias": model.output.bias}
-    return {name: a for name, a in found.items() if a is not None and (not name.endswith("_bias") or a.any())}
-
-
-def _layer_tensors(place: str, layer: SoftLayer) -> dict[str, Floats | None]:
-    found: dict[str, Floats | None] = {f"{place}.attention_bias": layer.attention_bias}
-    for h, head in enumerate(layer.heads):
-        for name in ("query", "key", "value", "output", "query_bias", "key_bias", "value_bias", "additive"):
-            found[f"{place}.heads.{h}.{name}"] = getattr(head, name)
-    if layer.norm1 is not None:
-        found |= _norm_names(f"{place}.norm1", layer.norm1)
-    if layer.norm2 is not None:
-        found |= _norm_names(f"{place}.norm2", layer.norm2)
-    if layer.ffn is not None:
-        ffn = layer.ffn
-        found |= {f"{place}.ffn.in": ffn.inner, f"{place}.ffn.in_bias": ffn.inner_bias}
-        found |= {f"{place}.ffn.out": ffn.outer, f"{place}.ffn.out_bias": ffn.outer_bias}
-    return found
-
-
-def _norm_names(place: str, norm: LayerNorm) -> dict[str, Floats | None]:
-    return {f"{place}.weight": norm.weight, f"{place}.bias": norm.bias}
+    return {name: a for name, a, _ in shaped(model) if not name.endswith("_bias") or a.any()}

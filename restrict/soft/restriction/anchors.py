@@ -1,8 +1,6 @@
-"""What a run of a softmax transformer attends to: the words to follow and the positions that their outputs read.
-
-On a word ``x`` the attention weights say which positions the output reads, layer by layer; the *flow* of a position is
-the attention that reaches it from the output, skip connections included.
-"""
+"""What a run of a softmax transformer attends to: the words to follow and the positions that their outputs read. On a
+word ``x`` the attention weights say which positions the output reads, layer by layer; the *flow* of a position is the
+attention that reaches it from the output, skip connections included."""
 
 from __future__ import annotations
 

@@ -21,11 +21,9 @@ QUANTITIES: tuple[Quantity, ...] = ("probability", "margin")
 
 @dataclass(frozen=True)
 class SoftCertificate(Record):
-    """``fixed`` (position: symbol, without markers) keeps the output within ``epsilon``.
-
-    ``position`` is the one that the output is read at; ``provenance`` is ignored by the re-check. Not in the file:
-    ``bound``, the propagation's own bound, ``free``, and ``verified``, the line of the re-check where it has run.
-    """
+    """``fixed`` (position: symbol, without markers) keeps the output within ``epsilon``. ``position`` is the one that
+    the output is read at; ``provenance`` is ignored by the re-check. Not in the file: ``bound``, the propagation's own
+    bound, ``free``, and ``verified``, the line of the re-check where it has run."""
 
     model: str
     sha256: str

@@ -66,10 +66,7 @@ class Forced(Certified):
         return {self.model.labels[k]: k in want for k in self.graph.labels}
 
     def text(self) -> str:
-        """The claim in words.
-
-        Gives four lines; the last one is the checker's.
-        """
+        """The claim in words. Gives four lines; the last one is the checker's."""
         names = self.model.symbols
         told = ", ".join(f"{name} {'positive' if on else 'negative'}" for name, on in self.answer.items())
         shown = ", ".join(f"{i}: {names[s]}" for i, s in sorted(self.fixed.items())) or "nothing"
@@ -89,10 +86,7 @@ class RestrictedAttack(Attack):
     fixed: Fixed
 
     def longest(self, key: Key, lengths: Array) -> Word:
-        """The word of a case that has the fixed symbols and whose sum of ``lengths[j, s]`` is greatest.
-
-        ``lengths``: shape ``(n + 1, S)``.
-        """
+        """The word of a case, as fixed, whose sum of ``lengths[j, s]``, shape ``(n + 1, S)``, is greatest."""
         return super().longest(key, masked(lengths, self.fixed))
 
 
@@ -280,12 +274,9 @@ def force_decision(
     told: str = "all words",
     tell: Tell | None = None,
 ) -> Forced:
-    """Few symbols that force the signs of some labels behind every word of ``n`` symbols that has them.
-
-    ``labels``: rows of the unembedding. ``inputs``: completions are prefixes of its words; all words by default.
-    ``fixed``: certify these symbols instead of searching. ``seconds``: stop improving after this long. ``told``: what
-    ``inputs`` is called. Raises ``NotEstablished`` where nothing was found or the checker does not follow.
-    """
+    """Few symbols (or check: those ``fixed``) that force the signs of ``labels`` (rows of the unembedding) behind every
+    word of ``n`` symbols that has them and is a prefix in ``inputs`` (default: every word), which messages call
+    ``told``. ``seconds``: of improving. ``NotEstablished``: nothing was found or the checker does not follow."""
     begin = time.monotonic()
     model_document(model)
     if len(model.layers) != 1:

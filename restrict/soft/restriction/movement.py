@@ -1,8 +1,6 @@
-"""How far the output can move while some tokens are fixed: the certified bound behind soft restrictions.
-
-The output's set from :mod:`.values` holds every completion at once; its extent bounds how far apart any
-two of them are, in each label's probability or in the differences of logits.
-"""
+"""How far the output can move while some tokens are fixed: the certified bound behind soft restrictions. The output's
+set from :mod:`.values` holds every completion at once; its extent bounds how far apart any two of them are, in each
+label's probability or in the differences of logits."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from restrict.base.errors import UsageError, quote
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, linear, norms
-from restrict.soft.bounds.parts import Parts, prepare
+from restrict.soft.bounds.parts import Parts
 from restrict.soft.bounds.values import allowed_tokens, run_values
 from restrict.soft.models.model import SoftModel
 from restrict.soft.restriction.claim import Quantity
@@ -48,26 +46,9 @@ def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
     return float(min((most - least).max() + 1e-13, 1.0))
 
 
-def certified_movement(
-    model: SoftModel,
-    n: int,
-    fixed: dict[int, str],
-    *,
-    quantity: Quantity = "probability",
-    position: int | None = None,
-) -> float:
-    """A certified bound on how far the free tokens together can move the output.
-
-    ``n``: length, markers counted. ``quantity``: ``probability``, the largest change of a label's probability;
-    ``margin``, of a difference of logits. ``position``: where the output is read; the model's own place by default.
-    Result: the bound, rounded up.
-    """
-    parts = prepare(model, n)
-    return bounded_movement(parts, symbol_indices(model, fixed), quantity, read_position(model, n, position))
-
-
 def bounded_movement(parts: Parts, fixed: dict[int, int], quantity: Quantity, position: int) -> float:
-    """The same bound from a model made ready, symbols as indices and the position that is read."""
+    """A certified bound, rounded up, on how far the free tokens together can move the output at a position, where these
+    are fixed (symbols as indices): a label's probability, or (``margin``) a difference of logits."""
     found = run_values(parts, allowed_tokens(parts, fixed), at=[position])
     return movement(parts, found[0], quantity)
 

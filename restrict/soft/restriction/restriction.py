@@ -86,14 +86,11 @@ def certify_soft(
     check: bool = True,
     progress: Progress | None = None,
 ) -> SoftCertificate:
-    """A restriction with few fixed tokens under which the output moves by at most epsilon, with its certificate.
-
-    ``model``: a softmax model (ReLU networks and dot-product scores, so that the re-check can follow). ``n``: length,
-    markers counted. ``epsilon``: a positive rational, or its text. ``position``: where the output is read; the model's
-    own place by default. ``check``: run the re-check; without it the result's ``verified`` is ``None``. Result: the
-    certificate. Fixing everything always suffices, so there is one; how many positions it leaves free is the measure of
-    success. ``verified`` is the line of the re-check, ``None`` also where Ctrl-C stopped it.
-    """
+    """A restriction with few fixed tokens under which the output at ``position`` (default: the model's own place) moves
+    by at most ``epsilon`` (a positive rational, or its text), with its certificate. There is one: fixing everything
+    suffices; how many positions it leaves free is the measure of success. ``model``: with ReLU networks and dot-product
+    scores, so that the re-check can follow; ``n``: with markers. ``verified`` is the line of the re-check, ``None``
+    without ``check`` or where Ctrl-C stopped it."""
     limit = read_epsilon(epsilon) if isinstance(epsilon, str) else epsilon
     parts = prepare(model, n)
     goal = Goal(parts, read_position(model, n, position), quantity, limit)
@@ -162,11 +159,8 @@ def check_covered(model: SoftModel) -> None:
 
 
 def rechecked(certificate: SoftCertificate, model: SoftModel, progress: Progress | None = None) -> SoftCertificate:
-    """The certificate with the line of the independent re-check; without it where Ctrl-C stops that.
-
-    Result: the certificate, ``verified`` set. Cost: exact integer arithmetic, ``n^2`` scores per layer and head:
-    seconds at n = 50, d = 16 and two layers.
-    """
+    """The certificate with the line of the independent re-check; without it where Ctrl-C stops that. Cost: ``n^2``
+    exact scores per layer and head: seconds at n = 50, d = 16 and two layers."""
     if progress is not None:
         progress(f"{len(certificate.fixed)} fixed; re-checking in exact arithmetic")
     try:

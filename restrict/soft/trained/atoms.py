@@ -1,8 +1,6 @@
-"""What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search.
-
-Row 0 holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the
-singular vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate.
-"""
+"""What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search. Row 0
+holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the singular
+vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate."""
 
 from __future__ import annotations
 
@@ -33,10 +31,7 @@ class Basis(NamedTuple):
 
 
 class Atoms:
-    """Tables of one layer up to length ``n``.
-
-    ``model``: a checkpoint with a start token; the tables are those of its first layer.
-    """
+    """Tables of the first layer, up to length ``n``, of a checkpoint with a start token."""
 
     def __init__(self, model: Trained, n: int, least: float = LEAST) -> None:
         if model.bos is None:
@@ -71,10 +66,7 @@ class Atoms:
         return basis_of(v, mean, rows[reach > self.least])
 
     def weights(self, h: int, i: int, a: int) -> Array:
-        """The weights of all symbols up to a position, the largest 1.
-
-        ``a``: its symbol (-1: the start token). Gives shape ``(i + 1, S)``.
-        """
+        """The weights, shape ``(i + 1, S)``, of all symbols up to ``i`` with symbol ``a`` (-1: start), at most 1."""
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.maximum(np.exp(scores - scores.max()), LIGHT)
         return found
@@ -86,11 +78,8 @@ def values(v: Array) -> Array:
 
 
 def basis_of(v: Array, centre: Array, rows: Array) -> Basis:
-    """A basis of one head, rounded to 24 bits.
-
-    ``v``: its values, shape ``(n + 1, S, d)``. ``centre``: shape ``(d,)``. ``rows``: orthonormal directions, shape
-    ``(m, d)``.
-    """
+    """A basis of one head, rounded to 24 bits. ``v``: its values, shape ``(n + 1, S, d)``. ``centre``: shape ``(d,)``.
+    ``rows``: orthonormal directions, shape ``(m, d)``."""
     whole, rounded = np.round(centre * UNIT), np.round(rows * UNIT)
     near = rounded / UNIT
     at = np.moveaxis((v - whole / UNIT) @ near.T, -1, 0)

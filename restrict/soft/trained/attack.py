@@ -1,8 +1,6 @@
-"""Words on which a label is likely to be wrong: Frank-Wolfe over words (docs/soft-verdicts.md, "The search").
-
-A label is linearised at a word's output, and so is the ratio of every head; the word that goes farthest down is one
-longest path, whatever the number of heads. Gradients are taken backwards, so a step costs two passes of the block.
-"""
+"""Words on which a label is likely to be wrong: Frank-Wolfe over words (docs/soft-verdicts.md, "The search"). A label
+is linearised at a word's output, and so is the ratio of every head; the word that goes farthest down is one longest
+path, whatever the number of heads. Gradients are taken backwards, so a step costs two passes of the block."""
 
 from __future__ import annotations
 
@@ -72,11 +70,9 @@ class Attack:
         return self.graph.traced(back, key)
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
-        """Words of a case, each with the label's value behind it times its sign.
-
-        ``key``: the case, of position 1 at least. ``label``: a row of the unembedding. ``weights``: of each head, if
-        they are known. Yields words in the order in which they are found. Cost: 30 longest paths at most.
-        """
+        """Words of a case, each with the label's value behind it times its sign. ``key``: the case, of position 1 at
+        least. ``label``: a row of the unembedding. ``weights``: of each head, if they are known. Yields words in the
+        order in which they are found. Cost: 30 longest paths at most."""
         i, a, q = key
         weights = weights or [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
         sign = 1.0 if label in self.graph.want[q] else -1.0
@@ -109,10 +105,7 @@ class Attack:
         return sorted(margin, key=lambda k: margin[k])[:WORST]
 
     def at(self, cases: list[Key]) -> Word | None:
-        """A word that is wrong in one of some cases, by this class's own pass.
-
-        Gives a word, or ``None``.
-        """
+        """A word that is wrong in one of some cases, by this class's own pass. Gives a word, or ``None``."""
         for key in cases:
             if key[0] == 0:
                 continue

@@ -1,9 +1,7 @@
-"""A cell of attention's output carried to the signs of labels by affine forms (docs/soft-verdicts.md).
-
-The search's picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r``
-with ``|eps| <= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward. The
-matrices are small: numpy takes a tenth of a millisecond for a cell, and compiled loops took six seconds to compile.
-"""
+"""A cell of attention's output carried to the signs of labels by affine forms (docs/soft-verdicts.md). The search's
+picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r`` with ``|eps|
+<= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward. The matrices are
+small: numpy takes a tenth of a millisecond for a cell, and compiled loops took six seconds to compile."""
 
 from __future__ import annotations
 
@@ -43,7 +41,6 @@ def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
 
 
 def _square(x: F64) -> float:
-    """The mean square."""
     return float(x @ x) / len(x)
 
 
@@ -119,11 +116,9 @@ def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
 
 
 def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
-    """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4).
-
-    ``c, g, r`` is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the
-    LayerNorm and of the neurons are carried back from the label, so that they may cancel on the way.
-    """
+    """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4). ``c, g, r``
+    is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the LayerNorm
+    and of the neurons are carried back from the label, so that they may cancel on the way."""
     d, m = g.shape
     x, y, normal = normalised(t, c, g, r)
     x, y, z = moved(t.inner, t.inner_bias, x, y, normal)

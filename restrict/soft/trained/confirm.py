@@ -20,12 +20,9 @@ Found = TypeVar("Found", Verdict, EveryLength)
 
 
 def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
-    """What the trusted checker takes of a verdict, and its line; a case that it does not take is open.
-
-    Where a margin is too small for the checker's integers, what comes before stays; of a verdict on every length
-    nothing does. A word whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the
-    certificate.
-    """
+    """What the trusted checker takes of a verdict, and its line; a case that it does not take is open. Where a margin
+    is too small for the checker's integers, what comes before stays; of a verdict on every length nothing does. A word
+    whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the certificate."""
     while found.proves:
         try:
             return found, trusted_check(found.model.content, found.to_bytes(), None, name, None)

@@ -1,9 +1,7 @@
-"""Bounds that hold at every length, for models without position embeddings.
-
-Without positions a symbol's weight and value depend on the last symbol alone. The greatest average over all words of a
-case, of whatever length, is the least number for which no useful cycle is positive and the longest path is not
-(Theorem 10 of docs/soft-verdicts.md). It is found by bisection, in floats.
-"""
+"""Bounds that hold at every length, for models without position embeddings. Without positions a symbol's weight and
+value depend on the last symbol alone. The greatest average over all words of a case, of whatever length, is the least
+number for which no useful cycle is positive and the longest path is not (Theorem 10 of docs/soft-verdicts.md). It is
+found by bisection, in floats."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ HALVINGS = 60
 
 def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list[Key]:
     """The cases of a block of lengths: its number (0: the empty prefix), a symbol (-1: the start token), a state.
-
-    ``first``: the least length of the block. Gives the cases in the order of the certificate.
-    """
+    ``first``: the least length of the block. Gives the cases in the order of the certificate."""
     before, living = states(graph)
     if not block:
         return [(0, -1, 0)] if 0 in living else []
@@ -76,11 +72,8 @@ class Roads:
         self.source, self.symbol = table[:, 1], table[:, 2]
 
     def positive(self, u: Array, start: Array) -> npt.NDArray[np.bool_]:
-        """Whether some word is longer than 0, or there is no longest.
-
-        ``u``: the weights of symbols, shape ``(directions, symbols)``. Gives one truth value for each direction. Cost:
-        O(states x transitions).
-        """
+        """Whether some word is longer than 0, or there is no longest. ``u``: the weights of symbols, shape
+        ``(directions, symbols)``. Gives one truth value for each direction. Cost: O(states x transitions)."""
         phi = np.full((len(u), self.count), -np.inf)
         phi[:, 0] = start
         longer: npt.NDArray[np.bool_] = np.zeros(len(u), dtype=bool)
@@ -97,10 +90,8 @@ class Roads:
         return found
 
     def greatest(self, weights: Array, values: Array, first: tuple[float, Array]) -> Array:
-        """The greatest average of each direction over all words of the case, from above.
-
-        ``values``: shape ``(directions, symbols)``. Gives an upper bound for each direction, off by the bisection only.
-        """
+        """The greatest average of each direction over all words of the case, from above. ``values``: shape
+        ``(directions, symbols)``. Gives an upper bound for each direction, off by the bisection only."""
         both = np.concatenate([values, first[1][:, None]], axis=1)
         low, high = both.min(1), both.max(1)
         for _ in range(HALVINGS):
@@ -120,11 +111,8 @@ class EverySearch(Search):
         self.block: tuple[int, int] = (1, ALL)
 
     def greatest(self, key: Key, h: int, values: Array) -> Array:
-        """The greatest averages of a head over the words of a case.
-
-        ``key``: the case; its words have the lengths of the block that is set. ``values``: shape
-        ``(directions, 2, symbols)``, the start token's in column 0 of row 0.
-        """
+        """The greatest averages of a head over the words of a case (of the lengths of the block that is set) of
+        ``values``, shape ``(directions, 2, symbols)``, the start token's in column 0 of row 0."""
         e, (_, a, q) = self.weights[h], key
         if self.block[1] != ALL:
             block = np.array([*self.block, a, q], dtype=np.int64)
@@ -139,10 +127,7 @@ class EverySearch(Search):
         super().weigh(min(i, 1), a)
 
     def case(self, key: Key) -> Case | Open:
-        """Decide a case of the block that is set, in coordinates of its own if it is hard.
-
-        Gives the hints for the checker, or why it is open.
-        """
+        """The checker's hints for a case of the block set, in its own coordinates if it is hard, or why it is open."""
         self.use(self.chosen.get(key[1:], 0))
         found = self.attempt(key)
         if key[0] == 0 or (isinstance(found, Case) and found.cells <= FEW) or len(self.turns) >= MOST_TURNS:
@@ -172,10 +157,7 @@ class EverySearch(Search):
         return super().kept((min(key[0], 1), key[1], key[2]), low, high)
 
     def box(self, key: Key) -> tuple[Array, Array]:
-        """The range of every coordinate over the words of a case.
-
-        Gives upper and lower ends, all heads in a row.
-        """
+        """The range of every coordinate over the words of a case. Gives upper and lower ends, all heads in a row."""
         if key[0] == 0:
             return super().box(key)
         self.weigh(key[0], key[1])

@@ -48,37 +48,23 @@ class Certified:
     """An answer with a certificate."""
 
     def document(self) -> dict[str, Any]:
-        """The certificate.
-
-        Returns:
-            An object of integers and texts.
-        """
+        """The certificate: an object of integers and texts."""
         raise NotImplementedError
 
     def to_bytes(self) -> bytes:
-        """The certificate's bytes.
-
-        Returns:
-            One line of JSON.
-        """
+        """The certificate as one line of JSON."""
         return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
 
     def save(self, path: Path) -> None:
-        """Write the certificate.
-
-        Args:
-            path: the file.
-        """
+        """Write the certificate to a file."""
         write_bytes(path, self.to_bytes())
 
 
 @dataclass
 class Verdict(Certified):
     """What was decided: ``status`` is ``right``, ``wrong`` or ``open``; every case up to ``upto`` symbols is right.
-
     ``shortest``: no shorter prefix is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
-    ``float32`` says what is right as run, if that was asked for and the model has one layer.
-    """
+    ``float32`` says what is right as run, if that was asked for and the model has one layer."""
 
     model: Trained = field(repr=False)
     graph: Graph = field(repr=False)
@@ -103,15 +89,7 @@ class Verdict(Certified):
         return self.wrong is not None or self.upto >= 0
 
     def without(self, number: int, label: int) -> Verdict:
-        """The verdict where one case, and with it all that come at its position or later, is open after all.
-
-        Args:
-            number: which of the certificate's cases.
-            label: the label whose sign is not shown.
-
-        Returns:
-            A verdict that says less.
-        """
+        """The verdict where ``label`` in case ``number``, and all from its position on, is open after all."""
         doubted = [case for case in self.cases if case.key[0] <= self.upto][number]
         return replace(
             self,
@@ -122,11 +100,7 @@ class Verdict(Certified):
         )
 
     def document(self) -> dict[str, Any]:
-        """The certificate.
-
-        Returns:
-            An object of integers and texts.
-        """
+        """The certificate: an object of integers and texts."""
         cases = [case for case in self.cases if case.key[0] <= self.upto]
         bases, numbers = bases_document(self.bases, cases)
         kind = FORMAT if len(self.model.layers) == 1 else LAYERED
@@ -146,14 +120,8 @@ def head(kind: str, model: Trained, graph: Graph, **lengths: int) -> dict[str, A
 
 
 def claim_document(graph: Graph) -> dict[str, Any]:
-    """What a certificate says of the words and of what is wanted behind them.
-
-    Args:
-        graph: a graph, with any number of memories.
-
-    Returns:
-        ``language`` and, where there is one, ``memory``, with the state of the language that each state refines.
-    """
+    """What a certificate says of the words and of what is wanted behind them: ``language`` and, where there is one,
+    ``memory``, with the state of the language that each state refines. ``graph``: with any number of memories."""
     of, base = list(range(len(graph.delta))), graph
     while base.base is not None:
         of, base = [base.of[q] for q in of], base.base
@@ -171,17 +139,7 @@ def claim_document(graph: Graph) -> dict[str, Any]:
 
 
 def model_document(model: Trained) -> dict[str, Any]:
-    """What a certificate says of the architecture.
-
-    Args:
-        model: a checkpoint.
-
-    Returns:
-        Integers and texts.
-
-    Raises:
-        ModelError: it is none that a verdict can be about.
-    """
+    """What a certificate says of the architecture. ``ModelError``: none that a verdict can be about."""
     model.demand_names()
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
@@ -205,14 +163,7 @@ def model_document(model: Trained) -> dict[str, Any]:
 
 
 def memories(symbols: int) -> Iterator[Memory]:
-    """What a graph can be made to remember, in the order in which it is tried.
-
-    Args:
-        symbols: the number of symbols.
-
-    Returns:
-        Names and complete transitions.
-    """
+    """What a graph can be made to remember, in the order of the trials: names, complete transitions."""
     yield "the symbol before the last", [list(range(1, symbols + 1))] * (symbols + 1)
     for s in range(symbols):
         yield f"whether symbol {s + 1} was seen", [[int(t == s) for t in range(symbols)], [1] * symbols]
@@ -284,7 +235,6 @@ class _Run:
         return _State(graph, Search(self.model, graph, self.n), graph.cases(self.n), memory)
 
     def late(self) -> bool:
-        """Whether the time is over."""
         if self.until is not None and time.monotonic() > self.until:
             self.stopped = "time"
         return self.stopped is not None
@@ -429,25 +379,13 @@ def verify_trained(
     model: Trained, graph: Graph, n: int, *, language: str = "", seconds: float | None = None,
     tell: Tell | None = None, float32: bool = False,
 ) -> Verdict:  # fmt: skip
-    """Decide whether a model is right on every prefix of every word of a graph with at most ``n`` symbols.
-
-    Args:
-        model: a checkpoint with a start token; of more than two layers wrong words are looked for alone.
-        graph: the words and what is wanted behind them.
-        n: the greatest length.
-        language: its name, for the certificate's provenance.
-        seconds: stop after this long, not counting the compilation of kernels; ``None``: never.
-        tell: called with what is being done.
-        float32: find out what is right as run in float32, too, in at most a quarter of the time.
-
-    Returns:
-        The verdict; an interrupt ends the search, and what is decided is kept. Cost: O(n^2 S Q T m / 2) for the boxes
-        (S symbols, Q states, T transitions, m directions) and O(m d f) for each cell (f neurons).
-
-    Raises:
-        ModelError: a model that a verdict cannot be about.
-        UsageError: it has no start token, or no position embeddings that far; or there are no such words.
-    """
+    """Decide whether a model with a start token is right on every prefix of every word of a graph with at most ``n``
+    symbols; of more than two layers wrong words are looked for alone. ``language``: its name, for the certificate's
+    provenance. ``seconds``: stop after this long, not counting the compilation of kernels. ``float32``: find out what
+    is right as run in float32, too, in at most a quarter of the time. An interrupt ends the search, and what is decided
+    is kept. Cost: O(n^2 S Q T m / 2) for the boxes (S symbols, Q states, T transitions, m directions), O(m d f) for
+    each cell (f neurons). ``ModelError``: no verdict can be about the model; ``UsageError``: it has no start token, or
+    no position embeddings that far, or there are no such words."""
     begin = time.monotonic()
     _asked(model, graph, n)
     run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None))

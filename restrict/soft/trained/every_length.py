@@ -32,11 +32,9 @@ SHORT = 12
 
 @dataclass
 class EveryLength(Certified):
-    """What was decided: ``status`` is ``right`` (at every length), ``wrong`` or ``open``.
-
-    Prefixes of at most ``upto`` symbols are right (``None``: all). ``shortest``: no shorter prefix than that of
-    ``wrong`` is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
-    """
+    """What was decided: ``status`` is ``right`` (at every length), ``wrong`` or ``open``. Prefixes of at most ``upto``
+    symbols are right (``None``: all). ``shortest``: no shorter prefix than that of ``wrong`` is wrong. ``stopped`` says
+    why a search ended early: ``time`` or ``interrupted``."""
 
     model: Trained = field(repr=False)
     graph: Graph = field(repr=False)
@@ -105,7 +103,6 @@ class _Run:
         self.open: list[Open] = []
 
     def late(self) -> bool:
-        """Whether the time is over."""
         if time.monotonic() > self.until:
             self.stopped = "time"
         return self.stopped is not None
@@ -256,12 +253,9 @@ def verify_every_length(
     seconds: float | None = None,
     tell: Tell | None = None,
 ) -> EveryLength:
-    """Decide whether a model is right on every prefix of every word of a graph, of whatever length.
-
-    ``seconds``: stop after this long; ``None``: never. Gives the verdict; an interrupt ends the search, and what is
-    decided is kept. Cost: O(states x transitions x directions) for each case of all lengths, O(last x transitions x
-    directions) for one of a block. Source: Theorem 10 of docs/soft-verdicts.md.
-    """
+    """Decide whether a model is right on every prefix of every word of a graph, of whatever length, in ``seconds`` if
+    given; an interrupt ends the search, and what is decided is kept. Cost: O(states x transitions x directions) for a
+    case of all lengths, O(last x transitions x directions) for one of a block. Theorem 10, docs/soft-verdicts.md."""
     begin = time.monotonic()
     model_document(model)
     if len(model.layers) != 1:

@@ -49,8 +49,8 @@ SLACK = 1 + 1e-6
 
 
 class Float32(NamedTuple):
-    """Every prefix of at most ``upto`` symbols is right in every float32 execution that Theorem F covers; ``closest``
-    is the margin that is nearest to its rounding."""
+    """Every prefix of at most ``upto`` symbols is right in every execution that Theorem F covers; ``closest``: the
+    margin nearest to its rounding."""
 
     upto: int
     cells: int
@@ -58,14 +58,8 @@ class Float32(NamedTuple):
 
 
 class Rounding:
-    """The bounds of one model of one layer.
-
-    Args:
-        model: the checkpoint.
-        tail: its path to the logits.
-        last: the last position.
-        ulps: units in the last place that library functions may be off.
-    """
+    """The bounds of one model of one layer, with its path to the logits (``tail``), up to position ``last``; ``ulps``:
+    units in the last place that library functions may be off."""
 
     def __init__(self, model: Trained, tail: Tail, last: int, ulps: int = ULPS) -> None:
         self.model, self.tail, self.ulps, self.eps = model, tail, ulps, float(model.epsilon)
@@ -122,16 +116,8 @@ class Rounding:
         return size * SLACK, own + 2 * (at[:, None] + 1) * TINY * v.computed.max()
 
     def errors(self, key: Key, y: Form) -> Array:
-        """Theorem F: how far a label's computed logit, divided by the computed inverse deviation, is from the exact
-        logit times the exact deviation, on a cell.
-
-        Args:
-            key: the case.
-            y: the residual stream behind attention.
-
-        Returns:
-            A bound for each label.
-        """
+        """Theorem F on a cell ``y`` (the stream behind attention) of a case: for each label a bound on how far its
+        computed logit over the computed inverse deviation is from the exact logit times the exact deviation."""
         model, layer, run, d = self.model, self.model.layers[0], Pass(U, self.ulps), self.model.d
         assert model.final is not None
         stage = Stages._make(map(_loose, self.tail.stages(y)))
@@ -176,20 +162,10 @@ def as_run(
     model: Trained, search: Search, cases: Sequence[Case], upto: int, *, ulps: int = ULPS, until: float | None = None,
     tell: Callable[[str], None],
 ) -> Float32 | None:  # fmt: skip
-    """Up to which length decided cases are right as run in float32.
-
-    Args:
-        model: a checkpoint of one layer.
-        search: decided the cases.
-        cases: in the order of their positions.
-        upto: the last position that is asked for.
-        ulps: units in the last place that library functions may be off.
-        until: a time of the monotonic clock at which to stop; an interrupt stops it, too.
-        tell: called with what is being done.
-
-    Returns:
-        The answer; ``None`` where there is no case, or the tables would be too large.
-    """
+    """Up to which length the cases that ``search`` decided, in the order of their positions, are right as run in
+    float32; ``None`` where there is no case, or the tables would be too large. For models of one layer. ``upto``: the
+    last position asked for. ``ulps``: units in the last place that library functions may be off. ``until``: a time of
+    the monotonic clock at which to stop; an interrupt stops it, too."""
     if upto < 0 or upto * len(model.tokens) >= ROWS:
         return None
     search.closest, cells = Margin(math.inf, math.inf, 0.0, (-1, -1, -1)), 0

@@ -55,11 +55,8 @@ Part = tuple[Array, ...]
 
 
 class Stages(NamedTuple):
-    """What a cell's numbers are between attention and the logits: a centre, and how far entries reach from it.
-
-    ``first`` and ``last`` are the centred streams behind attention and behind the network, each with both ends of the
-    variance plus the constant.
-    """
+    """What a cell's numbers are between attention and the logits, centres and reaches; ``first`` and ``last``: the
+    centred streams behind attention and network, each with both ends of the variance plus the constant."""
 
     stream: Part
     first: Part
@@ -72,13 +69,7 @@ class Stages(NamedTuple):
 
 
 class Tail:
-    """From the residual stream behind attention to the labels' signs, for one model and some labels.
-
-    Args:
-        model: a checkpoint.
-        labels: rows of the unembedding.
-        layer: the block; by default the last one.
-    """
+    """From the stream behind attention to the signs of some rows of the unembedding, for the last or another block."""
 
     def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
         layer = layer or model.layers[-1]
@@ -98,26 +89,12 @@ class Tail:
         )
 
     def signs(self, y: Form, wanted: Array) -> tuple[Array, Array]:
-        """Lower bounds ``k + g . eps`` on each label's logit times its sign and the last deviation (Lemma 4).
-
-        Args:
-            y: the residual stream behind attention.
-            wanted: 1 or -1 for each label.
-
-        Returns:
-            ``k`` of shape ``(labels,)`` and ``g`` of shape ``(labels, m)``.
-        """
+        """From the stream behind attention lower bounds ``k + g . eps`` on each label's logit times its sign ``wanted``
+        (1 or -1) and the last deviation (Lemma 4): ``k`` (labels,), ``g`` (labels, m)."""
         return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
 
     def stages(self, y: Form) -> Stages:
-        """The ranges of all numbers on the way to the logits.
-
-        Args:
-            y: the residual stream behind attention.
-
-        Returns:
-            Centres and reaches.
-        """
+        """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""
         t, c, g = self.tables, y.c, np.ascontiguousarray(y.g)
         normal = Form(*normalised(t, c, g, y.r))
         hidden = Form(*moved(t.inner, t.inner_bias, *normal))
@@ -137,20 +114,9 @@ class Tail:
         return c, reach, np.array(low), np.array(high)
 
     def halving(self, cell: Cell, wanted: Array, label: int, tried: Iterable[int]) -> int:
-        """The coordinate whose halves lose least to the second order for a label.
-
-        The loss is what lies between the label's value in the middle of a half and its bound there less the first
-        order, which own directions settle.
-
-        Args:
-            cell: what is halved.
-            wanted: 1 or -1 for each label.
-            label: the place of the label.
-            tried: coordinates.
-
-        Returns:
-            One of ``tried``.
-        """
+        """The coordinate of ``tried`` whose halves of the cell lose least to the second order for a label (its place;
+        ``wanted``: 1 or -1 for each). The loss is what lies between the label's value in the middle of a half and its
+        bound there less the first order, which own directions settle."""
 
         def loss(half: Cell) -> float:
             return float(self.signs(half.middle(), wanted)[0][label] - self.signs(half.form(), wanted)[0][label])

@@ -1,8 +1,6 @@
-"""The words that a verdict is about: a partial automaton whose states say which labels are wanted behind a prefix.
-
-The states are pairs: one of the automaton of the words that may come, one of the language that says what is right. A
-state lives if some word goes on from it; transitions to others are left out.
-"""
+"""The words that a verdict is about: a partial automaton whose states say which labels are wanted behind a prefix. The
+states are pairs: one of the automaton of the words that may come, one of the language that says what is right. A state
+lives if some word goes on from it; transitions to others are left out."""
 
 from __future__ import annotations
 
@@ -53,8 +51,7 @@ class Graph:
         return [(0, 1)]
 
     def spanned(self, key: tuple[int, int, int]) -> I64:
-        """A case as the kernels take it: with the range of states at each position, which is small where the states
-        count positions."""
+        """A case for the kernels, with the range of states at each position: small where the states count positions."""
         spans, flow = self.spans, self.flow
         while len(spans) <= key[0]:
             flow.append({t for p in flow[-1] for t in self.delta[p] if t >= 0})
@@ -85,30 +82,21 @@ class Graph:
         return tuple(word)
 
     def reached(self, n: int) -> list[set[int]]:
-        """The states of all words of each length.
-
-        Gives ``n + 1`` sets.
-        """
+        """The states of all words of each length. Gives ``n + 1`` sets."""
         found = [{0}]
         for _ in range(n):
             found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
         return found
 
     def prefixes(self, n: int) -> list[set[int]]:
-        """The states of the prefixes of each length of words of length at most ``n``.
-
-        Gives ``n + 1`` sets.
-        """
+        """The states of the prefixes of each length of words of length at most ``n``. Gives ``n + 1`` sets."""
         back = [set(self.accept)]
         for _ in range(n):
             back.append(back[-1] | {p for p, row in enumerate(self.delta) for t in row if t in back[-1]})
         return [states & back[n - i] for i, states in enumerate(self.reached(n))]
 
     def cases(self, n: int) -> list[tuple[int, int, int]]:
-        """All cases: position, symbol there (-1 for the start token), state behind it.
-
-        Gives the cases in the order of the certificate.
-        """
+        """All cases in the certificate's order: position, symbol there (-1 for the start token), state behind it."""
         reached, prefixes = self.reached(n), self.prefixes(n)
         found = [(0, -1, 0)] if 0 in prefixes[0] else []
         for i in range(1, n + 1):
@@ -118,11 +106,8 @@ class Graph:
         return found
 
     def remembering(self, memory: Sequence[Sequence[int]]) -> Graph:
-        """The graph refined by what a second automaton remembers of the word.
-
-        ``memory``: complete transitions, ``memory[r][s]``, from state 0. Gives the product, with ``base`` and ``of``;
-        only states that are reached.
-        """
+        """The graph refined by what a second automaton remembers of the word. ``memory``: complete transitions,
+        ``memory[r][s]``, from state 0. Gives the product, with ``base`` and ``of``; only states that are reached."""
         found = list(itertools.islice(paired(self.delta, memory, -1), MOST_STATES + 1))
         if len(found) > MOST_STATES:
             raise ModelError(f"a memory would need more than {MOST_STATES} states")
@@ -148,10 +133,8 @@ def paired(
 
 
 def task_language(model: Trained) -> Dfa:
-    """The language that a checkpoint's configuration says it was trained on.
-
-    ``model``: a checkpoint whose task has ``dfa`` with ``delta`` (null: no such transition) and ``accepting``.
-    """
+    """The language that a checkpoint's configuration says it was trained on. ``model``: a checkpoint whose task has
+    ``dfa`` with ``delta`` (null: no such transition) and ``accepting``."""
     given = None if not isinstance(model.task, dict) else model.task.get("dfa")
     if given is None:
         raise UsageError(f"the configuration of {model.name} has no task.dfa; name the language with -L")
@@ -185,11 +168,8 @@ def all_words(model: Trained) -> Dfa:
 
 
 def dfa_of(language: Any, model: Trained) -> Dfa:
-    """The automaton of a language over the model's symbols.
-
-    ``language``: a regular language, as ``-L`` reads it. Gives the automaton with its symbols in the order of the
-    model's.
-    """
+    """The automaton of a language over the model's symbols. ``language``: a regular language, as ``-L`` reads it. Gives
+    the automaton with its symbols in the order of the model's."""
     dfa: Dfa | None = getattr(language, "dfa", None)
     if dfa is None:
         raise UsageError(f"{language.name} is not given by an automaton, which a verdict needs")
@@ -201,13 +181,9 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
 
 
 def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out: str = "next-set") -> Graph:
-    """The graph of a claim.
-
-    ``model``: the checkpoint; its labels are its symbols and the end token. ``inputs``: the words that may come; by
-    default those of ``language``. ``read_out``: ``next-set`` (the logit of a symbol is positive iff some word of the
-    language goes on with it, that of the end token iff the prefix is in the language) or ``membership`` (the end token
-    alone).
-    """
+    """The graph of a claim about the words of ``inputs``, by default of ``language``. ``read_out``: ``next-set`` (a
+    symbol's logit is positive iff some word of the language goes on with it, the end token's iff the prefix is a
+    member) or ``membership`` (the end token alone)."""
     language, words = (minimal(d.alphabet, d.delta, 0, d.accept) for d in (language, inputs or language))
     if words.dead == 0:
         raise UsageError("no word may come: the language of inputs is empty")

@@ -1,10 +1,8 @@
-"""A memory made for a model: what came before is forgotten where the second layer would not see the difference.
-
-The states are those of an automaton that counts positions. A state stands for words that lead to one state of the
-language and end in one symbol; some of its words are kept as samples. Of what one more symbol makes of the states of a
-position, those are merged whose samples give nearly the same queries, keys and values of the second layer, there and
-some symbols later, until few enough are left. Any such automaton is sound (Theorem 7); the choice is a hint.
-"""
+"""A memory made for a model: what came before is forgotten where the second layer would not see the difference. The
+states are those of an automaton that counts positions. A state stands for words that lead to one state of the language
+and end in one symbol; some of its words are kept as samples. Of what one more symbol makes of the states of a position,
+those are merged whose samples give nearly the same queries, keys and values of the second layer, there and some symbols
+later, until few enough are left. Any such automaton is sound (Theorem 7); the choice is a hint."""
 
 from __future__ import annotations
 
@@ -38,18 +36,8 @@ class State(NamedTuple):
 
 
 def merged_histories(model: Trained, graph: Graph, n: int, most: int, late: Callable[[], bool]) -> Graph | None:
-    """The graph with a memory that tells apart what the second layer sees.
-
-    Args:
-        model: a checkpoint of two layers.
-        graph: the words and what is wanted behind them.
-        n: the greatest length.
-        most: states for one position.
-        late: asked at every position whether the time is over.
-
-    Returns:
-        A refinement, of at most ``n * most`` states and those of the graph; none if the time is over before it is made.
-    """
+    """The graph, up to ``n`` symbols, with a memory that tells apart what the second of two layers sees: at most ``n *
+    most`` states and those of the graph; ``None`` if the time is over (``late``, asked at every position)."""
     return Histories(model, graph, n).merged(min(most, (MOST_STATES - len(graph.delta)) // max(n, 1)), late)
 
 
@@ -64,10 +52,8 @@ class Histories:
         self.scale = np.ones(1)
 
     def seen(self, words: I64) -> Array:
-        """Query, key and value of the second layer behind each of some words of one length.
-
-        ``words``: indices of symbols, shape ``(words, length)``. Gives shape ``(words, 3 d)``.
-        """
+        """Query, key and value of the second layer behind each of some words of one length. ``words``: indices of
+        symbols, shape ``(words, length)``. Gives shape ``(words, 3 d)``."""
         count, i = words.shape
         model, atoms, layer, epsilon = self.model, self.atoms, self.model.layers[0], float(self.model.epsilon)
         at = np.concatenate([np.zeros((count, 1), dtype=np.int64), words], axis=1)

@@ -1,12 +1,10 @@
-"""A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64.
-
-The block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
+"""A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64. The
+block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
 ``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Assumed, because a
 file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
 and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
 place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
-nothing is guessed.
-"""
+nothing is guessed."""
 
 from __future__ import annotations
 
@@ -83,12 +81,9 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Trained:
-    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes.
-
-    ``symbols`` are the free symbols and ``tokens`` their rows of ``embed``; ``labels`` names the rows of ``unembed``,
-    and ``shifts`` is added to their logits (zero where the read-out has no bias).
-    ``epsilon`` is the decimal of the configuration, taken exactly.
-    """
+    """A checkpoint in real arithmetic: every weight is the number that the file's float denotes. ``tokens``: the rows
+    of ``symbols``, the free ones, in ``embed``; ``labels``: the rows of ``unembed``, to whose logits ``shifts`` is
+    added (zero without a bias). ``epsilon``: the configuration's decimal, exactly."""
 
     name: str
     sha256: str
@@ -163,10 +158,7 @@ class Trained:
             )
 
     def rows(self, word: Sequence[str]) -> list[int]:
-        """The tokens that a word is read as.
-
-        Gives the rows of the embedding, the start token first where the model has one.
-        """
+        """The rows of the embedding that a word is read as, the start token first where there is one."""
         for symbol in word:
             if symbol not in self.symbols:
                 raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
@@ -174,10 +166,8 @@ class Trained:
 
 
 def load(path: str | Path) -> Trained:
-    """The checkpoint of a file ``NAME.safetensors`` with ``NAME.config.json`` (or ``config.json``) beside it.
-
-    Gives the record; float32 (or float64) weights are converted exactly. Linear in the size of the file.
-    """
+    """The checkpoint of a file ``NAME.safetensors`` with ``NAME.config.json`` (or ``config.json``) beside it. Gives the
+    record; float32 (or float64) weights are converted exactly. Linear in the size of the file."""
     path = Path(path)
     content = read_bytes(path, regular=True)
     text, imported = content.lstrip()[:1] == b"{", b'"restrict-soft/1' in content[: 1 << 16].replace(b"\\", b"")
@@ -196,11 +186,8 @@ def load(path: str | Path) -> Trained:
 
 
 def shifted(model: Trained, offset: int) -> Trained:
-    """The model with its words at other positions, as where training shifts them at random.
-
-    ``offset``: the row of the position embeddings that the start token has. Gives the record; that of offset 0 is the
-    model itself.
-    """
+    """The model with its words at other positions, as where training shifts them at random. ``offset``: the row of the
+    position embeddings that the start token has. Gives the record; that of offset 0 is the model itself."""
     if offset and (model.positions is None or offset >= len(model.positions)):
         count = 0 if model.positions is None else len(model.positions)
         raise UsageError(f"{model.name} has {count} position embeddings, so none at the offset {offset}")
@@ -270,10 +257,7 @@ class _Reader:
 
 
 def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
-    """The record of a safetensors file and a configuration.
-
-    ``config``: GPT-2's keys, with ``vocab`` (the name of each token); decimals as texts.
-    """
+    """The record of a safetensors file and a configuration: GPT-2's keys, with ``vocab``; decimals as texts."""
     tensors = _tensors(content, source)
     read = _Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
@@ -350,7 +334,6 @@ def _tensors(content: bytes, source: str) -> dict[str, Array]:
 
 
 def _labels(read: _Reader, rows: int) -> tuple[str, ...]:
-    """The names of the tokens."""
     vocab = read.config.get("vocab")
     if not isinstance(vocab, list) or not all(isinstance(v, str) and v for v in vocab):
         read.fail("config vocab: expected a list with the name of each token")
@@ -377,21 +360,15 @@ def _unembed(read: _Reader, embed: Array, tied: bool) -> Array:
 
 
 def normed(x: Array, norm: Norm, epsilon: float) -> Array:
-    """LayerNorm over the last axis.
-
-    ``x``: shape ``(..., d)``. Gives shape ``(..., d)``.
-    """
+    """LayerNorm over the last axis. ``x``: shape ``(..., d)``. Gives shape ``(..., d)``."""
     centred = x - x.mean(-1, keepdims=True)
     found: Array = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * norm.weight + norm.bias
     return found
 
 
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
-    """The logits after every prefix, in float64.
-
-    ``tokens``: rows of the embedding, the start token included (:meth:`Trained.rows`), at least one. Gives shape
-    ``(len(tokens), labels)``. Cost: O(t^2 d) for t tokens and each layer.
-    """
+    """The logits after every prefix, float64, ``(t, labels)``, of ``t`` rows of the embedding, start token included
+    (:meth:`Trained.rows`), at least one. Cost: O(t^2 d) for each layer."""
     t = len(tokens)
     if not t or (model.positions is not None and model.offset + t > len(model.positions)):
         raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]

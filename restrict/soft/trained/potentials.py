@@ -1,8 +1,6 @@
 """Potentials: the witness that bounds hold at every length, as longest paths in the integers of the trusted checker.
-
 The checker reads a list of numbers for each bound and tests it; the elaborator here is the same checker, asked for the
-lists instead. What it writes is read and tested again by the checker itself, so nothing here is trusted.
-"""
+lists instead. What it writes is read and tested again by the checker itself, so nothing here is trusted."""
 
 from __future__ import annotations
 
@@ -85,11 +83,8 @@ class Proof:
 
 @translated("certificate")
 def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) -> Proof | None:
-    """The potentials of decided cases.
-
-    ``document``: the certificate without ``cases``. ``found``: every case of the blocks, in order. Gives the proof, or
-    ``None`` where the checker's enclosures are too wide for one. Cost: O(states x transitions) for each bound.
-    """
+    """The proof of all cases of the blocks, in order, or ``None`` where the checker's enclosures are too wide for one.
+    ``document``: the certificate without ``cases``. Cost: O(states x transitions) for each bound."""
     task = Task(document, Place("certificate"), model.content, Place("model"), Path(), Meter(UNLIMITED))
     checked = Model(task, document["model"], task.top)
     language = Language(document["language"], document.get("memory"), task.top, len(checked.rows), checked.labels)

@@ -1,9 +1,7 @@
-"""The search for a verdict on two layers: nodes with cells, then each case in the second layer (theory: page).
-
-A node is a case of the first layer. The residual stream behind the first block is carried to keys, values and queries
-with a generator for every error, cell by cell; the boxes of the second layer's output are longest paths over the nodes
-(Theorem 8). Float64 throughout: what it finds are hints for the trusted checker.
-"""
+"""The search for a verdict on two layers: nodes with cells, then each case in the second layer (theory: page). A node
+is a case of the first layer. The residual stream behind the first block is carried to keys, values and queries with a
+generator for every error, cell by cell; the boxes of the second layer's output are longest paths over the nodes
+(Theorem 8). Float64 throughout: what it finds are hints for the trusted checker."""
 
 from __future__ import annotations
 
@@ -103,15 +101,8 @@ def merged(y: Form, most: int) -> Form:
 
 
 class Second:
-    """A model of two layers on one graph, up to one length; nodes are made in the order of the cases.
-
-    Args:
-        model: a checkpoint of two layers with a start token.
-        graph: the words and what is wanted behind them.
-        n: the greatest length.
-        fine: cells of a node are halved until its keys are within this, if they are not too many.
-        deepest: halvings of a node's box on one branch.
-    """
+    """A model of two layers with a start token on one graph, up to ``n`` symbols; nodes come in the order of the cases.
+    ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
@@ -206,14 +197,7 @@ class Second:
     # ---------------------------------------------------------------- cases
 
     def case(self, key: Key) -> Layered | Open:
-        """Decide a case, and make it a node.
-
-        Args:
-            key: position, symbol, state; after all cases of smaller positions.
-
-        Returns:
-            The hints for the checker, or why it is open.
-        """
+        """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node."""
         for finer in range(TRIES):
             found = self.attempt(key, finer)
             if isinstance(found, Layered):
@@ -348,17 +332,9 @@ class At:
 
 
 def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], frames: list[list[Basis]]) -> dict[str, Any]:
-    """What a certificate says of cases of two layers.
-
-    Args:
-        cases: decided cases.
-        numbers: the place of each basis of the first layer in the certificate.
-        frames: all bases of the second layer.
-
-    Returns:
-        ``second``, those of the bases that are used, and ``cases``: ``[i, a, q, upper, width, tree, basis, second,
-        leaves]``.
-    """
+    """What a certificate says of decided cases of two layers: ``second``, those of the second layer's bases ``frames``
+    that are used, and ``cases``: ``[i, a, q, upper, width, tree, basis, second, leaves]``. ``numbers``: the place of
+    each basis of the first layer in the certificate."""
     layered = [case for case in cases if isinstance(case, Layered)]
     used = sorted({case.second for case in layered})
     place = {number: at for at, number in enumerate(used)}

@@ -1,8 +1,6 @@
 """The search for a verdict: boxes for every case, affine forms to the logits, own directions, cells (theory: page).
-
-Float64 throughout: what it finds are hints, and the trusted checker decides. ``decide`` goes through the cases in
-order of their position and stops at ``--time`` or an interrupt with what it has.
-"""
+Float64 throughout: what it finds are hints, and the trusted checker decides. ``decide`` goes through the cases in order
+of their position and stops at ``--time`` or an interrupt with what it has."""
 
 from __future__ import annotations
 
@@ -82,14 +80,7 @@ class Margin(NamedTuple):
 
 
 class Search:
-    """One model on one graph, up to one length.
-
-    Args:
-        model: a checkpoint of one layer.
-        graph: the words and what is wanted behind them.
-        n: the greatest length.
-        least: as in :class:`Atoms`.
-    """
+    """A model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
@@ -107,11 +98,7 @@ class Search:
         self.use(0)
 
     def use(self, number: int) -> None:
-        """Work in the coordinates of a basis.
-
-        Args:
-            number: 0 for that of all values, else one that :meth:`turned` made.
-        """
+        """Work in the coordinates of a basis: 0 for that of all values, else one that :meth:`turned` made."""
         bases = self.atoms.bases = self.turns[number]
         self.number, self.sizes = number, [len(basis.rows) for basis in bases]
         rows = np.array([row for basis in bases for row in basis.rows], dtype=float) / UNIT
@@ -120,25 +107,13 @@ class Search:
         self.rest = sum((basis.rest for basis in bases), np.zeros(self.model.d)) + 1e-12
 
     def weigh(self, i: int, a: int) -> None:
-        """Make the weights of a position and its symbol ready.
-
-        Args:
-            i: the position.
-            a: its symbol.
-        """
+        """Make the weights of position ``i`` and its symbol ``a`` ready."""
         if self.last != (i, a):
             self.last = (i, a)
             self.weights = [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
 
     def box(self, key: Key) -> tuple[Array, Array]:
-        """The exact range of every coordinate over the words of a case.
-
-        Args:
-            key: the case.
-
-        Returns:
-            Upper and lower ends, all heads in a row.
-        """
+        """The exact range of every coordinate over the words of a case: upper and lower ends, all heads in a row."""
         self.weigh(key[0], key[1])
         found, case = [], self.graph.spanned(key)
         for h, basis in enumerate(self.atoms.bases):
@@ -149,14 +124,8 @@ class Search:
         return both[0], both[1]
 
     def case(self, key: Key) -> Case | Open:
-        """Decide a case, in coordinates of its own if it is hard.
-
-        Args:
-            key: position, symbol, state.
-
-        Returns:
-            The hints for the checker, or why it is open.
-        """
+        """The checker's hints for a case (position, symbol, state), in its own coordinates if it is hard; or why it is
+        open."""
         group = key[1:]
         self.use(self.chosen.get(group, 0))
         found = self.attempt(key)
@@ -180,14 +149,7 @@ class Search:
         return found
 
     def turned(self, key: Key) -> list[Basis]:
-        """Bases along the principal axes of the outputs of some words of a case: those at the ends of random lines.
-
-        Args:
-            key: the case.
-
-        Returns:
-            A basis for each head, of as many directions as before.
-        """
+        """A basis for each head, as wide as before, by the principal axes of outputs at random lines' ends."""
         high, low = self.box(key)
         found, at, rng = [], 0, np.random.default_rng(0)
         for h, basis in enumerate(self.atoms.bases):
@@ -203,27 +165,13 @@ class Search:
         return found
 
     def attempt(self, key: Key) -> Case | Open:
-        """Decide a case in the coordinates that are in use.
-
-        Args:
-            key: position, symbol, state.
-
-        Returns:
-            As :meth:`case`.
-        """
+        """The hints for the checker in a case, or why it is open, in the coordinates that are in use."""
         high, low = self.box(key)
         return self.settled(key, *outward(high, low))
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
-        """A decided case again, with every label's bound beyond an error.
-
-        Args:
-            case: a decided case.
-            errors: for a case and a cell of it, one for each label.
-
-        Returns:
-            As :meth:`case`; ``closest`` has the least quotient of a bound and its error since it was last set.
-        """
+        """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
+        of it; or why it is open. ``closest`` has the least quotient of a bound and its error since it was last set."""
         self.use(case.basis)
         self.weigh(*case.key[:2])
         self.errors = errors
@@ -245,17 +193,8 @@ class Search:
         return Case(key, upper, width, tree, CELLS - self.left, self.worst[0], self.number)
 
     def cell(self, key: Key, low: Array, high: Array, depth: int) -> Tree | None:
-        """The tree of cells that decides this one, or ``None``.
-
-        Args:
-            key: the case.
-            low: lower ends.
-            high: upper ends.
-            depth: halvings that are left.
-
-        Returns:
-            0 for a leaf, ``[coordinate, tree, tree]``, or ``None``.
-        """
+        """The tree that decides a cell of a case by at most ``depth`` halvings: 0 for a leaf, ``[coordinate, tree,
+        tree]``; or ``None``. ``low``, ``high``: the ends of the cell."""
         self.left -= 1
         cell, kept = self.kept(key, low, high)
         wanted = self.wanted[key[2]]
@@ -287,18 +226,8 @@ class Search:
         return widest(Cell(start, self.rows, self.rest, low, high))
 
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
-        """Theorem 5: the bound of a label by its own direction over all words of the case.
-
-        Args:
-            key: the case.
-            low: lower ends of the cell.
-            high: upper ends.
-            least: the form's centre.
-            line: its generators.
-
-        Returns:
-            A lower bound.
-        """
+        """Theorem 5: a lower bound of a label by its own direction over all words of the case. ``low``, ``high``: the
+        ends of the cell. ``least``, ``line``: the form's centre and its generators."""
         radius, middle, at = (high - low) / 2, (high + low) / 2, 0
         slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
         quotients, values = [(1.0, 0.0), *self.quotient(key)], np.zeros(0)
@@ -316,27 +245,13 @@ class Search:
         return float(least - self.most(key, 0, values))
 
     def most(self, key: Key, h: int, values: Array) -> float:
-        """The greatest average over the words of a case.
-
-        Args:
-            key: the case.
-            h: the head whose weights are taken.
-            values: what is averaged, of all symbols up to the position.
-
-        Returns:
-            A number.
-        """
+        """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the
+        position."""
         return greatest(self.weights[h], values, *self.graph.edges, self.graph.spanned(key), 0.0)
 
     def quotient(self, key: Key) -> list[tuple[float, float]]:
-        """Middle and half width of the quotient of the first head's denominator by that of each other head.
-
-        Args:
-            key: a case whose weights are ready.
-
-        Returns:
-            A pair for each head but the first; none at all if one is beyond what a certificate holds.
-        """
+        """Middle and half width of the quotient of the first head's denominator by that of each other head, for a case
+        whose weights are ready; none at all if one is beyond what a certificate holds."""
         if self.atoms.heads > 1 and (self.quotients is None or self.quotients[0] != key):
             each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
             ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
@@ -350,15 +265,7 @@ class Search:
         return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
-        """Words of a case on which a label is likely to be wrong.
-
-        Args:
-            key: the case.
-            label: a row of the unembedding.
-
-        Returns:
-            Words to be tried, the most likely first.
-        """
+        """Words of a case on which a label (a row of the unembedding) is likely to be wrong, the most likely first."""
         if not key[0]:
             return []
         self.weigh(key[0], key[1])
@@ -412,11 +319,8 @@ def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
 
 
 def prepare(model: Trained) -> None:
-    """Have the kernels compiled, or loaded from the cache, before a clock runs.
-
-    Args:
-        model: any checkpoint of one layer with a start token.
-    """
+    """Have the kernels compiled, or loaded from the cache, before a clock runs, by any one-layer model that has a
+    start."""
     graph = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
     search = Search(model, graph, 1 if model.longest != 0 else 0)
     search.attack(graph.cases(search.n)[-1], 0)
@@ -424,14 +328,7 @@ def prepare(model: Trained) -> None:
 
 
 def basis_document(bases: list[Basis]) -> list[dict[str, Any]]:
-    """A basis as a certificate holds it.
-
-    Args:
-        bases: one for each head.
-
-    Returns:
-        An object for each head.
-    """
+    """A basis as a certificate holds it: an object for each head."""
     return [{"centre": basis.centre, "rows": basis.rows} for basis in bases]
 
 
@@ -444,14 +341,7 @@ def bases_document(turns: list[list[Basis]], cases: list[Case]) -> tuple[dict[st
 
 
 def case_document(case: Case, basis: int) -> list[Any]:
-    """A case as a certificate holds it.
-
-    Args:
-        case: a decided case.
-        basis: the place of its basis in the certificate.
-
-    Returns:
-        ``[i, a, q, upper, width]``, then the tree of cells and the basis where these are not 0.
-    """
+    """A decided case as a certificate holds it: ``[i, a, q, upper, width]``, then the tree of cells and the number of
+    its basis in the certificate where these are not 0."""
     last = [case.tree, basis] if basis else [case.tree] if case.tree != 0 else []
     return [*case.key, case.upper, case.width, *last]

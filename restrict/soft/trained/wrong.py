@@ -1,8 +1,6 @@
-"""Wrong words: all short ones, random ones, and words that a linearised label leads to (Frank-Wolfe over words).
-
-Every word is run by a forward pass of its own, which shares nothing with the tables of the search; a wrong prefix is
-confirmed by :func:`restrict.soft.trained.model.forward` before it is told.
-"""
+"""Wrong words: all short ones, random ones, and words that a linearised label leads to (Frank-Wolfe over words). Every
+word is run by a forward pass of its own, which shares nothing with the tables of the search; a wrong prefix is
+confirmed by :func:`restrict.soft.trained.model.forward` before it is told."""
 
 from __future__ import annotations
 
@@ -36,30 +34,13 @@ class Wrong(NamedTuple):
 
 
 def logits(model: Trained, words: I64) -> Array:
-    """The logits behind every prefix of words of one length.
-
-    Args:
-        model: a checkpoint.
-        words: indices of symbols, shape ``(words, length)``.
-
-    Returns:
-        Shape ``(words, length + 1, labels)``.
-    """
+    """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``."""
     start = np.full((len(words), 1), model.bos)
     return forward_all(model, np.concatenate([start, np.array(model.tokens)[words]], axis=1))
 
 
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
-    """Whether the model is wrong behind one prefix, by the plain forward pass.
-
-    Args:
-        model: a checkpoint.
-        graph: what is wanted.
-        word: indices of symbols, a path of the graph.
-
-    Returns:
-        The label that is farthest on the wrong side, or ``None``.
-    """
+    """The label farthest on the wrong side behind a word (a path of the graph) by the forward pass, or ``None``."""
     found = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
     want = graph.want[graph.state(word)]
     signed = {k: found[k] if k in want else -found[k] for k in graph.labels}
@@ -68,16 +49,8 @@ def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | Non
 
 
 def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
-    """The least of the labels' logits behind one word, each with the sign that is wanted; for one layer.
-
-    Args:
-        model: a checkpoint of one layer.
-        graph: what is wanted.
-        word: indices of symbols, a path of the graph.
-
-    Returns:
-        A number that is not positive where the model is wrong. Cost: linear in the word, unlike :func:`wrong_of`.
-    """
+    """The least of the labels' logits behind a word (a path of the graph), each with the sign that is wanted; not
+    positive where the model, of one layer, is wrong. Linear in the word, unlike :func:`wrong_of`."""
     (layer,), epsilon, d, heads = model.layers, float(model.epsilon), model.d, model.heads
     x = model.embed[model.rows([model.symbols[s] for s in word])]
     if model.positions is not None:
@@ -96,14 +69,7 @@ def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
 
 
 class Hunt:
-    """The search for a shortest wrong prefix.
-
-    Args:
-        model: a checkpoint.
-        graph: the words and what is wanted behind them.
-        n: the greatest length of a word.
-        seed: of the random words.
-    """
+    """The search for a shortest wrong prefix of a graph's words of at most ``n`` symbols; ``seed``: of random words."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, seed: int = 0) -> None:
         self.model, self.graph, self.n = model, graph, n
@@ -115,11 +81,8 @@ class Hunt:
         self.signs = signs
 
     def short(self) -> tuple[Wrong | None, int]:
-        """All prefixes, length by length, while there are at most ``SHORT`` and their scores at most ``WORK``.
-
-        Returns:
-            A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried.
-        """
+        """A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried: length by
+        length, while there are at most ``SHORT`` and their scores at most ``WORK``."""
         words: list[tuple[int, ...]] = [()]
         states, length, work = [0], 0, 0
         while True:
@@ -158,16 +121,8 @@ class Hunt:
             yield self.walk(self.n, size)
 
     def walk(self, n: int, size: int, near: I64 | None = None) -> tuple[I64, I64]:
-        """Random words of ``n`` symbols with their states, -1 behind a word that nothing goes on from.
-
-        Args:
-            n: at most that of the hunt.
-            size: how many words.
-            near: words that are followed except at some places, or as far as the language lets them.
-
-        Returns:
-            Shapes ``(size, n)`` and ``(size, n + 1)``.
-        """
+        """``size`` random words of ``n`` symbols (at most the hunt's), ``(size, n)``, with their states, ``(size, n +
+        1)``, -1 where nothing goes on. ``near``: words followed but at some places."""
         delta = np.array(self.graph.delta, dtype=np.int64)
         words, states = np.zeros((size, n), dtype=np.int64), np.zeros((size, n + 1), dtype=np.int64)
         bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
@@ -193,25 +148,14 @@ class Hunt:
         return words, states
 
     def margins(self, words: I64, states: I64) -> Array:
-        """The least of the labels' logits behind every prefix, each with the sign that is wanted.
-
-        Args:
-            words: of one length.
-            states: behind each prefix, -1: not in the claim.
-
-        Returns:
-            The shape of ``states``; infinite where nothing is wanted.
-        """
+        """The least of the labels' logits behind every prefix of words of one length, each with the sign that is
+        wanted, in the shape of ``states`` (-1: not in the claim); infinite where nothing is wanted."""
         signs = np.where(states[..., None] >= 0, self.signs[np.maximum(states, 0)], 0)
         found: Array = np.where(signs != 0, logits(self.model, words) * signs, np.inf).min(2)
         return found
 
     def random(self) -> Wrong | None:
-        """A shortest wrong prefix of some random words.
-
-        Returns:
-            The prefix, or ``None``.
-        """
+        """A shortest wrong prefix of some random words, or ``None``."""
         best: Wrong | None = None
         for words, states in self.walks():
             best = self.shorter(words, states, self.margins(words, states), best)
@@ -227,17 +171,9 @@ class Hunt:
         return best
 
     def climbed(self, best: Wrong | None, late: Callable[[], bool]) -> Wrong | None:
-        """Random words, then those that are the worst at each length, changed in a few places again and again.
-
-        Whatever is wrong shortens the words that follow; ``CLIMB`` scores in vain end it.
-
-        Args:
-            best: a wrong prefix that is known.
-            late: whether the time is over.
-
-        Returns:
-            The shortest that is known.
-        """
+        """The shortest wrong prefix known, after ``best``: random words, then the worst at each length, changed in a
+        few places again and again. What is wrong shortens the words that follow; ``CLIMB`` scores in vain, or ``late``,
+        end."""
         n, work, worst, elite = self.n, 0, np.full(self.n + 1, np.inf), np.zeros((self.n + 1, self.n), dtype=np.int64)
         while work < CLIMB and not late():
             if best is not None and n >= len(best.word):
