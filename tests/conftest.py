@@ -4,12 +4,14 @@ import gc
 import os
 import signal
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from restrict.cli.entry import MATRIX_THREADS
+from restrict.force.options import OPTIONS
 
 for variable in MATRIX_THREADS:  # before numpy is imported; pytest-xdist uses the cores
     os.environ.setdefault(variable, "1")
@@ -24,6 +26,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
 # `restrict-verified` is built from source (docs/proof.md). Where it is not there, there is nothing to test.
 VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "rocq" / "restrict-verified"
 collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nearly all tests that search are about what is done with the answer, not about how good it is."""
+    config.addinivalue_line("markers", "long_search: searches improve their answers as long as they do for users")
+
+
+SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 10, work_per_token=OPTIONS.work_per_token // 10)
+"""A search that improves its answers a tenth as long."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Heavy and slow tests search as users do, and those that are marked so."""
+    from restrict.force import search
+
+    long = any(map(item.get_closest_marker, ("long_search", "heavy", "slow")))
+    search.OPTIONS = OPTIONS if long else SHORT
 
 
 @pytest.hookimpl(wrapper=True)

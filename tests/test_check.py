@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests import naive
 from tests import trusted as check
 from tests.expression_values import ENV, VALUES
 
@@ -57,7 +58,13 @@ def pair(model: dict[str, Any], n: int, claim: dict[str, Any] | None = None, **m
 
 
 def run(model: dict[str, Any], n: int, folder: Path = Path(), **more: Any) -> dict[tuple[str, int], Any]:
-    return check.nodes(*pair(model, n, **more), folder)
+    """Values and dependencies of the examined nodes, which are those of the oracle, too."""
+    found, fixed = check.nodes(*pair(model, n, **more), folder), more.get("fixed", [])
+    spread = {p: symbol for start, count, symbol in fixed for p in range(start, start + count)}
+    oracle = naive.abstract_run(naive.inline(model, folder), n, spread, more.get("cone", "all"))
+    for node, (values, dependencies) in found.items():
+        assert (set(values), set(dependencies)) == (oracle.values[node], oracle.dependencies[node]), node
+    return found
 
 
 def refusal(model: dict[str, Any], n: int, folder: Path = Path(), **more: Any) -> tuple[int, str]:
