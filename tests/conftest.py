@@ -28,22 +28,16 @@ VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "ro
 collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Nearly all tests that search are about what is done with the answer, not about how good it is."""
-    config.addinivalue_line("markers", "long_search: searches improve their answers as long as they do for users")
-
-
 SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 10, work_per_token=OPTIONS.work_per_token // 10)
-"""A search that improves its answers a tenth as long."""
+"""A search that improves its answers a tenth as long: nearly all tests that search are about what is done with them."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Heavy and slow tests search as users do, and those that are marked so."""
+    """Heavy and slow tests search as users do."""
     from restrict.force import search
 
-    long = any(map(item.get_closest_marker, ("long_search", "heavy", "slow")))
-    search.OPTIONS = OPTIONS if long else SHORT
+    search.OPTIONS = OPTIONS if any(map(item.get_closest_marker, ("heavy", "slow"))) else SHORT
 
 
 @pytest.hookimpl(wrapper=True)
