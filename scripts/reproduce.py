@@ -110,6 +110,7 @@ KNOWN = (
     ),
     Entry("all-lengths-sweep", "all_lengths_sweep", ("--programs 20000 --seed 7 --jobs 2 --folder {folder}",),
           "--programs 40 --folder {folder}"),
+    Entry("full-sizes", "full_sizes", ("",), "--share 0.01"),
     Entry("lying-prover", "lying_prover", ("--programs 100 --seed 1",), "--programs 3"),
     Entry("kernel", "bench_kernel", ("",), "--quick"),
     Entry("kernel-sweep", "kernel_sweep", ("files", "certificates --count 100000 --seed 2 --folder {folder}",

@@ -4,12 +4,14 @@ import gc
 import os
 import signal
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from restrict.cli.entry import MATRIX_THREADS
+from restrict.force.options import OPTIONS
 
 for variable in MATRIX_THREADS:  # before numpy is imported; pytest-xdist uses the cores
     os.environ.setdefault(variable, "1")
@@ -24,6 +26,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
 # `restrict-verified` is built from source (docs/proof.md). Where it is not there, there is nothing to test.
 VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "rocq" / "restrict-verified"
 collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
+
+
+SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 10, work_per_token=OPTIONS.work_per_token // 10)
+"""A search that improves its answers a tenth as long: nearly all tests that search are about what is done with them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Heavy and slow tests search as users do."""
+    from restrict.force import search
+
+    search.OPTIONS = OPTIONS if any(map(item.get_closest_marker, ("heavy", "slow"))) else SHORT
 
 
 @pytest.hookimpl(wrapper=True)

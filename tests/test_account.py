@@ -12,7 +12,7 @@ import os
 import resource
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +23,15 @@ from restrict.checker.account import MEMORY, Meter, Place, Reject
 from restrict.checker.costs import Costs
 from tests import trusted as check
 from tests.fuzzing.kinds import Trial, sealed
+from tests.fuzzing.operators import listed_in
 
 Document = dict[str, Any]
 STEP, START = 5 * 0.5e-6, 0.4
 """Processor seconds of a step at the most, and of a run that takes none."""
 LIMIT, FEWER = 6_000_000, 1_500_000
-"""Steps that a check may take; fewer where the same work comes again and again until the limit."""
+"""Steps that a check may take, with the heavy tests and with all others."""
 SHAPES: dict[str, Callable[[], Trial]] = {}
+shape = listed_in(SHAPES)
 
 
 class Spent(NamedTuple):
@@ -95,12 +97,6 @@ def written(trial: Trial, limit: int) -> Callable[..., bytes]:
 def peak() -> int:
     """The most bytes that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-
-
-def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
-    """List a shape under its name."""
-    SHAPES[make.__name__.replace("_", " ")] = make
-    return make
 
 
 # ---------------------------------------------------------------- proofs for all lengths
@@ -521,7 +517,7 @@ def one_box(n: int) -> Trial:
 
 @shape
 def a_box_of_many_positions() -> Trial:
-    return one_box(40_000)
+    return one_box(10_000)
 
 
 @shape
@@ -548,16 +544,17 @@ AGAIN = {
     "a long condition at all classes", "a pattern from a million", "lengths of a deep language",
     "palindromes that agree for long",
 }  # fmt: skip
-"""Their checks repeat themselves until the limit."""
+"""Their checks repeat themselves until the limit, so that the smaller one says it all."""
 assert SHAPES.keys() >= SECONDS | AGAIN
 
 
-def marked(heavy: set[str]) -> list[Any]:
-    """The names of all shapes; of some of them the tests are heavy."""
-    return [pytest.param(name, marks=[pytest.mark.heavy] if name in heavy else []) for name in SHAPES]
+def by_limit(shapes: Iterable[str], again: set[str], seconds: Collection[str] = ()) -> list[Any]:
+    """Each shape with the smaller limit, and heavy ones with the larger."""
+    few = [pytest.param(name, FEWER) for name in shapes if name not in seconds]
+    return few + [pytest.param(name, LIMIT, marks=pytest.mark.heavy) for name in shapes if name not in again]
 
 
-def keeps_the_contract(trial: Trial, limit: int = LIMIT) -> None:
+def keeps_the_contract(trial: Trial, limit: int) -> None:
     """Each step takes no longer than docs/checker.md says, and the memory is what is charged."""
     found = spent(trial, limit)
     assert found.code in (0, 3, 4, 5), found
@@ -573,12 +570,12 @@ def ends_at_a_small_limit(trial: Trial, size: int) -> None:
     assert found.seconds < 0.3 + 1e-7 * size, found
 
 
-@pytest.mark.parametrize("name", marked(SECONDS))
-def test_a_step_takes_no_longer_than_the_contract_says(name: str) -> None:
-    keeps_the_contract(SHAPES[name](), FEWER if name in AGAIN else LIMIT)
+@pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, AGAIN, SECONDS))
+def test_a_step_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
+    keeps_the_contract(SHAPES[name](), limit)
 
 
-@pytest.mark.parametrize("name", marked(HEAVY))
+@pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.heavy] * (x in HEAVY)) for x in SHAPES])
 def test_a_small_limit_ends_it(name: str) -> None:
     """Exit 5 (or an answer) with a limit of a few steps, at the price of reading the file."""
     trial = SHAPES[name]()

@@ -11,15 +11,11 @@ import pytest
 from restrict.checker.account import Meter, Place
 from restrict.checker.normal_form import lines
 from tests.fuzzing.kinds import Trial
-from tests.test_account import FEWER, LIMIT, ends_at_a_small_limit, keeps_the_contract
+from tests.fuzzing.operators import listed_in
+from tests.test_account import by_limit, ends_at_a_small_limit, keeps_the_contract
 
 SHAPES: dict[str, Callable[[], Trial]] = {}
-
-
-def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
-    """List a shape under its name."""
-    SHAPES[make.__name__.replace("_", " ")] = make
-    return make
+shape = listed_in(SHAPES)
 
 
 def kernel(program: list[str], lines: list[str], n: int = 4, symbols: int = 2) -> Trial:
@@ -112,9 +108,9 @@ AGAIN = {
 assert SHAPES.keys() >= AGAIN
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_step_of_the_kernel_takes_no_longer_than_the_contract_says(name: str) -> None:
-    keeps_the_contract(SHAPES[name](), FEWER if name in AGAIN else LIMIT)
+@pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, AGAIN))
+def test_a_step_of_the_kernel_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
+    keeps_the_contract(SHAPES[name](), limit)
 
 
 @pytest.mark.parametrize("name", SHAPES)

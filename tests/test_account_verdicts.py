@@ -13,17 +13,13 @@ from safetensors.numpy import load, save
 from restrict.checker import main as checker
 from restrict.checker.account import MEMORY
 from tests.fuzzing.kinds import Trial, sealed
-from tests.test_account import FEWER, LIMIT, ends_at_a_small_limit, keeps_the_contract, spent
+from tests.fuzzing.operators import listed_in
+from tests.test_account import by_limit, ends_at_a_small_limit, keeps_the_contract, spent
 from tests.verdict_cases import weights
 
 Document = dict[str, Any]
 SHAPES: dict[str, Callable[[], Trial]] = {}
-
-
-def shape(make: Callable[[], Trial]) -> Callable[[], Trial]:
-    """List a shape under its name."""
-    SHAPES[make.__name__.replace("_", " ")] = make
-    return make
+shape = listed_in(SHAPES)
 
 
 def verdict(symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, **more: Any) -> tuple[bytes, Document]:
@@ -314,9 +310,9 @@ def many_states_at_every_length() -> Trial:
 # ---------------------------------------------------------------- the account
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str) -> None:
-    keeps_the_contract(SHAPES[name](), FEWER if name == "states that no word reaches" else LIMIT)
+@pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, {"states that no word reaches"}))
+def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
+    keeps_the_contract(SHAPES[name](), limit)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -478,7 +478,7 @@ def test_a_process_certifies_and_the_checker_alone_verifies(tmp_path: Path) -> N
     def process(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment(), check=False)
 
-    assert process(*program("new", "parity8", "-o", "m.json")).returncode == 0
+    (tmp_path / "m.json").write_bytes(restrict.load("parity8").content or b"")
     assert process(*program("certify", "m.json", "-n", "20", "-o", "c.json")).returncode == 0
     checked = process(sys.executable, "-m", "restrict.checker", "m.json", "c.json")
     again = process(*program("check", "m.json", "c.json"))
@@ -510,6 +510,7 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
     assert restrict.check(restrict.load("tribes"), certificate).startswith("s VERIFIED n=64")
 
 
+@pytest.mark.heavy
 def test_ctrl_c_leaves_an_explanation(tmp_path: Path) -> None:
     model, patience = "random:layers=2,heads=4,states=16,seed=3", 2.0
     words = f"explain {model} --exact --input {'0110' * 100}"

@@ -21,7 +21,6 @@ from restrict.kernels import cache, home, machine, plain
 from restrict.kernels.cache import Kept
 from restrict.kernels.jit import kernel, sized_kernel
 from restrict.kernels.shield import uninterrupted
-from tests.marks import heavy_after
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
@@ -220,30 +219,23 @@ def asked(folder: Path, kind: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kinds", heavy_after([("uint8", "float64"), ("uint8", "int64", "float64", "int32")], 1))
-def test_two_processes_at_once(kinds: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "toy.py").write_text(MODULE)
+def at_once(folder: Path, kinds: tuple[str, ...]) -> None:
+    """A process for each type at once."""
+    (folder / "toy.py").write_text(MODULE)
+    processes = [asked(folder, kind) for kind in kinds]
+    said = [process.communicate()[0] for process in processes]
+    assert said == ["253.0\n" if kind == "float64" else "253\n" for kind in kinds]
+
+
+@pytest.mark.heavy
+def test_four_processes_at_once(tmp_path: Path) -> None:
     for _ in range(2):  # at once with nothing there, then with what they left
-        processes = [asked(tmp_path, kind) for kind in kinds]
-        said = [process.communicate()[0] for process in processes]
-        assert said == ["253.0\n" if kind == "float64" else "253\n" for kind in kinds]
+        at_once(tmp_path, ("uint8", "int64", "float64", "int32"))
 
 
-def test_a_form_under_anothers_name_is_not_used(tmp_path: Path) -> None:
+def test_what_processes_at_once_have_compiled_is_loaded_unless_it_is_under_anothers_name(tmp_path: Path) -> None:
     """Two processes that take the same free number leave this: the index names a file that has another signature."""
-    (tmp_path / "toy.py").write_text(MODULE)
-    for kind in ("int64", "float64"):
-        asked(tmp_path, kind).communicate()
-    first, second = sorted((tmp_path / "c").rglob("*.nbc"))
-    second.write_bytes(first.read_bytes())
-    assert asked(tmp_path, "float64").communicate()[0] == "253.0\n"
-    first.write_bytes(first.read_bytes()[:100])  # cut short
-    assert asked(tmp_path, "int64").communicate()[0] == "253\n"
-
-
-def test_what_was_compiled_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "toy.py").write_text(MODULE)
-    asked(tmp_path, "int64").communicate()
+    at_once(tmp_path, ("int64", "float64"))
     script = """
 import sys
 from numba.core import event
@@ -257,6 +249,10 @@ print(toy.total(np.arange(3)), type(toy.total).__name__)
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "RESTRICT_CACHE": str(tmp_path / "c")},
     )  # fmt: skip
     assert done.stdout == "3 Kernel\n"
+    first, second = sorted((tmp_path / "c").rglob("*.nbc"))
+    second.write_bytes(first.read_bytes())
+    first.write_bytes(first.read_bytes()[:100])  # cut short
+    at_once(tmp_path, ("int64", "float64"))
 
 
 def test_the_folder_is_named_by_the_kernels() -> None:

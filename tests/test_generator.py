@@ -20,29 +20,34 @@ from tests.generator import coverage
 from tests.generator.expressions import OPERATORS
 from tests.marks import heavy_after
 
-FULL = 4
+FULL = 8
 PARTS = [1, pytest.param(FULL, marks=pytest.mark.heavy)]
-"""How much is sampled, in quarters; each takes seconds, and only the whole has every cell of the table."""
-ANY, ORDER = 3000, 2000
-"""Programs of a quarter of the sample: a quarter of the first are for one length."""
+"""How much is sampled, in eighths; each takes seconds, and only the whole has every cell of the table."""
+ANY, ORDER = 1500, 1000
+"""Programs of an eighth of the sample: a quarter of the first are for one length."""
 
 
 @cache
-def sample(part: int = 1) -> list[dict[str, Any]]:
+def program(seed: int) -> dict[str, Any]:
+    """A program of any features."""
+    rng = np.random.default_rng([seed, 1])
+    return generator.random_program(rng, int(rng.integers(1, generator.LONGEST + 1)) if seed % 4 == 0 else None)
+
+
+@cache
+def order(seed: int) -> dict[str, Any]:
+    """A program that is likely to be order-only."""
+    return generator.random_order_only(np.random.default_rng([seed, 2]), labels=True)
+
+
+def sample(part: int) -> list[dict[str, Any]]:
     """Programs of every feature."""
-    out = []
-    for seed in range(ANY * part):
-        rng = np.random.default_rng([seed, 1])
-        out.append(
-            generator.random_program(rng, int(rng.integers(1, generator.LONGEST + 1)) if seed % 4 == 0 else None)
-        )
-    return out
+    return [program(seed) for seed in range(ANY * part)]
 
 
-@cache
-def order_sample(part: int = 1) -> list[dict[str, Any]]:
+def order_sample(part: int) -> list[dict[str, Any]]:
     """Programs that are likely to be order-only."""
-    return [generator.random_order_only(np.random.default_rng([s, 2]), labels=True) for s in range(ORDER * part)]
+    return [order(seed) for seed in range(ORDER * part)]
 
 
 # ---------------------------------------------------------------- the table is full
@@ -50,11 +55,11 @@ def order_sample(part: int = 1) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_operator_meets_every_pair_of_operands_in_every_place(part: int) -> None:
-    """Operator x operand x operand x [map, score, when, domain], each at least once; nine in ten in a quarter."""
+    """Operator x operand x operand x [map, score, when, domain], each at least once; five in six in an eighth."""
     count = coverage.covered([*sample(part), *order_sample(part)])
     table = coverage.cells()
     assert len(table) > 1200
-    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else len(table) // 10)
+    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else len(table) // 6)
 
 
 def test_the_table_has_every_operator_of_the_grammar() -> None:
@@ -67,7 +72,7 @@ def test_the_table_has_every_operator_of_the_grammar() -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_every_feature_occurs_often(part: int) -> None:
     count = Counter(feature for model in sample(part) for feature in coverage.features(model))
-    assert {feature: count[feature] for feature in coverage.FEATURES if count[feature] < 15 * part} == {}
+    assert {feature: count[feature] for feature in coverage.FEATURES if count[feature] < 7.5 * part} == {}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -84,7 +89,7 @@ def test_every_feature_meets_every_other_that_it_can_meet(part: int) -> None:
         for head in heads
     )
     wanted = itertools.product(generator.MASKS, ("left", "right"), (False, True), ("expression", "table", "dot"))
-    assert [cell for cell in wanted if seen[cell] < 2.5 * part] == []
+    assert [cell for cell in wanted if seen[cell] < 1.25 * part] == []
 
 
 def test_a_cell_is_filled_by_a_direct_operand_only() -> None:
@@ -109,7 +114,7 @@ def test_random_programs_are_reproducible_json() -> None:
 
 
 def test_heads_often_have_one_variable_in_several_roles() -> None:
-    heads = [v for model in sample()[:300] for v in model["variables"] if v["kind"] == "head"]
+    heads = [v for seed in range(300) for v in program(seed)["variables"] if v["kind"] == "head"]
     roles = [(naive.query_of(h), naive.key_of(h), h["value"]) for h in heads]
     assert sum(q == k for q, k, _ in roles if q) > 50
     assert sum(k == v for _, k, v in roles) > 50
@@ -144,13 +149,13 @@ def check_variable(instance: naive.Instance, variable: dict[str, Any]) -> None:
 @pytest.mark.parametrize("block", heavy_after(range(6), 2))
 def test_the_package_reads_every_program_at_every_length(block: int) -> None:
     """Random programs for many lengths have some; at each the reader finds no overflow and nothing out of a domain."""
-    for model in sample()[block::15]:
+    for model in map(program, range(block, 2 * ANY, 15)):
         loaded = loads(json.dumps(model).encode())
         lengths = generator.lengths(model)
         assert lengths
         for n in lengths:
             loaded.at(n)
-    for model in order_sample()[block::15]:
+    for model in map(order, range(block, 2 * ORDER, 15)):
         loaded = loads(json.dumps(model).encode())
         for n in [n for n in (1, 2, 3, 5, 8, 13, 100, 1000) if n >= generator.shortest(model)]:
             if naive.defined(model, n) and '"position"' not in json.dumps(model) and '"i"' not in json.dumps(model):
@@ -187,19 +192,20 @@ def traits(model: dict[str, Any], program: OrderOnly) -> set[str]:
     return out | ({"threshold"} if program.threshold > 0 else set()) | ({"when"} if program.defined else set())
 
 
-def test_many_programs_are_accepted_at_all_lengths_and_they_show_every_feature() -> None:
+@pytest.mark.parametrize("many", heavy_after((500, 1000), 1))
+def test_many_programs_are_accepted_at_all_lengths_and_they_show_every_feature(many: int) -> None:
     """More than half, but not all; among those, each trait and each feature that can be order-only."""
-    found = [(model, program) for model in order_sample()[:1000] if (program := recognised(model)) is not None]
-    assert 600 <= len(found) <= 950
+    found = [(model, program) for model in map(order, range(many)) if (program := recognised(model)) is not None]
+    assert 0.6 * many <= len(found) <= 0.95 * many
     seen = Counter(trait for model, program in found for trait in traits(model, program))
     wanted = [f"{name} over positions" for name in ("min", "max", "abs")]
     wanted += ["window", "order by j against the ties", "period", "threshold", "when"]
-    assert {trait: seen[trait] for trait in wanted if seen[trait] < 20} == {}
+    assert {trait: seen[trait] for trait in wanted if seen[trait] < many // 50} == {}
     features = Counter(feature for model, _ in found for feature in coverage.features(model))
     # A table over positions and a domain that grows with n are not order-only.
     never = {"domain that grows with n", "map table over i", "axis i", "axis j", "output is position"}
     few = {"value is position", "domain over n", "score table without axes"}  # only where nothing reads them
-    assert [f for f in coverage.FEATURES if features[f] < 3 and f not in never | few] == []
+    assert [f for f in coverage.FEATURES if features[f] < many // 333 and f not in never | few] == []
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -212,13 +218,13 @@ def test_the_order_only_region_is_grown_from_the_whole_grammar_too(part: int) ->
             single[place, operator, operand] += number
     rows = [cell for cell in coverage.cells() if cell[0] in ("map", "score") and "guarded" not in cell[1]]
     wanted = {(cell[0], cell[1], operand) for cell in rows for operand in cell[2:] if operand != "position"}
-    assert len([cell for cell in wanted if not single[cell]]) <= (0.01 if part == FULL else 0.08) * len(wanted)
+    assert len([cell for cell in wanted if not single[cell]]) <= (0.01 if part == FULL else 0.12) * len(wanted)
     missing = [cell for cell in wanted if cell[0] == "score" and not single[cell]]
-    assert len(missing) <= (0 if part == FULL else 0.04 * len(wanted))
+    assert len(missing) <= (0 if part == FULL else 0.06 * len(wanted))
     chosen = itertools.product(("min", "max"), ("ij", "ji", "jn", "nj"))
     compared = itertools.product(("-", "==", "!=", "<", "<=", ">", ">="), ("ij", "ji"))
     absent = [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]]
-    assert len(absent) <= (0 if part == FULL else 3)
+    assert len(absent) <= (0 if part == FULL else 6)
 
 
 def test_nothing_wild_is_mostly_accepted() -> None:

@@ -16,7 +16,7 @@ from tests.fuzzing.verdicts import weights_changed
 from tests.lying_prover import LIES, STEPS, forgeries
 
 
-@pytest.mark.parametrize(("seed", "programs"), [(5, 12), pytest.param(6, 60, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("seed", "programs"), [(5, 6), pytest.param(6, 60, marks=pytest.mark.heavy)])
 def test_no_false_claim_is_proved_by_another_program(seed: int, programs: int) -> None:
     counts = forgeries(np.random.default_rng(seed), programs, len(LIES))
     genuine = counts.pop("genuine")
@@ -24,7 +24,7 @@ def test_no_false_claim_is_proved_by_another_program(seed: int, programs: int) -
     for name, found in counts.items():
         assert found["offered"] >= programs // 3, (name, found)
         assert found["false claims"] >= programs // 20, (name, found)
-        assert found["undecided"] <= programs // 12, (name, found)
+        assert found["undecided"] <= max(1, programs // 12), (name, found)
     assert sum(found["false claims"] for found in counts.values()) >= 2 * programs
 
 

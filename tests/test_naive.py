@@ -1,4 +1,5 @@
-"""The oracle itself: values worked out by hand, and its abstract run against the truth on small random programs."""
+"""The oracle itself: values worked out by hand. Its abstract run is that of the cases in tests/test_check.py, and holds
+the truth on the random programs of tests/test_differential.py."""
 
 from __future__ import annotations
 
@@ -9,12 +10,11 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests import generator, naive
+from tests import naive
 from tests.expression_values import ENV, VALUES
-from tests.naive import Model, Node
+from tests.naive import Model
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
 
@@ -203,99 +203,3 @@ def test_minimum_forcing_finds_the_fewest_positions() -> None:
     assert naive.minimum_forcing(model, 4, position=0) == (1, {0: "0"})
     parity = program(head(score="j == 0"), head(name="g", score="j == 1"), feature_map("h != g", 2, "h", "g"))
     assert naive.minimum_forcing(parity, 3)[0] == 2
-
-
-# --- the abstract run, by hand ---
-
-
-def test_a_floor_and_its_candidates() -> None:
-    """Free positions 0 and 2, a 1 at position 1: from the left, position 0 may win with a 1; position 2 never does."""
-    model = program(head(value="position"))
-    abstract = naive.abstract_run(model, 3, {1: "1"})
-    assert abstract.values["h", 0] == {0, 1}
-    assert abstract.dependencies["h", 0] == {0}
-    right = naive.abstract_run(program(head(value="position", ties="right")), 3, {1: "1"})
-    assert right.values["h", 0] == {1, 2}
-    assert right.dependencies["h", 0] == {2}
-
-
-def test_key_and_value_are_one_variable() -> None:
-    """Who wins is open, what it shows is not."""
-    abstract = naive.abstract_run(program(head()), 3, {1: "1"})
-    assert abstract.values["h", 0] == {1}
-    assert abstract.dependencies["h", 0] == set()
-
-
-def test_query_and_key_are_one_variable() -> None:
-    """At `j = i` the key is the query, so `k == q` holds there; the right tie rule makes that the only candidate."""
-    model = program(head(query="token", score="k == q", value="position", mask="past", ties="right"))
-    abstract = naive.abstract_run(model, 3, {})
-    assert abstract.values["h", 2] == {2}
-    assert naive.abstract_run(program(head(query="token", score="k != q", value="position")), 1, {}).values["h", 0] == {
-        0
-    }
-
-
-def test_query_and_value_are_one_variable() -> None:
-    """Rule 4 gives `{u}` at `j = i`: each query value alone has one result, so only the query's own input counts."""
-    abstract = naive.abstract_run(program(head(query="token", score="(j == i) + 0 * q")), 3, {})
-    assert abstract.values["h", 1] == {0, 1}
-    assert abstract.dependencies["h", 1] == {1}
-
-
-def test_unexamined_nodes_are_unknown() -> None:
-    model = program(head(), feature_map("h * token", 2, "h", "token"))
-    abstract = naive.abstract_run(model, 3, {1: "1"}, {"m": [[0, 1], [2, 1]]})
-    assert abstract.values["h", 0] == {0, 1}
-    assert abstract.dependencies["h", 0] == {0, 2}
-    assert abstract.values["m", 1] == {0, 1}
-    assert naive.abstract_run(model, 3, {1: "1"}).values["m", 1] == {1}
-
-
-def test_equal_labels_need_no_dependencies() -> None:
-    output = {"variable": "h", "position": "last", "labels": ["x", "x"]}
-    abstract = naive.abstract_run(program(head(), output=output), 2, {})
-    assert abstract.dependencies["h", 1] == {0, 1}
-    assert abstract.dependencies["label", 1] == set()
-
-
-# --- the abstract run on random programs ---
-
-
-def soundness(seed: int) -> tuple[int, int, int]:
-    """Check one random program; returns how many nodes it has, how many dependency sets are not everything, and how
-    many of the abstract run's sets are exact."""
-    rng = np.random.default_rng(seed)
-    wanted = int(rng.integers(1, generator.LONGEST + 1)) if seed % 2 else None
-    model = generator.random_program(rng, wanted)
-    n = generator.random_length(rng, model) if wanted is None else wanted
-    fixed = generator.random_restriction(rng, model, n, most_inputs=130)
-    abstract = naive.abstract_run(model, n, fixed, generator.random_cone(rng, model, n))
-    values, dependencies = naive.true_values(model, n, fixed), naive.true_dependencies(model, n, fixed)
-    free = set(naive.free_positions(model, n, fixed))
-    for node, exact in dependencies.items():
-        assert exact <= abstract.dependencies[node] <= free, (seed, node)
-        assert node[0] == "label" or values[node] <= set(abstract.values[node]), (seed, node)
-    listed: list[Node] = [node for node in dependencies if node[0] not in ("token", "position", "label") and free]
-    small = sum(abstract.dependencies[node] != free for node in listed)
-    exact_ones = sum(abstract.dependencies[node] == dependencies[node] for node in listed)
-    return len(listed), small, exact_ones
-
-
-def test_the_abstract_run_contains_the_truth() -> None:
-    counts = np.sum([soundness(seed) for seed in range(300)], axis=0)
-    nodes, small, exact = counts.tolist()
-    assert small > nodes / 4, "the programs are too wild for the test to mean anything"
-    assert exact > nodes / 4
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_the_dependency_set_determines_the_label(seed: int) -> None:
-    rng = np.random.default_rng([seed, 1])
-    model = generator.random_program(rng)
-    n = generator.random_length(rng, model)
-    fixed = generator.random_restriction(rng, model, n, most_inputs=100)
-    abstract = naive.abstract_run(model, n, fixed)
-    for i in range(n):
-        assert naive.is_function_of(model, n, fixed, ("label", i), abstract.dependencies["label", i])
-        assert naive.is_function_of(model, n, fixed, ("label", i), naive.true_dependencies(model, n, fixed)["label", i])

@@ -263,7 +263,7 @@ def test_each_point_of_a_front_gets_a_share_of_the_time(monkeypatch: pytest.Monk
         return relaxed(task, *more)
 
     monkeypatch.setattr("restrict.tradeoff.relax", noted)
-    points = restrict.pareto(restrict.load("random:layers=2,seed=3"), 40, time=2).points
+    points = restrict.pareto(restrict.load("random:layers=2,seed=3"), 40, time=1).points
     assert points[0].c == 0
     assert len(left) >= 4
     assert left[0] <= 0.3, "a quarter of what is left after the first"

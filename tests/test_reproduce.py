@@ -115,7 +115,7 @@ def test_a_run_that_is_stopped_is_left_out_under_the_same_limit(
     capsys.readouterr()
     assert reproduce.main([*words, "1"]) == 0
     assert "== long" not in capsys.readouterr().out
-    assert reproduce.main([*words, "2"]) == 1
+    assert reproduce.main([*words, "1.6"]) == 1
     assert "stopped after 2 s" in Path(scripts["log"]).read_text()
 
 

@@ -168,7 +168,7 @@ def test_a_light_word_that_goes_farther_is_found() -> None:
             assert greatest(e, v, *graph.edges, np.array((23, 2, 3)), begin) >= most - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 6))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 6, every=2))
 def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     """Random cells of residual streams behind attention: the integers of the checker contain the plain values."""
     rng = np.random.default_rng(seed)
@@ -277,7 +277,7 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(300), 12))
+@pytest.mark.parametrize("seed", heavy_after(range(300), 8, every=4))
 def test_verdicts_on_random_models_are_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
@@ -294,7 +294,7 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
         assert verdict_cases.true_of(model.content, document) is not False
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 6))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=3))
 def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
     monkeypatch.setattr(search_module, "FEW", 0)
@@ -355,7 +355,7 @@ def test_the_forward_pass_is_the_plain_one() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 2, every=3))
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)

@@ -74,7 +74,7 @@ def verified(seed: int) -> EveryLength:
 # ---------------------------------------------------------------- bounds
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 4))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 4, every=2))
 def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int) -> None:
     model, naive, graph = without_positions(seed)
     search, first, last = EverySearch(model, graph), 1 + seed % 3, 4
@@ -124,7 +124,7 @@ def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
 # ---------------------------------------------------------------- claims
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(120), 3))
+@pytest.mark.parametrize("seed", heavy_after(range(120), 3, every=4))
 def test_answers_about_random_models_are_true(seed: int) -> None:
     model, _, graph = without_positions(seed)
     found = verify_every_length(model, graph, longest=16, seconds=SECONDS)
@@ -222,7 +222,7 @@ def test_an_interrupt_keeps_what_is_decided() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(0, 800, 10), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(0, 800, 10), 2, every=4))
 def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
     model, found = proof_of(seed, "right" if seed % 20 else "wrong")
     rng, document, known = np.random.default_rng(seed), found.document(), dict[str, bool]()
@@ -250,7 +250,7 @@ def proof_of(seed: int, status: str) -> tuple[Trained, EveryLength]:
             return model, found
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(0, 200, 20), 1))
+@pytest.mark.parametrize("seed", heavy_after(range(0, 200, 20), 1, every=3))
 def test_potentials_are_tested_at_every_transition(seed: int) -> None:
     """Longest paths are the least potentials: one that is smaller by the least amount is refused."""
     model, found = proof_of(seed, "right")

@@ -72,7 +72,7 @@ def second_output(naive: Naive, word: tuple[int, ...]) -> Array:
     return np.array(naive.attention(word, 1)[1])
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(100, 160), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(100, 160), 1, every=4))
 def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> None:
     model, naive, graph, _ = case(seed)
     n, search = 4, None
@@ -106,7 +106,7 @@ def checked(model: Trained, graph: Graph) -> Checked:
     return Checked(task, made, language, Atoms(made, 0, task.meter))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(200, 240), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(200, 240), 2, every=3))
 def test_every_point_is_inside_the_checkers_forms_of_keys_and_values(seed: int) -> None:
     model, naive, graph, rng = case(seed)
     check, d = checked(model, graph), model.d
@@ -144,7 +144,7 @@ def test_forms_keep_their_points_when_opened_and_merged() -> None:
 # ---------------------------------------------------------------- claims
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(300, 500), 4))
+@pytest.mark.parametrize("seed", heavy_after(range(300, 500), 4, every=4))
 def test_verdicts_on_random_models_of_several_layers_are_true(seed: int) -> None:
     model, _, graph, rng = case(seed, 3 if seed % 4 == 3 else 2)
     n = int(rng.integers(0, 5))
@@ -171,7 +171,7 @@ def test_all_answers_occur_among_random_models() -> None:
     raise AssertionError(seen)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(600, 640), 1))
+@pytest.mark.parametrize("seed", heavy_after(range(600, 640), 1, every=3))
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     model, _, graph, rng = case(seed)
     found = verify_trained(model, graph, 3, seconds=5)
