@@ -141,7 +141,7 @@ class Check:
         self.basis = []
         for h, entry in enumerate(value):
             self.basis.append(self.measured(h, *self.directions(entry, place.item(h))))
-        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.final.inner.rows)
+        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.final.inner.bias)
         m, neurons = min(SPANS, rows), inner * NEURON[self.model.activation]
         price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + neurons + rows * (d + 8)
         self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
@@ -373,7 +373,7 @@ class Check:
             require(states[-1] >= 0, place.key("word"), "not a prefix of a word of the language")
         alive = self.far[states[-1]] <= n - len(word)
         require(alive, place.key("word"), f"no word of length at most {n} begins so")
-        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.final.inner.rows) + 8) * 1000)
+        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.final.inner.bias) + 8) * 1000)
         self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
         z, trail = self.tail(self.point([START, *word]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Norm, Vector, dot, root3, slope, total
+from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Norm, Packed, Vector, dot, root3, slope, times, total
 
 
 class Form(NamedTuple):
@@ -40,7 +40,7 @@ class Trail(NamedTuple):
     neurons: Vector
     last: int
     inner: int
-    back: list[Matrix]
+    back: list[Packed]
 
 
 class Sign(NamedTuple):
@@ -55,9 +55,9 @@ def moved(f: Linear, y: Form) -> tuple[Form, int]:
     """``f(y)``, and what of each remainder is due to rounding."""
     m = len(y.spans)
     slack = (total(y.centre) + sum(map(total, y.spans)) + sum(y.rest) >> BITS) + m + 4
-    columns = [[dot(row, g) >> BITS for row in f.rows] for g in y.spans]
-    centre = [(dot(row, y.centre) >> BITS) + b for row, b in zip(f.rows, f.bias, strict=True)]
-    return Form(centre, columns, [(dot(row, y.rest) >> BITS) + slack for row in f.absolute]), slack
+    columns = [[v >> BITS for v in times(f.rows, g)] for g in y.spans]
+    centre = [(v >> BITS) + b for v, b in zip(times(f.rows, y.centre), f.bias, strict=True)]
+    return Form(centre, columns, [(v >> BITS) + slack for v in times(f.absolute, y.rest)]), slack
 
 
 def added(x: Form, y: Form) -> Form:
@@ -140,7 +140,7 @@ def activated(kind: str, y: Form, slack: int) -> tuple[Form, Vector, Vector]:
     return Form(centre, spans, last), slopes, own
 
 
-def network(kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matrix], y: Form) -> tuple[Form, Trail]:
+def network(kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Packed], y: Form) -> tuple[Form, Trail]:
     """``y`` plus the network behind its LayerNorm."""
     x = layer_norm(norm, y)
     hidden, slack = moved(inner, x)
@@ -168,12 +168,12 @@ def carried(row: Vector, trail: Trail) -> int:
     where its input is.
     """
     outer, inner = trail.back
-    heads = [dot(row, column) >> BITS for column in outer]
+    heads = [v >> BITS for v in times(outer, row)]
     step = (max(map(abs, trail.slopes)) >> BITS) + 3
     heads_in = [h * a >> BITS for h, a in zip(heads, trail.slopes, strict=True)]
     found = dot(list(map(abs, row)), trail.stream) + total(row) * trail.last
     found += dot(list(map(abs, heads)), trail.neurons) + sum(trail.neurons)
-    found += sum(abs(dot(heads_in, column) >> BITS) * r for column, r in zip(inner, trail.normal, strict=True))
+    found += sum(abs(v >> BITS) * r for v, r in zip(times(inner, heads_in), trail.normal, strict=True))
     return (found + sum(trail.normal) + step * trail.inner >> BITS) + 2
 
 

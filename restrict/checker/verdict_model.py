@@ -18,7 +18,7 @@ from .account import Meter, Place, Task, require
 from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
 from .tensors import located, opened
 from .verdict_forms import Sign
-from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Norm, Vector, dot, image, linear, normed, total
+from .verdict_numbers import BITS, ONE, Ball, Linear, Norm, Packed, Vector, dot, image, linear, normed, packed, total
 
 SIZE = 4096
 """The largest width, vocabulary and number of positions."""
@@ -65,7 +65,7 @@ class Block(NamedTuple):
     second: Norm
     inner: Linear
     outer: Linear
-    back: list[Matrix]
+    back: list[Packed]
 
 
 class Tensors:
@@ -131,7 +131,7 @@ class Model:
         """All tensors of the file."""
         d = self.d
         self.embed, self.offset = file.take("transformer.wte.weight", self.labels, d), fields["offset"]
-        self.positions: Matrix | None = None
+        self.positions: list[Vector] | None = None
         if fields["positions"] == "learned":
             count = file.length("transformer.wpe.weight", 1, 1 << 20)
             self.positions = file.take("transformer.wpe.weight", count, d)
@@ -151,19 +151,20 @@ class Model:
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
         width, norm = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE), partial(self.norm, file)
-        inner, outer = self.linear(file, h + "mlp.c_fc", d, width), self.linear(file, h + "mlp.c_proj", width, d)
-        back = [list(map(list, zip(*f.rows, strict=True))) for f in (outer, inner)]
+        (inner, first), (outer, second) = (self.linear(file, h + name, *shape)
+                for name, shape in (("mlp.c_fc", (d, width)), ("mlp.c_proj", (width, d))))  # fmt: skip
         bias = file.take(h + "attn.c_proj.bias", d)[0]
-        return Block(norm(h + "ln_1"), attention, bias, norm(h + "ln_2"), inner, outer, back)
+        return Block(norm(h + "ln_1"), attention, bias, norm(h + "ln_2"), inner, outer, [second, first])
 
     def norm(self, file: Tensors, name: str) -> Norm:
         """A LayerNorm."""
         return Norm(file.take(name + ".weight", self.d)[0], file.take(name + ".bias", self.d)[0], self.epsilon)
 
-    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> Linear:
-        """A matrix that is stored input by output."""
-        rows = list(map(list, zip(*file.take(name + ".weight", inputs, outputs), strict=True)))
-        return linear(rows, file.take(name + ".bias", outputs)[0])
+    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Linear, Packed]:
+        """A matrix that is stored input by output, and its transpose."""
+        stored = file.take(name + ".weight", inputs, outputs)
+        rows = list(map(list, zip(*stored, strict=True)))
+        return linear(rows, file.take(name + ".bias", outputs)[0]), packed(stored)
 
     def token(self, symbol: int, j: int) -> Ball:
         """The embedding of a symbol (or of the start token) at position ``j``."""

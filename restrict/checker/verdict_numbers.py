@@ -37,6 +37,10 @@ DENSITY = 31607463825455920808620519744
 """``1/sqrt(2 pi)`` with so many bits, rounded down."""
 TAIL = 10
 """From there on the GELU is within a unit of 0, or of its argument."""
+LOW = 80
+"""Vectors of entries below ``2^80`` are multiplied at once, others in parts."""
+LOW = 80
+"""Vectors of entries below ``2^LOW`` are multiplied at once, others in parts."""
 Vector = list[int]
 Matrix = list[Vector]
 
@@ -48,12 +52,22 @@ class Ball(NamedTuple):
     radius: int
 
 
+class Packed(NamedTuple):
+    """A matrix of ``height`` rows: each column is one integer, the sum of its entries times ``256^(size k)``, ``k`` the
+    row; ``half`` is such a sum with ``256^size / 2`` for all entries."""
+
+    columns: Vector
+    height: int
+    size: int
+    half: int
+
+
 class Linear(NamedTuple):
     """A matrix (a row for each output) with its bias, its absolute values and its largest row sum."""
 
-    rows: Matrix
+    rows: Packed
     bias: Vector
-    absolute: Matrix
+    absolute: Packed
     norm: int
 
 
@@ -75,16 +89,34 @@ def total(x: Sequence[int]) -> int:
     return sum(map(abs, x))
 
 
+def packed(rows: Matrix) -> Packed:
+    """A matrix made ready: the product of a row with a vector of entries below ``2^LOW`` has a place (Lemma V9)."""
+    size = max(map(total, rows)).bit_length() + LOW + 8 >> 3
+    half, shift = int.from_bytes((bytes(size - 1) + b"\x80") * len(rows), "little"), 1 << 8 * size - 1
+    columns = [int.from_bytes(b"".join((v + shift).to_bytes(size, "little") for v in column), "little") - half
+               for column in zip(*rows, strict=True)]  # fmt: skip
+    return Packed(columns, len(rows), size, half)
+
+
+def times(f: Packed, x: Vector) -> Vector:
+    """The exact products of the rows with a vector, all of them by one sum over the columns (Lemma V9)."""
+    if max(map(abs, x)) >> LOW:
+        high, low = times(f, [v >> LOW for v in x]), times(f, [v & (1 << LOW) - 1 for v in x])
+        return [(a << LOW) + b for a, b in zip(high, low, strict=True)]
+    data, shift = (dot(x, f.columns) + f.half).to_bytes(f.size * f.height, "little"), 1 << 8 * f.size - 1
+    return [int.from_bytes(data[k : k + f.size], "little") - shift for k in range(0, len(data), f.size)]
+
+
 def linear(rows: Matrix, bias: Vector) -> Linear:
     """A matrix made ready; the norm covers its entries' errors."""
-    absolute = [list(map(abs, row)) for row in rows]
-    return Linear(rows, bias, absolute, max(map(sum, absolute)) + len(rows[0]))
+    norm = max(map(total, rows)) + len(rows[0])
+    return Linear(packed(rows), bias, packed([list(map(abs, row)) for row in rows]), norm)
 
 
 def image(f: Linear, x: Ball) -> Ball:
     """``f(x)`` (Lemma V1)."""
     radius = ((f.norm * x.radius + total(x.centre) + len(x.centre) * x.radius) >> BITS) + 4
-    return Ball([(dot(row, x.centre) >> BITS) + b for row, b in zip(f.rows, f.bias, strict=True)], radius)
+    return Ball([(v >> BITS) + b for v, b in zip(times(f.rows, x.centre), f.bias, strict=True)], radius)
 
 
 def normed(norm: Norm, x: Ball) -> Ball:

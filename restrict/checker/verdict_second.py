@@ -129,11 +129,11 @@ class Second(Check):
 
     def widest(self) -> int:
         """The most neurons of a block."""
-        return max(len(block.inner.rows) for block in self.model.blocks)
+        return max(len(block.inner.bias) for block in self.model.blocks)
 
     def behind(self, block: Block, y: Form) -> Form:
         """A block's network and the sum; every error on the way is a generator."""
-        d, inner = len(y.centre), len(block.inner.rows)
+        d, inner = len(y.centre), len(block.inner.bias)
         self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
         hidden, slack = moved(block.inner, opened(layer_norm(block.second, y)))
         values, _, _ = activated(self.model.activation, hidden, slack)
