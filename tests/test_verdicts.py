@@ -23,7 +23,7 @@ from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict_forms import Form, centred, signed
+from restrict.checker.verdict_forms import Form, moved, signed
 from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
@@ -179,21 +179,25 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
     units = lambda x: [int(v * one) for v in x]  # noqa: E731
-    z, trail = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
-    wide = centred(z)
+    y = Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)])
+    z = check.tail(y, *moved(check.final.normal, y))
+    middle, neurons = np.array(z.centre, float) / one, np.array(z.values.centre, float) / one
+    *spans, last = np.array(z.values.spans, float) / one
     for _ in range(60):
         eps = rng.uniform(-1, 1, size=m) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], size=m)
-        y = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=d)
-        said, inner = naive.rest(list(y)), naive.normed(list(y), "h.0.ln_2")
+        point = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=d)
+        said, inner = naive.rest(list(point)), naive.normed(list(point), "h.0.ln_2")
         hidden = [naive.act(v) for v in naive.linear(inner, "h.0.mlp.c_fc")]
-        out = np.array(y) + naive.linear(hidden, "h.0.mlp.c_proj")
-        *spans, last = np.array(z.spans, float) / one
-        middle = np.array(z.centre, float) / one + eps @ np.array(spans).reshape(m, d)
-        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + np.abs(last) + 1e-9).all()
+        out = np.array(point) + naive.linear(hidden, "h.0.mlp.c_proj")
+        gap = out - middle
+        assert ((gap - gap.mean()) ** 2).mean() <= z.square / one**2 + 1e-9
+        assert np.abs(gap).sum() <= z.far / one + 1e-9
+        off = np.array(z.values.rest, float) / one + np.abs(last) + 1e-9
+        assert (np.abs(hidden - neurons - eps @ np.array(spans)) <= off).all()
         deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, wide, check.model.last, trail)
+                least, line = signed(sign, wanted, z, check.final, check.model.epsilon)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 

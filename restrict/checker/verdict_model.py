@@ -10,15 +10,29 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 from .account import Meter, Place, Task, require
 from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
 from .tensors import located, opened
-from .verdict_forms import Sign
-from .verdict_numbers import BITS, ONE, Ball, Linear, Norm, Packed, Vector, dot, image, linear, normed, packed, total
+from .verdict_forms import Network, Sign
+from .verdict_numbers import (
+    BITS,
+    ONE,
+    Ball,
+    Linear,
+    Matrix,
+    Norm,
+    Vector,
+    dot,
+    image,
+    linear,
+    normed,
+    packed,
+    times,
+    total,
+)
 
 SIZE = 4096
 """The largest width, vocabulary and number of positions."""
@@ -57,15 +71,13 @@ class Head(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block: attention behind ``first``, the network behind ``second``; ``back`` has the columns of its maps."""
+    """A block: attention behind ``first``, the network behind ``second``."""
 
     first: Norm
     attention: list[Head]
     bias: Vector
     second: Norm
-    inner: Linear
-    outer: Linear
-    back: list[Packed]
+    network: Network
 
 
 class Tensors:
@@ -131,7 +143,7 @@ class Model:
         """All tensors of the file."""
         d = self.d
         self.embed, self.offset = file.take("transformer.wte.weight", self.labels, d), fields["offset"]
-        self.positions: list[Vector] | None = None
+        self.positions: Matrix | None = None
         if fields["positions"] == "learned":
             count = file.length("transformer.wpe.weight", 1, 1 << 20)
             self.positions = file.take("transformer.wpe.weight", count, d)
@@ -150,21 +162,30 @@ class Model:
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        width, norm = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE), partial(self.norm, file)
-        (inner, first), (outer, second) = (self.linear(file, h + name, *shape)
-                for name, shape in (("mlp.c_fc", (d, width)), ("mlp.c_proj", (width, d))))  # fmt: skip
-        bias = file.take(h + "attn.c_proj.bias", d)[0]
-        return Block(norm(h + "ln_1"), attention, bias, norm(h + "ln_2"), inner, outer, [second, first])
+        first, second, (bias,) = *(self.norm(file, h + name) for name in ("ln_1", "ln_2")), file.take(h + "attn.c_proj.bias", d)
+        return Block(first, attention, bias, second, self.network(file, h + "mlp.", second))
+
+    def network(self, file: Tensors, h: str, norm: Norm) -> Network:
+        """The network behind a LayerNorm."""
+        d, width = self.d, file.length(h + "c_fc.bias", 4 * self.d, 4 * SIZE)
+        file.meter.charge(16 * d * width)
+        file.meter.hold(80 * d * width)
+        (_, rows, inner), (out, _, outer) = (self.linear(file, h + "c_fc", d, width),
+                                             self.linear(file, h + "c_proj", width, d))  # fmt: skip
+        made = [turned(row, norm.weight) for row in rows]
+        normal = linear([row for row, _ in made], [0] * width, max(off for _, off in made))
+        back = [packed(out), packed(list(map(list, zip(*(row for row, _ in made), strict=True))))]
+        return Network(inner, outer, normal, image(inner, Ball(norm.bias, 1)), back, (outer.norm + 1) * d)
 
     def norm(self, file: Tensors, name: str) -> Norm:
         """A LayerNorm."""
         return Norm(file.take(name + ".weight", self.d)[0], file.take(name + ".bias", self.d)[0], self.epsilon)
 
-    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Linear, Packed]:
-        """A matrix that is stored input by output, and its transpose."""
+    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Matrix, Matrix, Linear]:
+        """A matrix as it is stored, input by output, its rows, and the map."""
         stored = file.take(name + ".weight", inputs, outputs)
         rows = list(map(list, zip(*stored, strict=True)))
-        return linear(rows, file.take(name + ".bias", outputs)[0]), packed(stored)
+        return stored, rows, linear(rows, file.take(name + ".bias", outputs)[0])
 
     def token(self, symbol: int, j: int) -> Ball:
         """The embedding of a symbol (or of the start token) at position ``j``."""
@@ -175,12 +196,10 @@ class Model:
 
     def sign(self, label: int) -> Sign:
         """A label behind the last LayerNorm (Lemma 4)."""
-        row, w = self.unembed[label], self.last.weight
-        made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
-        mean, error = sum(made) // self.d, 2 * (max(map(abs, chain(row, w))) >> BITS) + 5
-        slack = (total(row) + total(self.last.bias) >> BITS) + self.d + 3
-        beta = (dot(row, self.last.bias) >> BITS) + self.shifts[label]
-        return Sign([v - mean for v in made], beta, max(2 * error + 1, slack))
+        row, off = turned(self.unembed[label], self.last.weight)
+        slack = (total(self.unembed[label]) + total(self.last.bias) >> BITS) + self.d + 3
+        beta = (dot(self.unembed[label], self.last.bias) >> BITS) + self.shifts[label]
+        return Sign(row, beta, max(off, slack))
 
 
 class Atoms:
@@ -212,6 +231,25 @@ class Atoms:
             off = [(total(k.centre) * q.radius + size * k.radius + dk * q.radius * k.radius >> BITS) + 2 for k in row]
             found.append([Ball([dot(q.centre, k.centre) >> BITS], r) for k, r in zip(row, off, strict=True)])
         return found
+
+
+def turned(row: Vector, w: Vector) -> tuple[Vector, int]:
+    """A row that reads a LayerNorm of weight ``w``, as it reads what is neither weighed nor centred; how far off."""
+    made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
+    mean = sum(made) // len(row)
+    return [v - mean for v in made], 4 * (max(map(abs, chain(row, w))) >> BITS) + 11
+
+
+def stretched(f: Network, meter: Meter) -> Network:
+    """The network with a bound on the norm of its last map: the eighth power of a matrix's norm is at most the sum of
+    the squares of the entries of ``W W' W W'``."""
+    d, width = len(f.outer.bias), len(f.inner.bias)
+    meter.charge(d * (d + 16) * (width + 2 * d + 48) >> 2)
+    meter.fits(200 * d * d)
+    gram = [times(f.outer.rows, times(f.back[0], [int(j == k) for j in range(d)])) for k in range(d)]
+    square = packed(gram)
+    fourth = sum(dot(v, v) for row in gram for v in [times(square, row)])
+    return f._replace(stretch=math.isqrt(math.isqrt(math.isqrt(fourth))) + max(d, width) + 2)
 
 
 def shrunk(q: Ball, root: int) -> Ball:

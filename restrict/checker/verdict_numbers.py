@@ -63,12 +63,14 @@ class Packed(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """A matrix (a row for each output) with its bias, its absolute values and its largest row sum."""
+    """A matrix (a row for each output) with its bias, its absolute values, its largest row sum, and how far off its
+    entries are."""
 
     rows: Packed
     bias: Vector
     absolute: Packed
     norm: int
+    off: int
 
 
 class Norm(NamedTuple):
@@ -107,10 +109,10 @@ def times(f: Packed, x: Vector) -> Vector:
     return [int.from_bytes(data[k : k + f.size], "little") - shift for k in range(0, len(data), f.size)]
 
 
-def linear(rows: Matrix, bias: Vector) -> Linear:
+def linear(rows: Matrix, bias: Vector, off: int = 1) -> Linear:
     """A matrix made ready; the norm covers its entries' errors."""
-    norm = max(map(total, rows)) + len(rows[0])
-    return Linear(packed(rows), bias, packed([list(map(abs, row)) for row in rows]), norm)
+    norm = max(map(total, rows)) + off * len(rows[0])
+    return Linear(packed(rows), bias, packed([list(map(abs, row)) for row in rows]), norm, off)
 
 
 def image(f: Linear, x: Ball) -> Ball:
