@@ -130,6 +130,46 @@ def test_chords_enclose_the_activation(kind: str) -> None:
             assert least - 2 <= value - (a * x >> numbers.BITS) <= most + 2
 
 
+@pytest.mark.parametrize("bits", [1, 64, 79, 80, 81, 200])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (7, 3), (16, 64)])
+def test_packed_products_are_the_plain_ones(shape: tuple[int, int], bits: int) -> None:
+    """Entries of both signs, zeros, the largest that fit and those that do not; every row in its place."""
+    rng, most = np.random.default_rng(bits), (1 << bits) - 1
+    for large in (0, 1, 1 << 40, 1 << 130):
+        rows = [[int(rng.integers(-3, 4)) * large for _ in range(shape[1])] for _ in range(shape[0])]
+        made = numbers.packed(rows)
+        for x in ([most] * shape[1], [-most - 1] * shape[1], [0] * shape[1],
+                  [int(v) * most // 7 for v in rng.integers(-7, 8, shape[1])]):  # fmt: skip
+            assert numbers.times(made, x) == [numbers.dot(row, x) for row in rows]
+    full = [[sign * large for _ in range(shape[1])] for sign in (1, -1) * shape[0]]
+    for x in ([most] * shape[1], [-most - 1] * shape[1]):
+        assert numbers.times(numbers.packed(full), x) == [numbers.dot(row, x) for row in full]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_network_is_made_ready_within_its_bounds(seed: int) -> None:
+    """The norm of the last map, and the first map behind the LayerNorm's weight, centre and bias, in fractions."""
+    rng = np.random.default_rng(seed)
+    d, width, size = int(rng.integers(1, 7)), int(rng.integers(1, 12)), float(rng.choice([1e-12, 0.3, 1e6]))
+    real = [rng.normal(size=shape) * size for shape in ((d, width), (width,), (width, d), (d,), (d,), (d,))]
+    units = lambda a: np.vectorize(lambda v: int(v * numbers.ONE), otypes=[object])(a).tolist()  # noqa: E731
+    inner, first, outer, second, weight, bias = (units(a) for a in real)
+    made = numbers.networked(numbers.Norm(weight, bias, 1), (inner, first), (outer, second))
+    exact = [np.array(a, dtype=object) for a in (inner, first, outer, second, weight, bias)]
+    tall = exact[0].T * exact[4] / Fraction(numbers.ONE)
+    tall = tall - tall.sum(1, keepdims=True) / Fraction(d)
+    x = [int(v) for v in rng.integers(-(1 << 62), 1 << 62, d)]
+    allowed = made.normal.off * numbers.total(x)
+    for row, said in zip(tall, numbers.times(made.normal.rows, x), strict=True):
+        assert abs(sum(a * b for a, b in zip(row, x, strict=True)) - said) <= allowed
+    shift = exact[0].T @ exact[5] / Fraction(numbers.ONE) + exact[1]
+    assert all(abs(a - b) <= made.shift.radius for a, b in zip(shift, made.shift.centre, strict=True))
+    norm = float(np.linalg.norm(np.array(outer, dtype=float), 2))
+    tight = numbers.stretched(made).stretch
+    assert norm * (1 - 1e-12) <= min(tight, made.stretch)
+    assert tight <= norm * min(d, width) ** 0.125 * (1 + 1e-9) + max(d, width) + 3
+
+
 # ---------------------------------------------------------------- supports and enclosures
 
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Behind, Form, Network, Sign, moved, network, signed
-from .verdict_model import MODEL, START, Atoms, Model, stretched
-from .verdict_numbers import BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, total
+from .verdict_forms import Behind, Form, Sign, moved, network, signed
+from .verdict_model import MODEL, START, Atoms, Model
+from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest
 
 MAX_N = 4096
@@ -141,7 +141,9 @@ class Check:
         """The directions of every head, with the coordinates of all its values."""
         require(len(listing(value, place)) == self.model.heads, place, "expected a basis for each head")
         if not self.turned:
-            self.final = stretched(self.final, self.meter)
+            self.meter.charge(self.model.d * (2 * self.map + (self.model.d + 16) ** 2))
+            self.meter.fits(200 * self.model.d**2)
+            self.final = stretched(self.final)
         self.basis = []
         for h, entry in enumerate(value):
             self.basis.append(self.measured(h, *self.directions(entry, place.item(h))))

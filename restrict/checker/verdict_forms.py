@@ -11,22 +11,7 @@ import math
 from operator import add
 from typing import NamedTuple
 
-from .verdict_numbers import (
-    BITS,
-    ONE,
-    SQUARE,
-    Ball,
-    Linear,
-    Matrix,
-    Norm,
-    Packed,
-    Vector,
-    dot,
-    root3,
-    slope,
-    times,
-    total,
-)
+from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, Vector, dot, root3, slope, times, total
 
 
 class Form(NamedTuple):
@@ -42,19 +27,6 @@ class Wide(NamedTuple):
 
     form: Form
     square: int
-
-
-class Network(NamedTuple):
-    """A network behind its LayerNorm: the maps to the neurons and back; ``normal`` is the first behind the LayerNorm's
-    weight and without its mean, for what is not yet divided by the deviation, ``shift`` what the biases add. ``back``
-    has the transposes of ``outer`` and ``normal``; ``stretch`` is a bound on the norm of ``outer``."""
-
-    inner: Linear
-    outer: Linear
-    normal: Linear
-    shift: Ball
-    back: list[Packed]
-    stretch: int
 
 
 class Behind(NamedTuple):

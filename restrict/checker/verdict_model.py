@@ -10,29 +10,15 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from itertools import chain
 from typing import Any, NamedTuple
 
 from .account import Meter, Place, Task, require
 from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
 from .tensors import located, opened
-from .verdict_forms import Network, Sign
-from .verdict_numbers import (
-    BITS,
-    ONE,
-    Ball,
-    Linear,
-    Matrix,
-    Norm,
-    Vector,
-    dot,
-    image,
-    linear,
-    normed,
-    packed,
-    times,
-    total,
-)
+from .verdict_forms import Sign
+from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Network, Norm, Vector, dot, image, linear, networked
+
+from .verdict_numbers import normed, total, transposed, turned  # isort: skip
 
 SIZE = 4096
 """The largest width, vocabulary and number of positions."""
@@ -156,36 +142,26 @@ class Model:
         """One block."""
         d, dk = self.d, self.d // self.heads
         mixed, bias = file.take(h + "attn.c_attn.weight", d, 3 * d), file.take(h + "attn.c_attn.bias", 3 * d)[0]
-        columns = list(map(list, zip(*mixed, strict=True)))
-        out = list(map(list, zip(*file.take(h + "attn.c_proj.weight", d, d), strict=True)))
+        columns, out = transposed(mixed), transposed(file.take(h + "attn.c_proj.weight", d, d))
         attention = []
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        first, second, (bias,) = *(self.norm(file, h + name) for name in ("ln_1", "ln_2")), file.take(h + "attn.c_proj.bias", d)
-        return Block(first, attention, bias, second, self.network(file, h + "mlp.", second))
-
-    def network(self, file: Tensors, h: str, norm: Norm) -> Network:
-        """The network behind a LayerNorm."""
-        d, width = self.d, file.length(h + "c_fc.bias", 4 * self.d, 4 * SIZE)
+        norms, bias = [self.norm(file, h + name) for name in ("ln_1", "ln_2")], file.take(h + "attn.c_proj.bias", d)[0]
+        width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
         file.meter.charge(16 * d * width)
         file.meter.hold(80 * d * width)
-        (_, rows, inner), (out, _, outer) = (self.linear(file, h + "c_fc", d, width),
-                                             self.linear(file, h + "c_proj", width, d))  # fmt: skip
-        made = [turned(row, norm.weight) for row in rows]
-        normal = linear([row for row, _ in made], [0] * width, max(off for _, off in made))
-        back = [packed(out), packed(list(map(list, zip(*(row for row, _ in made), strict=True))))]
-        return Network(inner, outer, normal, image(inner, Ball(norm.bias, 1)), back, (outer.norm + 1) * d)
+        inner, outer = (self.stored(file, h + "mlp." + name, *shape)
+                        for name, *shape in (("c_fc", d, width), ("c_proj", width, d)))  # fmt: skip
+        return Block(norms[0], attention, bias, norms[1], networked(norms[1], inner, outer))
+
+    def stored(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Matrix, Vector]:
+        """A matrix as it is stored, input by output, and its bias."""
+        return file.take(name + ".weight", inputs, outputs), file.take(name + ".bias", outputs)[0]
 
     def norm(self, file: Tensors, name: str) -> Norm:
         """A LayerNorm."""
         return Norm(file.take(name + ".weight", self.d)[0], file.take(name + ".bias", self.d)[0], self.epsilon)
-
-    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Matrix, Matrix, Linear]:
-        """A matrix as it is stored, input by output, its rows, and the map."""
-        stored = file.take(name + ".weight", inputs, outputs)
-        rows = list(map(list, zip(*stored, strict=True)))
-        return stored, rows, linear(rows, file.take(name + ".bias", outputs)[0])
 
     def token(self, symbol: int, j: int) -> Ball:
         """The embedding of a symbol (or of the start token) at position ``j``."""
@@ -231,25 +207,6 @@ class Atoms:
             off = [(total(k.centre) * q.radius + size * k.radius + dk * q.radius * k.radius >> BITS) + 2 for k in row]
             found.append([Ball([dot(q.centre, k.centre) >> BITS], r) for k, r in zip(row, off, strict=True)])
         return found
-
-
-def turned(row: Vector, w: Vector) -> tuple[Vector, int]:
-    """A row that reads a LayerNorm of weight ``w``, as it reads what is neither weighed nor centred; how far off."""
-    made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
-    mean = sum(made) // len(row)
-    return [v - mean for v in made], 4 * (max(map(abs, chain(row, w))) >> BITS) + 11
-
-
-def stretched(f: Network, meter: Meter) -> Network:
-    """The network with a bound on the norm of its last map: the eighth power of a matrix's norm is at most the sum of
-    the squares of the entries of ``W W' W W'``."""
-    d, width = len(f.outer.bias), len(f.inner.bias)
-    meter.charge(d * (d + 16) * (width + 2 * d + 48) >> 2)
-    meter.fits(200 * d * d)
-    gram = [times(f.outer.rows, times(f.back[0], [int(j == k) for j in range(d)])) for k in range(d)]
-    square = packed(gram)
-    fourth = sum(dot(v, v) for row in gram for v in [times(square, row)])
-    return f._replace(stretch=math.isqrt(math.isqrt(math.isqrt(fourth))) + max(d, width) + 2)
 
 
 def shrunk(q: Ball, root: int) -> Ball:

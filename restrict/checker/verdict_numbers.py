@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import cache
+from itertools import chain
 from operator import mul
 from typing import NamedTuple
 
@@ -81,6 +82,19 @@ class Norm(NamedTuple):
     epsilon: int
 
 
+class Network(NamedTuple):
+    """A network behind its LayerNorm: the maps to the neurons and back; ``normal`` is the first behind the LayerNorm's
+    weight and without its mean, for what is not yet divided by the deviation, ``shift`` what the biases add. ``back``
+    has the transposes of ``outer`` and ``normal``; ``stretch`` is a bound on the norm of ``outer``."""
+
+    inner: Linear
+    outer: Linear
+    normal: Linear
+    shift: Ball
+    back: list[Packed]
+    stretch: int
+
+
 def dot(a: Sequence[int], b: Sequence[int]) -> int:
     """The exact sum of products."""
     return sum(map(mul, a, b))
@@ -119,6 +133,37 @@ def image(f: Linear, x: Ball) -> Ball:
     """``f(x)`` (Lemma V1)."""
     radius = ((f.norm * x.radius + total(x.centre) + len(x.centre) * x.radius) >> BITS) + 4
     return Ball([(v >> BITS) + b for v, b in zip(times(f.rows, x.centre), f.bias, strict=True)], radius)
+
+
+def transposed(rows: Sequence[Vector]) -> Matrix:
+    """The columns of a matrix."""
+    return list(map(list, zip(*rows, strict=True)))
+
+
+def turned(row: Vector, w: Vector) -> tuple[Vector, int]:
+    """A row that reads a LayerNorm of weight ``w``, as it reads what is neither weighed nor centred; how far off."""
+    made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
+    mean = sum(made) // len(row)
+    return [v - mean for v in made], 4 * (max(map(abs, chain(row, w))) >> BITS) + 11
+
+
+def networked(norm: Norm, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]) -> Network:
+    """A network behind a LayerNorm, made ready: its matrices are given input by output, with their biases."""
+    first, last = (linear(transposed(stored), bias) for stored, bias in (inner, outer))
+    rows, offs = zip(*(turned(row, norm.weight) for row in transposed(inner[0])), strict=True)
+    back = [packed(outer[0]), packed(transposed(rows))]
+    normal = linear(list(rows), [0] * len(rows), max(offs))
+    return Network(first, last, normal, image(first, Ball(norm.bias, 1)), back, (last.norm + 1) * len(outer[1]))
+
+
+def stretched(f: Network) -> Network:
+    """The network with a bound on the norm of its last map: the eighth power of a matrix's norm is at most the sum of
+    the squares of the entries of ``W W' W W'``."""
+    d, width = len(f.outer.bias), len(f.inner.bias)
+    gram = [times(f.outer.rows, times(f.back[0], [int(j == k) for j in range(d)])) for k in range(d)]
+    square = packed(gram)
+    fourth = sum(dot(v, v) for row in gram for v in [times(square, row)])
+    return f._replace(stretch=math.isqrt(math.isqrt(math.isqrt(fourth))) + max(d, width) + 2)
 
 
 def normed(norm: Norm, x: Ball) -> Ball:
