@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -426,6 +427,16 @@ def test_a_memory_must_project_to_the_language() -> None:
     document["memory"]["of"][-1] = (document["memory"]["of"][-1] + 1) % len(document["language"]["delta"])
     with pytest.raises(Reject, match="project"):
         verify(model.content, json.dumps(document).encode())
+
+
+def test_a_wrong_word_alone_has_no_bases() -> None:
+    """A basis has ``d^2`` numbers, half a megabyte at width 256; without cases nothing reads it."""
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph, 3)
+    assert found.wrong is not None
+    document = replace(found, upto=-1, shortest=False).document()
+    assert (document["basis"], document["cases"], "turned" in document) == ([], [], False)
+    assert verify(model.content, json.dumps(document).encode()).startswith("s VERIFIED wrong n=0..3 at=3 ")
 
 
 def test_a_verdict_on_no_word_is_none() -> None:
