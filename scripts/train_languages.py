@@ -116,6 +116,7 @@ def languages() -> dict[str, Automaton]:
     found |= {f"dyck1-depth{depth}": dyck(depth, 1) for depth in (1, 2, 3, 4)}
     found |= {f"dyck2-depth{depth}": dyck(depth, 2) for depth in (2, 3)}
     found["aa-star"] = explored("a", 0, lambda s, a: 1 - s, lambda s: s == 0)
+    found["abab-star"] = by_table("ab", {(s, "abab"[s]): (s + 1) % 4 for s in range(4)}, {0})
     ab, cd = {(0, "a"): 0, (0, "b"): 0, (0, "d"): 1}, {(1, "b"): 1, (1, "c"): 1}
     found["ab-d-bc"] = by_table("abcd", ab | cd, {1})
     steps = {(s, "abcde"[to]): to for s in range(5) for to in range(s, 5)}

@@ -1,4 +1,4 @@
-"""Train small softmax transformers as people do, on 24 regular languages, and write them as people store them.
+"""Train small softmax transformers as people do, on 26 regular languages, and write them as people store them.
 
     python scripts/train_soft.py -o FOLDER [--layers 1] [--heads 1] [--width 16] [--no-positions] [--only NAME,...]
     python scripts/train_soft.py --describe FOLDER     # automata and recorded logits beside models that are there

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from restrict.checker.verdict_forms import Form, centred, signed
+from restrict.checker.verdict_forms import Form, moved, signed
 from restrict.checker.verdict_numbers import ONE
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained.model import Array
@@ -51,8 +51,9 @@ def supports(rng: np.random.Generator) -> Iterator[float]:
                 yield abs(found - true) / (1 + float(np.abs(values).max()))
 
 
-def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array]:
-    """Behind the network, the logits, and the last deviation, for rows of the stream behind attention."""
+def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array, Array]:
+    """The neurons, the stream behind the network, the logits, and the last deviation, for rows of the stream behind
+    attention."""
     t, epsilon = naive.tensors, float(naive.config["layer_norm_epsilon"])
 
     def normed(x: Array, name: str) -> Array:
@@ -61,11 +62,10 @@ def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array]:
         return np.asarray(unit * t[name + ".weight"] + t[name + ".bias"])
 
     x = normed(y, "h.0.ln_2") @ np.array(t["h.0.mlp.c_fc.weight"]) + t["h.0.mlp.c_fc.bias"]
-    tanh = x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-    act = np.maximum(x, 0) if naive.config["activation_function"] == "relu" else tanh
+    act = np.vectorize(naive.act)(x)
     z = y + act @ np.array(t["h.0.mlp.c_proj.weight"]) + t["h.0.mlp.c_proj.bias"]
     logits = normed(z, "ln_f") @ np.array(t.get("lm_head.weight", t["wte.weight"])).T + t.get("lm_head.bias", 0)
-    return z, logits, np.sqrt(((z - z.mean(1, keepdims=True)) ** 2).mean(1) + epsilon)
+    return act, z, logits, np.sqrt(((z - z.mean(1, keepdims=True)) ** 2).mean(1) + epsilon)
 
 
 def points(rng: np.random.Generator) -> tuple[int, int]:
@@ -78,16 +78,18 @@ def points(rng: np.random.Generator) -> tuple[int, int]:
         c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-5, 1e-3, 0.05, 0.4]))
         rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
         units = [[int(v * ONE) for v in row] for row in (c, rest, *g)]
-        z, trail = check.tail(Form(units[0], units[2:], [r + m + 2 for r in units[1]]))
-        wide = centred(z)
+        y = Form(units[0], units[2:], [r + m + 2 for r in units[1]])
+        z = check.tail(y, *moved(check.final.normal, y))
         eps = np.where(rng.random((EACH, 1)) < 0.5, rng.uniform(-1, 1, (EACH, m)), rng.choice([-1.0, 1.0], (EACH, m)))
-        out, logits, deviation = plain(naive, c + eps @ g + rest * rng.uniform(-1, 1, (EACH, d)).round(1))
-        *spans, last = np.array(z.spans, float) / ONE
-        gap = np.abs(out - np.array(z.centre, float) / ONE - eps @ np.array(spans))
-        bad = (gap > np.array(z.rest, float) / ONE + np.abs(last) + 1e-9).any(1)
+        act, out, logits, deviation = plain(naive, c + eps @ g + rest * rng.uniform(-1, 1, (EACH, d)).round(1))
+        *spans, last = np.array(z.values.spans, float) / ONE
+        gap = np.abs(act - np.array(z.values.centre, float) / ONE - eps @ np.array(spans))
+        bad = (gap > np.array(z.values.rest, float) / ONE + np.abs(last) + 1e-9).any(1)
+        gap = out - np.array(z.centre, float) / ONE
+        bad |= ((gap - gap.mean(1, keepdims=True)) ** 2).mean(1) > z.square / ONE**2 + 1e-9
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, wide, check.model.last, trail)
+                least, line = signed(sign, wanted, z, check.final, check.model.epsilon)
                 value = logits[:, label] * deviation * (1 if wanted else -1)
                 bad |= value < (least + eps @ np.array(line, float)) / ONE - 1e-9
         outside += int(bad.sum())

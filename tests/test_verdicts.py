@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +24,7 @@ from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict_forms import Form, centred, signed
+from restrict.checker.verdict_forms import Form, moved, signed
 from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
@@ -130,6 +131,46 @@ def test_chords_enclose_the_activation(kind: str) -> None:
             assert least - 2 <= value - (a * x >> numbers.BITS) <= most + 2
 
 
+@pytest.mark.parametrize("bits", [1, 64, 79, 80, 81, 200])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (7, 3), (16, 64)])
+def test_packed_products_are_the_plain_ones(shape: tuple[int, int], bits: int) -> None:
+    """Entries of both signs, zeros, the largest that fit and those that do not; every row in its place."""
+    rng, most = np.random.default_rng(bits), (1 << bits) - 1
+    for large in (0, 1, 1 << 40, 1 << 130):
+        rows = [[int(rng.integers(-3, 4)) * large for _ in range(shape[1])] for _ in range(shape[0])]
+        made = numbers.packed(rows)
+        for x in ([most] * shape[1], [-most - 1] * shape[1], [0] * shape[1],
+                  [int(v) * most // 7 for v in rng.integers(-7, 8, shape[1])]):  # fmt: skip
+            assert numbers.times(made, x) == [numbers.dot(row, x) for row in rows]
+    full = [[sign * large for _ in range(shape[1])] for sign in (1, -1) * shape[0]]
+    for x in ([most] * shape[1], [-most - 1] * shape[1]):
+        assert numbers.times(numbers.packed(full), x) == [numbers.dot(row, x) for row in full]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_network_is_made_ready_within_its_bounds(seed: int) -> None:
+    """The norm of the last map, and the first map behind the LayerNorm's weight, centre and bias, in fractions."""
+    rng = np.random.default_rng(seed)
+    d, width, size = int(rng.integers(1, 7)), int(rng.integers(1, 12)), float(rng.choice([1e-12, 0.3, 1e6]))
+    real = [rng.normal(size=shape) * size for shape in ((d, width), (width,), (width, d), (d,), (d,), (d,))]
+    units = lambda a: np.vectorize(lambda v: int(v * numbers.ONE), otypes=[object])(a).tolist()  # noqa: E731
+    inner, first, outer, second, weight, bias = (units(a) for a in real)
+    made = numbers.networked(numbers.Norm(weight, bias, 1), (inner, first), (outer, second))
+    exact = [np.array(a, dtype=object) for a in (inner, first, outer, second, weight, bias)]
+    tall = exact[0].T * exact[4] / Fraction(numbers.ONE)
+    tall = tall - tall.sum(1, keepdims=True) / Fraction(d)
+    x = [int(v) for v in rng.integers(-(1 << 62), 1 << 62, d)]
+    allowed = made.normal.off * numbers.total(x)
+    for row, said in zip(tall, numbers.times(made.normal.rows, x), strict=True):
+        assert abs(sum(a * b for a, b in zip(row, x, strict=True)) - said) <= allowed
+    shift = exact[0].T @ exact[5] / Fraction(numbers.ONE) + exact[1]
+    assert all(abs(a - b) <= made.shift.radius for a, b in zip(shift, made.shift.centre, strict=True))
+    norm = float(np.linalg.norm(np.array(outer, dtype=float), 2))
+    tight = numbers.stretched(made).stretch
+    assert norm * (1 - 1e-12) <= min(tight, made.stretch)
+    assert tight <= norm * min(d, width) ** 0.125 * (1 + 1e-9) + max(d, width) + 3
+
+
 # ---------------------------------------------------------------- supports and enclosures
 
 
@@ -179,21 +220,25 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
     units = lambda x: [int(v * one) for v in x]  # noqa: E731
-    z, trail = check.tail(Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)]))
-    wide = centred(z)
+    y = Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)])
+    z = check.tail(y, *moved(check.final.normal, y))
+    middle, neurons = np.array(z.centre, float) / one, np.array(z.values.centre, float) / one
+    *spans, last = np.array(z.values.spans, float) / one
     for _ in range(60):
         eps = rng.uniform(-1, 1, size=m) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], size=m)
-        y = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=d)
-        said, inner = naive.rest(list(y)), naive.normed(list(y), "h.0.ln_2")
+        point = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=d)
+        said, inner = naive.rest(list(point)), naive.normed(list(point), "h.0.ln_2")
         hidden = [naive.act(v) for v in naive.linear(inner, "h.0.mlp.c_fc")]
-        out = np.array(y) + naive.linear(hidden, "h.0.mlp.c_proj")
-        *spans, last = np.array(z.spans, float) / one
-        middle = np.array(z.centre, float) / one + eps @ np.array(spans).reshape(m, d)
-        assert (np.abs(out - middle) <= np.array(z.rest, float) / one + np.abs(last) + 1e-9).all()
+        out = np.array(point) + naive.linear(hidden, "h.0.mlp.c_proj")
+        gap = out - middle
+        assert ((gap - gap.mean()) ** 2).mean() <= z.square / one**2 + 1e-9
+        assert np.abs(gap).sum() <= z.far / one + 1e-9
+        off = np.array(z.values.rest, float) / one + np.abs(last) + 1e-9
+        assert (np.abs(hidden - neurons - eps @ np.array(spans)) <= off).all()
         deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, wide, check.model.last, trail)
+                least, line = signed(sign, wanted, z, check.final, check.model.epsilon)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 
@@ -382,6 +427,16 @@ def test_a_memory_must_project_to_the_language() -> None:
     document["memory"]["of"][-1] = (document["memory"]["of"][-1] + 1) % len(document["language"]["delta"])
     with pytest.raises(Reject, match="project"):
         verify(model.content, json.dumps(document).encode())
+
+
+def test_a_wrong_word_alone_has_no_bases() -> None:
+    """A basis has ``d^2`` numbers, half a megabyte at width 256; without cases nothing reads it."""
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph, 3)
+    assert found.wrong is not None
+    document = replace(found, upto=-1, shortest=False).document()
+    assert (document["basis"], document["cases"], "turned" in document) == ([], [], False)
+    assert verify(model.content, json.dumps(document).encode()).startswith("s VERIFIED wrong n=0..3 at=3 ")
 
 
 def test_a_verdict_on_no_word_is_none() -> None:

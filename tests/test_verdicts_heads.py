@@ -15,6 +15,7 @@ import pytest
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import QUOTIENT, Basis, Box, Check
+from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained
@@ -51,7 +52,7 @@ def sample(rng: np.random.Generator) -> Sample | None:
         at = [[[int(v * ONE) for v in rng.normal(size=m)] for _ in range(k)] for k in places]
         es = [[int(np.exp(-size * rng.random()) * 2**60) + 1 for _ in range(k)] for k in places]
         check.weights.append([[(e, e) for e in row] for row in es])
-        check.basis.append(Basis([], [[0]] * m, at, off, []))
+        check.basis.append(Basis([], [[0]] * m, at, off, [], Form([], [], [])))
     sums, points = [], []
     for word, q in words:
         if (word[-1], q) != key[1:]:

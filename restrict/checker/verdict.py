@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Form, Sign, Trail, centred, network, signed
-from .verdict_model import MODEL, START, Atoms, Block, Model
-from .verdict_numbers import BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, total
+from .verdict_forms import Behind, Form, Sign, moved, network, signed
+from .verdict_model import MODEL, START, Atoms, Model
+from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest
 
 MAX_N = 4096
@@ -53,13 +53,15 @@ Interval = tuple[int, int]
 
 
 class Basis(NamedTuple):
-    """Directions of one head (integers times ``2^-24``), the coordinates of every value, and what they leave out."""
+    """Directions of one head (integers times ``2^-24``), the coordinates of every value, what they leave out, and what
+    the directions are at the neurons; each image is off by at most the remainder."""
 
     centre: Vector
     rows: Matrix
     at: list[list[Vector]]
     off: int
     rest: Vector
+    image: Form
 
 
 class Box(NamedTuple):
@@ -125,12 +127,12 @@ class Check:
         self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
-        self.final: Block = model.blocks[-1]
+        self.final: Network = model.blocks[-1].network
         self.edges = 3 * len(model.rows)
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
         self.weights: list[list[list[Interval]]] = []
-        self.price, self.sizes = 0, (5, 7)
+        self.price, self.sizes, self.map = 0, (5, 7), (model.d + 16) * (len(self.final.inner.bias) + 16) >> 3
 
     def read_more(self, fields: dict[str, Any], place: Place) -> None:
         """What a format has beside the fields of one layer."""
@@ -138,14 +140,22 @@ class Check:
     def read_basis(self, value: list[Any], place: Place) -> None:
         """The directions of every head, with the coordinates of all its values."""
         require(len(listing(value, place)) == self.model.heads, place, "expected a basis for each head")
+        if not self.turned:
+            self.meter.charge(self.model.d * (2 * self.map + (self.model.d + 16) ** 2))
+            self.meter.fits(200 * self.model.d**2)
+            self.final = stretched(self.final)
         self.basis = []
         for h, entry in enumerate(value):
             self.basis.append(self.measured(h, *self.directions(entry, place.item(h))))
-        rows, d, inner = sum(len(b.rows) for b in self.basis), self.model.d, len(self.final.inner.rows)
-        m, neurons = min(SPANS, rows), inner * NEURON[self.model.activation]
-        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + neurons + rows * (d + 8)
-        self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
+        self.estimate(sum(len(b.rows) for b in self.basis), 0)
         self.turned.append(self.basis)
+
+    def estimate(self, rows: int, more: int) -> None:
+        """Raise the price of a cell to that of one in so many directions, with more generators."""
+        m, d, inner = min(SPANS, rows) + more, self.model.d, len(self.final.inner.bias)
+        price = (more + 3) * self.map + (m + 2) * ((m >> 2) + 8) * (d + inner) + rows * (d + 8)
+        price += inner * NEURON[self.model.activation] + len(self.signs) * (2 * self.map + (m + 8) * (d + inner))
+        self.price = max(self.price, price)
 
     def directions(self, entry: Any, place: Place) -> tuple[Vector, Matrix]:
         """A centre in units, and directions times ``2^24``."""
@@ -179,8 +189,15 @@ class Check:
                 rest = list(map(max, rest, left))
                 coordinates.append(t)
             at.append(coordinates)
-        return Basis(centre, rows, at, off, [r + (total(c) * off >> 24) + radius + 2
-                                             for r, c in zip(rest, columns, strict=True)])  # fmt: skip
+        rest = [r + (total(c) * off >> 24) + radius + 2 for r, c in zip(rest, columns, strict=True)]
+        return Basis(centre, rows, at, off, rest, self.seen(rows))
+
+    def seen(self, rows: Matrix) -> Form:
+        """What directions are at the neurons."""
+        self.meter.charge(len(rows) * self.map)
+        self.meter.hold(60 * len(rows) * len(self.final.inner.bias))
+        none = [0] * self.model.d
+        return moved(self.final.normal, Form(none, [[v << HINT for v in row] for row in rows], none))[0]
 
     # ---------------------------------------------------------------- cases
 
@@ -296,10 +313,10 @@ class Check:
         wanted = self.language.want[key[2]]
         count = sum(len(b.rows) for b in self.basis)
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
-        z, trail = self.tail(self.start(key, boxes, kept))
-        wide = centred(z)
+        y = self.start(key, boxes, kept)
+        z = self.tail(y, *self.image(y, boxes, kept))
         for label, sign in self.signs.items():
-            least, lines = signed(sign, label in wanted, z, wide, self.model.last, trail)
+            least, lines = signed(sign, label in wanted, z, self.final, self.model.epsilon)
             short, more = lines[: len(kept)], lines[len(kept) :]
             least -= total(more)
             if least <= total(short) and not self.own(key, boxes, least, dict(zip(kept, short, strict=True))):
@@ -356,10 +373,18 @@ class Check:
         x = self.model.token(key[1], key[0])
         return Form(x.centre, [], [x.radius] * len(x.centre)), self.model.blocks[0].bias
 
-    def tail(self, y: Form) -> tuple[Form, Trail]:
+    def image(self, y: Form, boxes: list[Box], kept: list[int]) -> tuple[Form, int]:
+        """What a cell's form is at the neurons, and what of the remainder is due to rounding: directions are mapped
+        once for all cells."""
+        form, slack = moved(self.final.normal, Form(y.centre, y.spans[len(kept) :], y.rest))
+        seen = [(g, b.image.rest[0]) for b in self.basis for g in b.image.spans]
+        spans = [[v * boxes[m].radius >> BITS for v in seen[m][0]] for m in kept]
+        more = sum((seen[m][1] * boxes[m].radius >> BITS) + 2 for m in kept)
+        return Form(form.centre, [*spans, *form.spans], [r + more for r in form.rest]), slack + more
+
+    def tail(self, y: Form, image: Form, slack: int) -> Behind:
         """LayerNorm, network and the sum."""
-        block = self.final
-        return network(self.model.activation, block.second, block.inner, block.outer, block.back, y)
+        return network(self.model.activation, self.model.epsilon, self.final, y, image, slack)
 
     def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
         """The wrong word: a prefix of a word of the language, on which the label's sign is not the one wanted."""
@@ -373,12 +398,13 @@ class Check:
             require(states[-1] >= 0, place.key("word"), "not a prefix of a word of the language")
         alive = self.far[states[-1]] <= n - len(word)
         require(alive, place.key("word"), f"no word of length at most {n} begins so")
-        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.final.inner.rows) + 8) * 1000)
+        self.meter.charge((len(word) + 1) * self.model.d * 40 + (len(self.final.inner.bias) + 8) * 1000 + 6 * self.map)
         self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
-        z, trail = self.tail(self.point([START, *word]))
+        y = self.point([START, *word])
+        z = self.tail(y, *moved(self.final.normal, y))
         want = label in self.language.want[states[-1]]
-        if signed(self.signs[label], not want, z, centred(z), self.model.last, trail)[0] <= 0:
+        if signed(self.signs[label], not want, z, self.final, self.model.epsilon)[0] <= 0:
             unproved(place, f"label {label} is not shown to have the wrong sign")
 
     def point(self, word: list[int]) -> Form:

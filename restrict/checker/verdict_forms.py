@@ -8,9 +8,10 @@ is counted in the remainder, operation by operation.
 from __future__ import annotations
 
 import math
+from operator import add
 from typing import NamedTuple
 
-from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Norm, Vector, dot, root3, slope, total
+from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, Vector, dot, root3, slope, times, total
 
 
 class Form(NamedTuple):
@@ -22,25 +23,33 @@ class Form(NamedTuple):
 
 
 class Wide(NamedTuple):
-    """A centred form, the size of each entry's deviation, and a bound on its mean square (units squared)."""
+    """A centred form, and a bound on the mean square of its deviation (units squared)."""
 
     form: Form
-    reach: Vector
     square: int
 
 
-class Trail(NamedTuple):
-    """What the remainder behind the network comes from, for the way back from a label: the stream behind attention,
-    the LayerNorm (``normal``), the slopes of the neurons and what these leave out, the rounding of the last map
-    (``last``); ``inner`` is the sum of what ``normal`` makes of the neurons."""
+class Behind(NamedTuple):
+    """A cell behind the network: the stream's middle there, the same centred, each entry off by ``last``; the stream
+    behind attention, its image at the neurons and their values; the slopes of the neurons and what these leave out.
 
-    stream: Vector
-    normal: Vector
-    slopes: Vector
-    neurons: Vector
+    The inverse deviation is at most ``size``, and within ``dev`` of its constant. ``rests`` is the sum of the neurons'
+    remainders, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it.
+    """
+
+    centre: Vector
+    middle: Vector
     last: int
-    inner: int
-    back: list[Matrix]
+    stream: Form
+    image: Form
+    values: Form
+    slopes: Vector
+    own: Vector
+    size: int
+    dev: int
+    rests: int
+    far: int
+    square: int
 
 
 class Sign(NamedTuple):
@@ -54,10 +63,10 @@ class Sign(NamedTuple):
 def moved(f: Linear, y: Form) -> tuple[Form, int]:
     """``f(y)``, and what of each remainder is due to rounding."""
     m = len(y.spans)
-    slack = (total(y.centre) + sum(map(total, y.spans)) + sum(y.rest) >> BITS) + m + 4
-    columns = [[dot(row, g) >> BITS for row in f.rows] for g in y.spans]
-    centre = [(dot(row, y.centre) >> BITS) + b for row, b in zip(f.rows, f.bias, strict=True)]
-    return Form(centre, columns, [(dot(row, y.rest) >> BITS) + slack for row in f.absolute]), slack
+    slack = (f.off * (total(y.centre) + sum(map(total, y.spans)) + sum(y.rest)) >> BITS) + m + 4
+    columns = [[v >> BITS for v in times(f.rows, g)] for g in y.spans]
+    centre = [(v >> BITS) + b for v, b in zip(times(f.rows, y.centre), f.bias, strict=True)]
+    return Form(centre, columns, [(v >> BITS) + slack for v in times(f.absolute, y.rest)]), slack
 
 
 def added(x: Form, y: Form) -> Form:
@@ -68,16 +77,24 @@ def added(x: Form, y: Form) -> Form:
     return Form(centre, spans, [a + b for a, b in zip(x.rest, y.rest, strict=True)])
 
 
+def distance(y: Form) -> int:
+    """A bound on the square of the length of what a form deviates (Lemma 2)."""
+    gram = sum(2 * abs(dot(g, h)) for i, g in enumerate(y.spans) for h in y.spans[:i]) + sum(dot(g, g) for g in y.spans)
+    reach, ball = reached(y), (math.isqrt(gram) + math.isqrt(dot(y.rest, y.rest)) + 2) ** 2
+    return min(dot(reach, reach), ball)
+
+
+def reached(y: Form) -> Vector:
+    """How far each entry is from its centre."""
+    return list(map(sum, zip(y.rest, *(map(abs, g) for g in y.spans), strict=True)))
+
+
 def centred(y: Form) -> Wide:
     """``P y`` with ``P = I - 11'/d``, and how far it deviates (Lemma 2)."""
-    d, m = len(y.centre), len(y.spans)
-    mean = sum(y.rest) // d + m + 4
+    d, mean = len(y.centre), sum(y.rest) // len(y.centre) + len(y.spans) + 4
     c, *spans = ([v - a for v in row] for row in (y.centre, *y.spans) for a in (sum(row) // d,))
-    rest = [r - 2 * r // d + mean for r in y.rest]
-    reach = [sum(map(abs, column)) + r for *column, r in zip(*spans, rest, strict=True)]
-    gram = sum(2 * abs(dot(g, h)) for i, g in enumerate(spans) for h in spans[:i]) + sum(dot(g, g) for g in spans)
-    ball = (math.isqrt(gram // d) + math.isqrt(dot(rest, rest) // d) + 2) ** 2
-    return Wide(Form(c, spans, rest), reach, min(dot(reach, reach) // d + 1, ball))
+    form = Form(c, spans, [r - 2 * r // d + mean for r in y.rest])
+    return Wide(form, distance(form) // d + 1)
 
 
 def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int]:
@@ -93,25 +110,30 @@ def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int
     return chord, middle, max(ends) - middle + 1
 
 
-def layer_norm(norm: Norm, y: Form) -> Form:
-    """LayerNorm (Lemma 2): the inverse deviation by its chord. A last generator is the chord's own error."""
-    x, reach, square = centred(y)
-    c, spans, rest = x
+def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int]:
+    """A linear image of a centred form divided by the deviation (Lemma 2), which is taken by its chord; a last
+    generator is the chord's own error. Then bounds on the inverse deviation, and on what is not its constant."""
+    (c, spans, rest), square = wide
     d, m = len(c), len(spans)
-    v0 = dot(c, c) // d + norm.epsilon
+    v0 = dot(c, c) // d + epsilon
     lines = [2 * dot(c, g) // d for g in spans]
     loose = 2 * dot(list(map(abs, c)), rest) // d + 2
-    a, middle, off = inverse(v0, total(lines) + m + loose, square, norm.epsilon)
+    a, middle, off = inverse(v0, total(lines) + m + loose, square, epsilon)
     tau = middle - (a * (v0 + square // 2) >> SQUARE)
     tau_rest = off + (a * (loose + square // 2 + m + 3) >> SQUARE) + 4 + m * (2 + (a >> SQUARE))
     turns = [-(a * line >> SQUARE) for line in lines]
-    dev = total(turns) + tau_rest
-    centre = [v * tau >> BITS for v in c]
+    dev, c = total(turns) + tau_rest, x.centre
     spans = [[(g * tau + v * t) >> BITS for g, v in zip(column, c, strict=True)]
-             for column, t in zip(spans, turns, strict=True)]  # fmt: skip
+             for column, t in zip(x.spans, turns, strict=True)]  # fmt: skip
     spans.append([v * tau_rest >> BITS for v in c])
-    rest = [(r * abs(tau) + t * dev >> BITS) + m + 5 for r, t in zip(rest, reach, strict=True)]
-    return scaled(norm, Form(centre, spans, rest))
+    rest = [(r * abs(tau) + t * dev >> BITS) + m + 5 for r, t in zip(x.rest, reached(x), strict=True)]
+    return Form([v * tau >> BITS for v in c], spans, rest), abs(tau) + dev, dev
+
+
+def layer_norm(norm: Norm, y: Form) -> Form:
+    """LayerNorm (Lemma 2)."""
+    wide = centred(y)
+    return scaled(norm, divided(norm.epsilon, wide, wide.form)[0])
 
 
 def scaled(norm: Norm, y: Form) -> Form:
@@ -140,13 +162,23 @@ def activated(kind: str, y: Form, slack: int) -> tuple[Form, Vector, Vector]:
     return Form(centre, spans, last), slopes, own
 
 
-def network(kind: str, norm: Norm, inner: Linear, outer: Linear, back: list[Matrix], y: Form) -> tuple[Form, Trail]:
-    """``y`` plus the network behind its LayerNorm."""
-    x = layer_norm(norm, y)
-    hidden, slack = moved(inner, x)
-    values, slopes, own = activated(kind, hidden, slack)
-    z, last = moved(outer, values)
-    return added(y, z), Trail(y.rest, x.rest, slopes, own, last, sum(hidden.rest), back)
+def network(kind: str, epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behind:
+    """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
+    ``slack`` is due to rounding."""
+    wide, d, m = centred(y), len(y.centre), len(y.spans)
+    (centre, spans, rest), size, dev = divided(epsilon, wide, image)
+    hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + f.shift.radius for r in rest])
+    values, slopes, own = activated(kind, hidden, (slack * size >> BITS) + f.shift.radius + m + 6)
+    last = (total(values.centre) + sum(map(total, values.spans)) + sum(values.rest) >> BITS) + m + 5
+    z = [
+        c + (v >> BITS) + b for c, v, b in zip(y.centre, times(f.outer.rows, values.centre), f.outer.bias, strict=True)
+    ]
+    far = sum(map(total, y.spans)) + sum(y.rest) + d * ((f.outer.norm * max(reached(values)) >> BITS) + last + 1)
+    wider = math.isqrt(wide.square) + (f.stretch * (math.isqrt(distance(values) // d) + 1) >> BITS) + last + 2
+    mean = sum(z) // d
+    return Behind(
+        z, [v - mean for v in z], last, y, image, values, slopes, own, size, dev, sum(hidden.rest), far, wider**2
+    )
 
 
 def opened(y: Form) -> Form:
@@ -161,33 +193,35 @@ def merged(y: Form, most: int) -> Form:
     return Form(y.centre, order[:most], list(map(sum, zip(y.rest, *(map(abs, g) for g in order[most:]), strict=True))))
 
 
-def carried(row: Vector, trail: Trail) -> int:
-    """A bound on ``row`` times the remainder behind the network (Lemma V6): each source by what the label makes of it.
+def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector]:
+    """A bound on ``row`` times the remainder behind the network (Lemma V6), each source by what the label makes of it,
+    and the coefficients of the generators.
 
     ``row`` is taken as exact. Both products are rounded: by a unit where a neuron is multiplied, and by ``step`` units
     where its input is.
     """
-    outer, inner = trail.back
-    heads = [dot(row, column) >> BITS for column in outer]
-    step = (max(map(abs, trail.slopes)) >> BITS) + 3
-    heads_in = [h * a >> BITS for h, a in zip(heads, trail.slopes, strict=True)]
-    found = dot(list(map(abs, row)), trail.stream) + total(row) * trail.last
-    found += dot(list(map(abs, heads)), trail.neurons) + sum(trail.neurons)
-    found += sum(abs(dot(heads_in, column) >> BITS) * r for column, r in zip(inner, trail.normal, strict=True))
-    return (found + sum(trail.normal) + step * trail.inner >> BITS) + 2
+    heads = [v >> BITS for v in times(f.back[0], row)]
+    step = (max(map(abs, z.slopes)) >> BITS) + 3
+    heads_in = [h * a >> BITS for h, a in zip(heads, z.slopes, strict=True)]
+    found = dot(list(map(abs, row)), z.stream.rest) + total(row) * z.last + sum(map(total, z.values.spans))
+    found += dot(list(map(abs, heads)), z.own) + sum(z.own) + step * z.rests
+    through = sum(abs(v >> BITS) * r for v, r in zip(times(f.back[1], heads_in), z.stream.rest, strict=True))
+    through += ((f.normal.off * total(heads_in) >> BITS) + 2) * sum(z.stream.rest)
+    product = sum(abs(dot(heads_in, g)) for g in z.image.spans)
+    found += (through * z.size + product * z.dev >> BITS) + 1
+    stream = [*(dot(row, g) for g in z.stream.spans), 0]
+    return (found >> BITS) + 2, [a + dot(heads, g) >> BITS for a, g in zip(stream, z.values.spans, strict=True)]
 
 
-def signed(sign: Sign, wanted: bool, z: Form, wide: Wide, norm: Norm, trail: Trail) -> tuple[int, Vector]:
+def signed(sign: Sign, wanted: bool, z: Behind, f: Network, epsilon: int) -> tuple[int, Vector]:
     """A lower bound ``k + sum g_m eps_m`` on the logit, or on its negative, times the last deviation (Lemma 4)."""
     u, beta, error = sign if wanted else Sign([-v for v in sign.row], -sign.beta, sign.error)
-    c, d = wide.form.centre, len(z.centre)
-    s = math.isqrt(dot(c, c) // d + norm.epsilon)
+    c, d = z.middle, len(z.centre)
+    s = math.isqrt(dot(c, c) // d + epsilon)
     row = [v + beta * p // (d * s) for v, p in zip(u, c, strict=True)]
     off = 2 * error + 3 * abs(beta) // s + 4
-    least = (dot(u, z.centre) + beta * s >> BITS) - carried(row, trail)
-    slack = error * total(z.centre) + (error + 2) * s + 2 * abs(beta)
-    slack += off * (sum(map(total, z.spans)) + sum(z.rest))
+    beyond, (*lines, last) = carried(row, f, z)
+    slack = error * total(z.centre) + (error + 2) * s + 2 * abs(beta) + off * z.far
     if beta - error < 0:
-        slack += (abs(beta) + error) * wide.square // (2 * (s - 2)) + 1
-    *lines, last = (dot(row, g) >> BITS for g in z.spans)
-    return least - (slack >> BITS) - abs(last) - len(z.spans) - 5, lines
+        slack += (abs(beta) + error) * z.square // (2 * (s - 2)) + 1
+    return (dot(u, z.centre) + beta * s >> BITS) - beyond - (slack >> BITS) - abs(last) - len(lines) - 6, lines

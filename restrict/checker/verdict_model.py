@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 from .account import Meter, Place, Task, require
 from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
 from .tensors import located, opened
 from .verdict_forms import Sign
-from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Norm, Vector, dot, image, linear, normed, total
+from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Network, Norm, Vector, dot, image, linear, networked
+
+from .verdict_numbers import normed, total, transposed, turned  # isort: skip
 
 SIZE = 4096
 """The largest width, vocabulary and number of positions."""
@@ -57,15 +57,13 @@ class Head(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block: attention behind ``first``, the network behind ``second``; ``back`` has the columns of its maps."""
+    """A block: attention behind ``first``, the network behind ``second``."""
 
     first: Norm
     attention: list[Head]
     bias: Vector
     second: Norm
-    inner: Linear
-    outer: Linear
-    back: list[Matrix]
+    network: Network
 
 
 class Tensors:
@@ -144,26 +142,26 @@ class Model:
         """One block."""
         d, dk = self.d, self.d // self.heads
         mixed, bias = file.take(h + "attn.c_attn.weight", d, 3 * d), file.take(h + "attn.c_attn.bias", 3 * d)[0]
-        columns = list(map(list, zip(*mixed, strict=True)))
-        out = list(map(list, zip(*file.take(h + "attn.c_proj.weight", d, d), strict=True)))
+        columns, out = transposed(mixed), transposed(file.take(h + "attn.c_proj.weight", d, d))
         attention = []
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        width, norm = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE), partial(self.norm, file)
-        inner, outer = self.linear(file, h + "mlp.c_fc", d, width), self.linear(file, h + "mlp.c_proj", width, d)
-        back = [list(map(list, zip(*f.rows, strict=True))) for f in (outer, inner)]
-        bias = file.take(h + "attn.c_proj.bias", d)[0]
-        return Block(norm(h + "ln_1"), attention, bias, norm(h + "ln_2"), inner, outer, back)
+        norms, bias = [self.norm(file, h + name) for name in ("ln_1", "ln_2")], file.take(h + "attn.c_proj.bias", d)[0]
+        width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
+        file.meter.charge(16 * d * width)
+        file.meter.hold(80 * d * width)
+        inner, outer = (self.stored(file, h + "mlp." + name, *shape)
+                        for name, *shape in (("c_fc", d, width), ("c_proj", width, d)))  # fmt: skip
+        return Block(norms[0], attention, bias, norms[1], networked(norms[1], inner, outer))
+
+    def stored(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Matrix, Vector]:
+        """A matrix as it is stored, input by output, and its bias."""
+        return file.take(name + ".weight", inputs, outputs), file.take(name + ".bias", outputs)[0]
 
     def norm(self, file: Tensors, name: str) -> Norm:
         """A LayerNorm."""
         return Norm(file.take(name + ".weight", self.d)[0], file.take(name + ".bias", self.d)[0], self.epsilon)
-
-    def linear(self, file: Tensors, name: str, inputs: int, outputs: int) -> Linear:
-        """A matrix that is stored input by output."""
-        rows = list(map(list, zip(*file.take(name + ".weight", inputs, outputs), strict=True)))
-        return linear(rows, file.take(name + ".bias", outputs)[0])
 
     def token(self, symbol: int, j: int) -> Ball:
         """The embedding of a symbol (or of the start token) at position ``j``."""
@@ -174,12 +172,10 @@ class Model:
 
     def sign(self, label: int) -> Sign:
         """A label behind the last LayerNorm (Lemma 4)."""
-        row, w = self.unembed[label], self.last.weight
-        made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
-        mean, error = sum(made) // self.d, 2 * (max(map(abs, chain(row, w))) >> BITS) + 5
-        slack = (total(row) + total(self.last.bias) >> BITS) + self.d + 3
-        beta = (dot(row, self.last.bias) >> BITS) + self.shifts[label]
-        return Sign([v - mean for v in made], beta, max(2 * error + 1, slack))
+        row, off = turned(self.unembed[label], self.last.weight)
+        slack = (total(self.unembed[label]) + total(self.last.bias) >> BITS) + self.d + 3
+        beta = (dot(self.unembed[label], self.last.bias) >> BITS) + self.shifts[label]
+        return Sign(row, beta, max(off, slack))
 
 
 class Atoms:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import cache
+from itertools import chain
 from operator import mul
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ DENSITY = 31607463825455920808620519744
 """``1/sqrt(2 pi)`` with so many bits, rounded down."""
 TAIL = 10
 """From there on the GELU is within a unit of 0, or of its argument."""
+LOW = 80
+"""Vectors of entries below ``2^LOW`` are multiplied at once, others in parts."""
 Vector = list[int]
 Matrix = list[Vector]
 
@@ -48,13 +51,25 @@ class Ball(NamedTuple):
     radius: int
 
 
-class Linear(NamedTuple):
-    """A matrix (a row for each output) with its bias, its absolute values and its largest row sum."""
+class Packed(NamedTuple):
+    """A matrix of ``height`` rows: each column is one integer, the sum of its entries times ``256^(size k)``, ``k`` the
+    row; ``half`` is such a sum with ``256^size / 2`` for all entries."""
 
-    rows: Matrix
+    columns: Vector
+    height: int
+    size: int
+    half: int
+
+
+class Linear(NamedTuple):
+    """A matrix (a row for each output) with its bias, its absolute values, its largest row sum, and how far off its
+    entries are."""
+
+    rows: Packed
     bias: Vector
-    absolute: Matrix
+    absolute: Packed
     norm: int
+    off: int
 
 
 class Norm(NamedTuple):
@@ -63,6 +78,19 @@ class Norm(NamedTuple):
     weight: Vector
     bias: Vector
     epsilon: int
+
+
+class Network(NamedTuple):
+    """A network behind its LayerNorm: the maps to the neurons and back; ``normal`` is the first behind the LayerNorm's
+    weight and without its mean, for what is not yet divided by the deviation, ``shift`` what the biases add. ``back``
+    has the transposes of ``outer`` and ``normal``; ``stretch`` is a bound on the norm of ``outer``."""
+
+    inner: Linear
+    outer: Linear
+    normal: Linear
+    shift: Ball
+    back: list[Packed]
+    stretch: int
 
 
 def dot(a: Sequence[int], b: Sequence[int]) -> int:
@@ -75,16 +103,65 @@ def total(x: Sequence[int]) -> int:
     return sum(map(abs, x))
 
 
-def linear(rows: Matrix, bias: Vector) -> Linear:
+def packed(rows: Matrix) -> Packed:
+    """A matrix made ready: the product of a row with a vector of entries below ``2^LOW`` has a place (Lemma V9)."""
+    size = max(map(total, rows)).bit_length() + LOW + 8 >> 3
+    half, shift = int.from_bytes((bytes(size - 1) + b"\x80") * len(rows), "little"), 1 << 8 * size - 1
+    columns = [int.from_bytes(b"".join((v + shift).to_bytes(size, "little") for v in column), "little") - half
+               for column in zip(*rows, strict=True)]  # fmt: skip
+    return Packed(columns, len(rows), size, half)
+
+
+def times(f: Packed, x: Vector) -> Vector:
+    """The exact products of the rows with a vector, all of them by one sum over the columns (Lemma V9)."""
+    if max(map(abs, x)) >> LOW:
+        high, low = times(f, [v >> LOW for v in x]), times(f, [v & (1 << LOW) - 1 for v in x])
+        return [(a << LOW) + b for a, b in zip(high, low, strict=True)]
+    data, shift = (dot(x, f.columns) + f.half).to_bytes(f.size * f.height, "little"), 1 << 8 * f.size - 1
+    return [int.from_bytes(data[k : k + f.size], "little") - shift for k in range(0, len(data), f.size)]
+
+
+def linear(rows: Matrix, bias: Vector, off: int = 1) -> Linear:
     """A matrix made ready; the norm covers its entries' errors."""
-    absolute = [list(map(abs, row)) for row in rows]
-    return Linear(rows, bias, absolute, max(map(sum, absolute)) + len(rows[0]))
+    norm = max(map(total, rows)) + off * len(rows[0])
+    return Linear(packed(rows), bias, packed([list(map(abs, row)) for row in rows]), norm, off)
 
 
 def image(f: Linear, x: Ball) -> Ball:
     """``f(x)`` (Lemma V1)."""
     radius = ((f.norm * x.radius + total(x.centre) + len(x.centre) * x.radius) >> BITS) + 4
-    return Ball([(dot(row, x.centre) >> BITS) + b for row, b in zip(f.rows, f.bias, strict=True)], radius)
+    return Ball([(v >> BITS) + b for v, b in zip(times(f.rows, x.centre), f.bias, strict=True)], radius)
+
+
+def transposed(rows: Sequence[Vector]) -> Matrix:
+    """The columns of a matrix."""
+    return list(map(list, zip(*rows, strict=True)))
+
+
+def turned(row: Vector, w: Vector) -> tuple[Vector, int]:
+    """A row that reads a LayerNorm of weight ``w``, as it reads what is neither weighed nor centred; how far off."""
+    made = [a * b >> BITS for a, b in zip(row, w, strict=True)]
+    mean = sum(made) // len(row)
+    return [v - mean for v in made], 4 * (max(map(abs, chain(row, w))) >> BITS) + 11
+
+
+def networked(norm: Norm, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]) -> Network:
+    """A network behind a LayerNorm, made ready: its matrices are given input by output, with their biases."""
+    first, last = (linear(transposed(stored), bias) for stored, bias in (inner, outer))
+    rows, offs = zip(*(turned(row, norm.weight) for row in transposed(inner[0])), strict=True)
+    back = [packed(outer[0]), packed(transposed(rows))]
+    normal = linear(list(rows), [0] * len(rows), max(offs))
+    return Network(first, last, normal, image(first, Ball(norm.bias, 1)), back, (last.norm + 1) * len(outer[1]))
+
+
+def stretched(f: Network) -> Network:
+    """The network with a bound on the norm of its last map: the eighth power of a matrix's norm is at most the sum of
+    the squares of the entries of ``W W' W W'``."""
+    d, width = len(f.outer.bias), len(f.inner.bias)
+    gram = [times(f.outer.rows, times(f.back[0], [int(j == k) for j in range(d)])) for k in range(d)]
+    square = packed(gram)
+    fourth = sum(dot(v, v) for row in gram for v in [times(square, row)])
+    return f._replace(stretch=math.isqrt(math.isqrt(math.isqrt(fourth))) + max(d, width) + 2)
 
 
 def normed(norm: Norm, x: Ball) -> Ball:

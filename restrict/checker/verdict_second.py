@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .account import Place, Task, require, unproved
 from .read import integer, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
-from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened
+from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import NEVER
@@ -64,13 +64,8 @@ def spread(q: Form, k: Form, middle: Vector, root: int) -> tuple[int, int]:
     gap = [a - b for a, b in zip(k.centre, middle, strict=True)]
     size, off, s = list(map(abs, q.centre)), list(map(abs, gap)), dot(q.centre, k.centre) >> BITS
     wide = sum(abs(dot(q.centre, g)) for g in k.spans) + sum(abs(dot(g, gap)) for g in q.spans)
-    wide = (wide + dot(size, k.rest) + dot(q.rest, off) + dot(reach(q), reach(k)) >> BITS) + 2
+    wide = (wide + dot(size, k.rest) + dot(q.rest, off) + dot(reached(q), reached(k)) >> BITS) + 2
     return s * root >> BITS, (wide * (root + 1) + abs(s) >> BITS) + 2
-
-
-def reach(y: Form) -> Vector:
-    """How far each entry is from its centre."""
-    return list(map(sum, zip(y.rest, *(map(abs, g) for g in y.spans), strict=True)))
 
 
 class Second(Check):
@@ -89,9 +84,7 @@ class Second(Check):
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
         neurons = inner * NEURON[self.model.activation]
         self.node_price = spans * (d + 8) * (2 * inner + 5 * d) + spans * spans * d + neurons
-        m = min(SPANS, self.model.heads * d) + STREAM
-        price = (m + 1) * (2 * inner + 12) * (d + 8) + m * m * d + neurons
-        self.price = max(self.price, price + len(self.signs) * ((m + 4) * (d + 8) + 2 * inner * (d + 4)))
+        self.estimate(self.model.heads * d, STREAM)
         for number, entry in enumerate(fields["second"]):
             at = place.key("second").item(number)
             require(len(listing(entry, at)) == self.model.heads, at, "expected a basis for each head")
@@ -99,7 +92,7 @@ class Second(Check):
             self.meter.charge(len(read) * d**3)
             gaps = [[[(k == j) * (1 << 48) - dot(a, b) for j, a in enumerate(columns)] for k, b in enumerate(columns)]
                     for _, rows in read for columns in [list(zip(*rows, strict=True)) or [()] * d]]  # fmt: skip
-            self.frames.append(Frame([Basis(centre, rows, [], 0, []) for centre, rows in read], gaps))
+            self.frames.append(Frame([Basis(centre, rows, [], 0, [], self.seen(rows)) for centre, rows in read], gaps))
 
     # ---------------------------------------------------------------- nodes
 
@@ -129,24 +122,24 @@ class Second(Check):
 
     def widest(self) -> int:
         """The most neurons of a block."""
-        return max(len(block.inner.rows) for block in self.model.blocks)
+        return max(len(block.network.inner.bias) for block in self.model.blocks)
 
     def behind(self, block: Block, y: Form) -> Form:
         """A block's network and the sum; every error on the way is a generator."""
-        d, inner = len(y.centre), len(block.inner.rows)
+        d, inner = len(y.centre), len(block.network.inner.bias)
         self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
-        hidden, slack = moved(block.inner, opened(layer_norm(block.second, y)))
+        hidden, slack = moved(block.network.inner, opened(layer_norm(block.second, y)))
         values, _, _ = activated(self.model.activation, hidden, slack)
-        return added(y, moved(block.outer, opened(values))[0])
+        return added(y, moved(block.network.outer, opened(values))[0])
 
     def node(self, y: Form) -> Query:
         """The stream behind attention, carried to the second layer."""
         self.meter.charge(self.node_price)
         self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads)
         x = self.behind(self.model.blocks[0], y)
-        queries, keys, values = self.read_by(self.final, x)
+        queries, keys, values = self.read_by(self.model.blocks[-1], x)
         for most, value in zip(self.most, values, strict=True):
-            most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reach(value), strict=True)))
+            most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reached(value), strict=True)))
         return Query(merged(x, STREAM), queries, Cell(keys, values, {}))
 
     def read_by(self, block: Block, x: Form) -> tuple[list[Form], list[Form], list[Form]]:
@@ -249,7 +242,7 @@ class Second(Check):
 
     def stream(self, key: Key) -> tuple[Form, Vector]:
         """In the second layer: the stream behind the first block."""
-        return super().stream(key) if self.query is None else (self.query.stream, self.final.bias)
+        return super().stream(key) if self.query is None else (self.query.stream, self.model.blocks[-1].bias)
 
     def point(self, word: list[int]) -> Form:
         """The residual stream of one word behind the attention of the last block."""

@@ -21,7 +21,11 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 class Tables(NamedTuple):
     """A block behind its attention, and some labels: matrices output by input; ``activation`` is 0 for the
-    GELU by ``tanh``, 1 for that with the error function, and 2 for ReLU."""
+    GELU by ``tanh``, 1 for that with the error function, and 2 for ReLU.
+
+    ``normal`` and ``constant`` are ``inner`` behind the LayerNorm's weight and bias, before the division by the
+    deviation; ``stretch`` is the bound on the norm of ``outer`` that the checker computes.
+    """
 
     scale: F64
     shift: F64
@@ -33,6 +37,9 @@ class Tables(NamedTuple):
     activation: int
     rows: F64
     beta: F64
+    normal: F64
+    constant: F64
+    stretch: float
 
 
 def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
@@ -49,8 +56,13 @@ def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, float]:
     d = len(c)
     c, g, r = c - c.sum() / d, g - g.sum(0) / d, r * (1 - 2 / d) + r.sum() / d
     reach = r + np.abs(g).sum(1)
-    gram = float(np.abs(g.T @ g).sum())
-    return c, g, r, reach, min(_square(reach), (math.sqrt(gram / d) + math.sqrt(_square(r))) ** 2)
+    return c, g, r, reach, distance(g, r) / d
+
+
+def distance(g: F64, r: F64) -> float:
+    """A bound on the square of the length of what a form deviates (Lemma 2)."""
+    reach, gram = r + np.abs(g).sum(1), float(np.abs(g.T @ g).sum())
+    return min(float(reach @ reach), (math.sqrt(gram) + math.sqrt(float(r @ r))) ** 2)
 
 
 def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:
@@ -61,22 +73,33 @@ def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64
     return line, loose, low, min(v0 + dev + square, (root + far) ** 2)
 
 
-def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
-    """LayerNorm by the chord of the inverse root (Lemma 2); the last generator is the chord's own error."""
-    c, g, r, reach, square = centred(c, g, r)
-    v0 = _square(c) + t.epsilon
-    line, loose, low, high = variance(t.epsilon, c, g, r, square)
+def inverse(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[float, F64, float, float]:
+    """The inverse deviation of a centred form by its chord (Lemma 2): its constant, its line, what these leave out, and
+    how far it is from its constant."""
+    v0 = _square(c) + epsilon
+    line, loose, low, high = variance(epsilon, c, g, r, square)
     a, b = math.sqrt(low), math.sqrt(high)
     chord = 1 / (a * b * (a + b))
     most, least = 1 / a + chord * low, 1.5 * (2 * chord) ** (1 / 3)
     tau = (most + least) / 2 - chord * (v0 + square / 2)
     tau_r = (most - least) / 2 + chord * (loose + square / 2)
-    off = chord * float(np.abs(line).sum()) + tau_r
+    return tau, -chord * line, tau_r, chord * float(np.abs(line).sum()) + tau_r
+
+
+def divided(by: tuple[float, F64, float, float], c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+    """A form times an inverse deviation; the last generator is the chord's own error."""
+    tau, line, tau_r, off = by
     spans = np.empty((len(c), len(line) + 1))
-    spans[:, :-1] = g * tau - np.outer(c * chord, line)
+    spans[:, :-1] = g * tau + np.outer(c, line)
     spans[:, -1] = c * tau_r
-    spans *= t.scale[:, None]
-    return c * tau * t.scale + t.shift, spans, (r * abs(tau) + reach * off) * np.abs(t.scale)
+    return c * tau, spans, r * abs(tau) + (np.abs(g).sum(1) + r) * off
+
+
+def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+    """LayerNorm (Lemma 2)."""
+    c, g, r, _, square = centred(c, g, r)
+    c, g, r = divided(inverse(t.epsilon, c, g, r, square), c, g, r)
+    return c * t.scale + t.shift, g * t.scale[:, None], r * np.abs(t.scale)
 
 
 def gelu(activation: int, x: F64) -> F64:
@@ -117,20 +140,24 @@ def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
 
 def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4). ``c, g, r``
-    is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the LayerNorm
-    and of the neurons are carried back from the label, so that they may cancel on the way."""
+    is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the stream and
+    of the neurons are carried back from the label, so that they may cancel on the way (Lemma V6)."""
     d, m = g.shape
-    x, y, normal = normalised(t, c, g, r)
-    x, y, z = moved(t.inner, t.inner_bias, x, y, normal)
+    middle, spans, rest, _, square = centred(c, g, r)
+    by = inverse(t.epsilon, middle, spans, rest, square)
+    image = t.normal @ g
+    x, y, z = divided(by, t.normal @ c, image, np.abs(t.normal) @ r)
+    x += t.constant
     slopes, off = activated(t.activation, x, y, z)
-    x, y, z = moved(t.outer, t.outer_bias, x, y, np.abs(slopes) * z + off)
-    x, z = x + c, z + r
-    y[:, :m] += g
-    middle, _, _, _, square = centred(x, y, z)
+    far = math.sqrt(square) + t.stretch * math.sqrt(distance(y, np.abs(slopes) * z + off) / d)
+    out = c + t.outer @ x + t.outer_bias
+    middle = out - out.sum() / d
     s = math.sqrt(_square(middle) + t.epsilon)
     beta, u = t.beta * wanted, t.rows * wanted[:, None]
     row = u + np.outer(beta, middle / (d * s))
-    line, back = row @ y, row @ t.outer
-    least = u @ x + beta * s - np.abs(row) @ r + np.minimum(beta, 0.0) * square / (2 * s)
-    least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs((back * slopes) @ t.inner) @ normal
-    return least, line[:, :m]
+    back = row @ t.outer
+    line, inner = back @ y, back * slopes
+    line[:, :m] += row @ g
+    least = u @ out + beta * s - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
+    least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs(inner @ t.normal) @ r * (abs(by[0]) + by[3])
+    return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m]

@@ -102,7 +102,7 @@ class Verdict(Certified):
     def document(self) -> dict[str, Any]:
         """The certificate: an object of integers and texts."""
         cases = [case for case in self.cases if case.key[0] <= self.upto]
-        bases, numbers = bases_document(self.bases, cases)
+        bases, numbers = bases_document(self.bases, cases) if cases else ({"basis": []}, {})
         kind = FORMAT if len(self.model.layers) == 1 else LAYERED
         found = head(kind, self.model, self.graph, n=self.n, upto=self.upto) | bases
         if len(self.model.layers) == 1:

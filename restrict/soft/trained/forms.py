@@ -76,16 +76,21 @@ class Tail:
         assert model.final is not None
         rows = model.unembed[list(labels)] * model.final.weight
         self.labels = labels
+        inner, outer = (np.ascontiguousarray(f.weight.T) for f in (layer.inner, layer.outer))
+        weighed, gram = inner * layer.norm2[0], outer @ outer.T
         self.tables = Tables(
             *layer.norm2,
-            np.ascontiguousarray(layer.inner.weight.T),
+            inner,
             layer.inner.bias,
-            np.ascontiguousarray(layer.outer.weight.T),
+            outer,
             layer.outer.bias,
             float(model.epsilon),
             ACTIVATIONS.index(model.activation),
             rows - rows.mean(1, keepdims=True),
             model.beta[list(labels)],
+            weighed - weighed.mean(1, keepdims=True),
+            inner @ layer.norm2[1] + layer.inner.bias,
+            float(np.linalg.norm(gram @ gram)) ** 0.25,
         )
 
     def signs(self, y: Form, wanted: Array) -> tuple[Array, Array]:

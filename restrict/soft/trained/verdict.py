@@ -36,7 +36,9 @@ QUOTIENT, LARGEST = 1 << 40, 1 << 16
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
 TURNS = 24
-"""Coordinates of their own in one certificate; each has ``d^2`` numbers."""
+"""Coordinates of their own in one certificate."""
+ROOM = 10_000
+"""Numbers of such coordinates in one certificate (nine bytes each), beyond which they are for open cases alone."""
 AGAIN = 1.3
 """Own coordinates are tried again at a position that is this much greater."""
 SHORTEST, WORDS, GAIN = 4, 60, 0.7
@@ -131,7 +133,8 @@ class Search:
         found = self.attempt(key)
         hard = isinstance(found, Open) or found.cells > FEW
         again = isinstance(found, Open) or key[0] >= AGAIN * self.tried.get(group, 0)
-        if not (hard and again and key[0] >= SHORTEST and len(self.turns) < TURNS):
+        room = self.rows.size * len(self.turns) <= ROOM or isinstance(found, Open)
+        if not (hard and again and room and key[0] >= SHORTEST and len(self.turns) < TURNS):
             return found
         self.tried[group] = key[0]
         return self.again(key, found, self.turned(key))

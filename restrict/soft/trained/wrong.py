@@ -19,8 +19,10 @@ SHORT = 2000
 """Words that are tried for one length, if there are no more."""
 RANDOM, WORK = 256, 1 << 22
 """Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols one random word is left."""
+MAPS = 128
+"""A token's maps take as long as ``d^2`` by this many scores: most of the time in wide models."""
 BATCH = 1 << 22
-"""Numbers in the scores of one batch."""
+"""Numbers in the scores, or in the neurons, of one batch."""
 CLIMB, CHANGES = 1 << 25, (1, 2, 4, 8)
 """Scores of a climb without a shorter wrong word, and how many symbols are changed on average."""
 
@@ -80,6 +82,14 @@ class Hunt:
             signs[q, list(graph.labels)] = [1.0 if k in want else -1.0 for k in graph.labels]
         self.signs = signs
 
+    def cost(self, length: int) -> int:
+        """What a forward pass of one word takes, in scores."""
+        return int((length + 1) * (length + 1 + self.model.d**2 // MAPS))
+
+    def batch(self, length: int) -> int:
+        """How many words of a length are run at once."""
+        return max(1, BATCH // ((length + 1) * max(length + 1, 4 * self.model.d)))
+
     def short(self) -> tuple[Wrong | None, int]:
         """A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried: length by
         length, while there are at most ``SHORT`` and their scores at most ``WORK``."""
@@ -87,7 +97,7 @@ class Hunt:
         states, length, work = [0], 0, 0
         while True:
             found = self.first(words, states, length)
-            work += len(words) * (length + 1) ** 2
+            work += len(words) * self.cost(length)
             if found is not None or length == self.n or work > WORK:
                 return found, length
             longer, ends = [], []
@@ -103,7 +113,7 @@ class Hunt:
     def first(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Wrong | None:
         """The first of some prefixes of one length that is wrong."""
         table = np.array(words, dtype=np.int64).reshape(len(words), length)
-        size = max(1, BATCH // (length + 1) ** 2)
+        size = self.batch(length)
         for at in range(0, len(words), size):
             last = logits(self.model, table[at : at + size])[:, -1]
             signs = self.signs[states[at : at + size]]
@@ -115,8 +125,8 @@ class Hunt:
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
-        count = min(RANDOM, WORK // (self.n + 1) ** 2)
-        size = max(1, min(count, BATCH // (self.n + 1) ** 2))
+        count = max(1, min(RANDOM, WORK // self.cost(self.n)))
+        size = min(count, self.batch(self.n))
         for _ in range(0, count, size):
             yield self.walk(self.n, size)
 
