@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba.core import types
+from numba.core import sigutils, types
 from numba.core.registry import CPUDispatcher
 
 from restrict.kernels.shield import uninterrupted
 
 unliteral: Any = types.unliteral
+normalize: Any = sigutils.normalize_signature
 
 RENT = 0.35e-3
 """Processor seconds that a kernel may run plainly before it is compiled, for each byte of its and its callees'
@@ -48,7 +49,13 @@ class Kernel(CPUDispatcher):
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a kernel is linked with that calls this one, with arguments of these types."""
-        return super().get_call_template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
+        with uninterrupted():
+            return self.linked.template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
+
+    def get_overload(self, sig: Any) -> Any:
+        """By what a caller's code finds this kernel."""
+        args, _ = normalize(sig)
+        return self.linked.key(tuple(args))
 
 
 class _Renting:
