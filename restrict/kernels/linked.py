@@ -53,7 +53,9 @@ class Linked:
         """What numba asks a function for that is called with arguments of these types."""
         pysig, folded = self.kernel._compiler.fold_argument_types(args, kws)
         form = self.forms.get(tuple(folded)) or self.compile(tuple(folded))
-        made = typing.make_concrete_template(self.kernel.__name__, key=self.kernel.__name__, signatures=[form.signature])
+        made = typing.make_concrete_template(
+            self.kernel.__name__, key=self.kernel.__name__, signatures=[form.signature]
+        )
         return made, pysig, folded, {}
 
     def compile(self, args: tuple[Any, ...]) -> Any:
