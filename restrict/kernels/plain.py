@@ -25,9 +25,9 @@ from restrict.kernels.shield import uninterrupted
 unliteral: Any = types.unliteral
 normalize: Any = sigutils.normalize_signature
 
-RENT = 0.35e-3
+RENT = 0.2e-3
 """Processor seconds that a kernel may run plainly before it is compiled, for each byte of its and its callees'
-bytecode: about half of what compilation takes, which is 0.3 to 2 ms a byte."""
+bytecode: about half of what compilation takes, which is 0.3 to 0.6 ms a byte."""
 LARGE = 100_000
 """Elements of a call's arrays from which it is compiled at once: a plain pass over them takes 10 ms and more."""
 NUMBERS = (int, float, np.generic, type(None))
@@ -77,6 +77,22 @@ def always_compiled() -> Iterator[None]:
         yield
     finally:
         _Renting.allowed = before
+
+
+@contextmanager
+def instead_of(kernel: Any) -> Iterator[bool]:
+    """Whether numpy may compute what a kernel would: it is not compiled, here or on disk, and has rent left, of which
+    the context is paid."""
+    begun = time.thread_time()
+    may = _Renting.allowed and hasattr(kernel, "rent") and type(kernel) is not Kernel
+    if may and kernel.rent < 0:
+        may = not kernel.kept.has_any()
+        kernel.rent = RENT * _bytes(kernel, set())
+    yield may
+    if may:
+        kernel.rent -= time.thread_time() - begun
+        if kernel.rent <= 0:
+            own(kernel)
 
 
 def call(kernel: Any, given: tuple[Any, ...]) -> Any:
