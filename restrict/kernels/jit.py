@@ -11,7 +11,7 @@ from numba.core import event
 
 from restrict.kernels import plain
 from restrict.kernels.cache import Kept
-from restrict.kernels.linked import Flags, Linked
+from restrict.kernels.linked import Linked, customised
 from restrict.kernels.notice import compiling
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ class Rented(plain.Kernel):
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile when it pays, cached on disk, without the GIL, with wrap-around integers and no zero-division checks."""
-    return _rented(njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function), function)
+    return _rented(njit(nogil=True, error_model="numpy")(function), function)
 
 
 def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None = None) -> _Decorator:
@@ -75,7 +75,7 @@ def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None =
     """
 
     def decorate(function: Callable[Q, S]) -> Callable[Q, S]:
-        made = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+        made = njit(nogil=True, error_model="numpy")(function)
         return cast(Callable[Q, S], _rented(made, plainly or function, function, reads))
 
     return decorate
@@ -89,7 +89,7 @@ def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile without the cache: for kernels that call a function of the user's, which may change between runs."""
-    return cast(Callable[P, R], njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function))
+    return cast(Callable[P, R], njit(nogil=True, error_model="numpy")(function))
 
 
 def _rented(
@@ -99,7 +99,7 @@ def _rented(
     if hasattr(made, "py_func"):
         made._cache = made.kept = Kept(function or plainly)
         made.linked = Linked(made)
-        made._compiler._customize_flags = Flags
+        made._compiler._customize_flags = customised
         made.rent, made.plainly, made.reads = -1.0, plainly, reads
         made.__class__ = Rented
     return cast(Callable[P, R], made)

@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba.core import sigutils, types
+from numba.core import types
 from numba.core.registry import CPUDispatcher
 
+from restrict.kernels.linked import Linked
 from restrict.kernels.shield import uninterrupted
 
 unliteral: Any = types.unliteral
-normalize: Any = sigutils.normalize_signature
 
 RENT = 0.2e-3
 """Processor seconds that a kernel may run plainly before it is compiled, for each byte of its and its callees'
@@ -40,7 +40,12 @@ class Kernel(CPUDispatcher):
 
     numba would make a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits
     until a form is compiled, or loaded, and written (:mod:`restrict.kernels.shield`).
+
+    Attributes:
+        linked: its forms for kernels that call it.
     """
+
+    linked: Linked
 
     def compile(self, sig: Any) -> Any:
         """The form for these types, made where it is missing."""
@@ -53,9 +58,8 @@ class Kernel(CPUDispatcher):
             return self.linked.template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
 
     def get_overload(self, sig: Any) -> Any:
-        """By what a caller's code finds this kernel."""
-        args, _ = normalize(sig)
-        return self.linked.key(tuple(args))
+        """By what a kernel that calls this one finds it."""
+        return self.linked.key(sig)
 
 
 class _Renting:
@@ -86,8 +90,10 @@ def instead_of(kernel: Any) -> Iterator[bool]:
     begun = time.thread_time()
     may = _Renting.allowed and hasattr(kernel, "rent") and type(kernel) is not Kernel
     if may and kernel.rent < 0:
-        may = not kernel.kept.has_any()
         kernel.rent = RENT * _bytes(kernel, set())
+        if kernel.kept.has_any():
+            own(kernel)
+            may = False
     yield may
     if may:
         kernel.rent -= time.thread_time() - begun

@@ -42,7 +42,7 @@ def listed(
     seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, keys: ScanKeys,
     deadline: Deadline,
 ) -> tuple[I64, I64, I64]:  # fmt: skip
-    """What :func:`scan_rows` writes for these rows: the pairs (2, m), where each row ends, and whether it is complete."""
+    """What :func:`scan_rows` writes for rows: the pairs (2, m), where each row ends, and whether it is complete."""
     pairs, step, found = Pairs.of(keys), max(1, BLOCK // (1 + int(keys.sizes.sum()))), []
     for at in range(0, len(seeds), step):
         deadline.check()
