@@ -1,6 +1,6 @@
 """Which calls of a kernel run as plain Python: the first, small ones. Compiling takes seconds, they take milliseconds.
 
-As one rents before one buys: a kernel runs plainly until that has taken about half as long as its compilation would,
+As one rents before one buys: a kernel runs plainly until that has taken nearly as long as its compilation would,
 then it is compiled. So what is lost is bounded by what compilation costs anyway. A kernel that the disk has compiled is
 loaded at once; one whose arrays are large is compiled at once; so is one that is called in a thread of its own, where
 others may write the same arrays. A plain run that lasts too long is abandoned at the next call of a kernel within it:
@@ -25,9 +25,9 @@ from restrict.kernels.shield import uninterrupted
 
 unliteral: Any = types.unliteral
 
-RENT = 0.2e-3
+RENT = 0.35e-3
 """Processor seconds that a kernel may run plainly before it is compiled, for each byte of its and its callees'
-bytecode: about half of what compilation takes, which is 0.3 to 0.6 ms a byte."""
+bytecode: somewhat less than what compilation takes, which is 0.3 to 0.6 ms a byte."""
 LARGE = 100_000
 """Elements of a call's arrays from which it is compiled at once: a plain pass over them takes 10 ms and more."""
 NUMBERS = (int, float, np.generic, type(None))
