@@ -3,6 +3,7 @@
     python scripts/bench_cold.py                      # README, tutorial, how-to: processor seconds, cold and warm
     python scripts/bench_cold.py --only verify        # the commands that have this text
     python scripts/bench_cold.py --pages tutorial     # the commands of one page
+    python scripts/bench_cold.py --command "restrict certify parity8 -n 100"   # this one instead
     python scripts/bench_cold.py --json FILE          # also as JSON
 
 Each command runs twice in one fresh folder per page: first with an empty cache of compiled kernels, then with what the
@@ -59,14 +60,13 @@ def seconds(command: str, folder: Path, cache: Path) -> tuple[float, int]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode
 
 
-def rows(page: str, only: str) -> Iterator[Row]:
-    """The table of one page, row by row."""
+def rows(page: str, lines: list[str]) -> Iterator[Row]:
+    """The table of the commands of one page, row by row."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "instances").symlink_to(ROOT / "instances")
-        for command in commands(page):
-            if only in command:
-                yield both(page, command, folder)
+        for command in lines:
+            yield both(page, command, folder)
 
 
 def both(page: str, command: str, folder: Path) -> Row:
@@ -82,6 +82,7 @@ def main(words: list[str]) -> int:
     """Print the table; 1 where a command failed or was too slow."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
+    options.add_argument("--command", action="append", default=[], help="this command instead, may be repeated")
     options.add_argument("--only", default="", help="the commands that have this text")
     options.add_argument("--limit", type=float, default=float("inf"), help="processor seconds that a cold run may take")
     options.add_argument("--json", type=Path, help="write the rows here, too")
@@ -89,8 +90,8 @@ def main(words: list[str]) -> int:
     found = []
     print("| command | cold s | warm s | compiled |")
     print("| --- | --- | --- | --- |")
-    for page in given.pages:
-        for row in rows(page, given.only):
+    for page in given.pages[:1] if given.command else given.pages:
+        for row in rows(page, [line for line in given.command or commands(page) if given.only in line]):
             found.append(row)
             failed = f" (exit code {row.code})" if row.code else ""
             # A bar would end the cell.

@@ -17,7 +17,7 @@ import pytest
 from numba.core import config, event
 
 from restrict.cli.entry import MATRIX_THREADS
-from restrict.kernels import cache, home, machine, plain
+from restrict.kernels import cache, home, linked, machine, plain
 from restrict.kernels.cache import Kept
 from restrict.kernels.jit import kernel, sized_kernel
 from restrict.kernels.shield import uninterrupted
@@ -79,14 +79,15 @@ def test_a_small_call_is_not_compiled_and_gives_python_numbers() -> None:
 @pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("before", [False, True])
 def test_integers_in_a_call_have_no_forms_of_their_own(before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = kernel(_by)
+    made: Any = kernel(_by)
     monkeypatch.setitem(globals(), "by", made)
     if before:
         with plain.always_compiled():
             made(np.zeros(1, dtype=np.int64), 1)
     with plain.always_compiled():
         assert kernel(_by_several)(np.zeros(3, dtype=np.int64)) == 1 + 3 + 6
-    assert len(made.signatures) == 1
+    assert len(made.linked.forms) == 1
+    assert len(made.signatures) == before
 
 
 @pytest.mark.usefixtures("nothing_kept")
@@ -369,3 +370,58 @@ def test_a_handler_that_ignores_ctrl_c_stays(fresh: Any) -> None:
     thread.start()
     thread.join()
     assert fresh.signatures
+
+
+# ---------------------------------------------------------------- kernels that kernels call
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_a_kernel_that_only_kernels_call_is_not_made_into_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner: Any = kernel(_by)
+    monkeypatch.setitem(globals(), "by", inner)
+    outer: Any = kernel(_by_several)
+    with plain.always_compiled():
+        assert outer(np.zeros(3, dtype=np.int64)) == 1 + 3 + 6
+        assert not inner.signatures
+        (form,) = inner.linked.forms.values()
+        assert form.entry_point is None
+        assert inner(np.zeros(1, dtype=np.int64), 2) == 2  # and it can still be called
+    assert len(inner.signatures) == len(outer.signatures) == 1
+
+
+def test_options_are_compared_as_numba_compares_them() -> None:
+    flags = linked.customised(linked.NumbaFlags())
+    same, other = linked.Flags(flags), linked.Flags(flags)
+    other.error_model = "numpy"
+    plainly = linked.NumbaFlags(flags)
+    assert flags == same == plainly
+    assert plainly == flags
+    assert hash(flags) == hash(same) == hash(plainly)
+    assert flags != other
+    assert plainly != other
+
+
+# ---------------------------------------------------------------- numpy instead of a kernel
+
+
+@pytest.mark.usefixtures("nothing_kept")
+def test_numpy_may_stand_in_for_a_kernel_until_the_rent_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kernel(_add)
+    with plain.instead_of(made) as may:
+        assert may
+    assert not is_compiled(made)
+    monkeypatch.setattr(made, "rent", 0.0)
+    with plain.instead_of(made) as may:
+        assert may
+    with plain.instead_of(made) as may:
+        assert not may
+    with plain.always_compiled(), plain.instead_of(kernel(_add)) as may:
+        assert not may
+
+
+def test_numpy_does_not_stand_in_for_a_kernel_that_the_disk_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kernel(_add)
+    monkeypatch.setattr(Kept, "has_any", lambda _: True)
+    for _ in range(2):
+        with plain.instead_of(made) as may:
+            assert not may

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -84,20 +83,20 @@ def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> by
 
 
 def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
-    """The proof for a kernel with that limit, too: refused at once where the rows alone need more steps."""
+    """The proof for a kernel with that limit, too: refused at once where its rows and facts need more steps."""
     writer = _written(claim, program, instance, limit)
-    if MOST_STEPS * writer.unlisted.total() > limit:
+    if MOST_STEPS * writer.scored.total() + writer.steps > limit:
         meter = Meter(limit)
         meter.place = Place("proof")
-        meter.expect(steps_of_rows(Program(program, Place("program"), meter), writer))
+        meter.expect(least_steps(Program(program, Place("program"), meter), writer))
     return writer.to_bytes()
 
 
-def steps_of_rows(program: Program, writer: Writer) -> int:
-    """What the kernel charges at least for the rows (:meth:`Kernel.row`)."""
-    rows = Counter(writer.numbers[name] for name, _, _ in writer.rows)
+def least_steps(program: Program, writer: Writer) -> int:
+    """What the kernel charges at least for rows and facts (``row``, ``map`` and ``head`` of :class:`Kernel`)."""
     heads = ((v, head.code) for v, head in enumerate(program.variables) if isinstance(head, Head))
-    return sum(code.work(writer.unlisted[v], rows[v]) for v, code in heads)
+    # Each charge is rounded down.
+    return writer.steps + sum(c.work(writer.scored[v], writer.calls[v]) - writer.charges[v] for v, c in heads)
 
 
 def _written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:

@@ -9,7 +9,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, bits_of
 from restrict.checker.account import Meter, exhausted
-from restrict.checker.normal_form import FILE_BYTES
+from restrict.checker.normal_form import BLOCK, FILE_BYTES
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import Depends, Statement
 from restrict.elaboration.tokens import Cell
@@ -20,8 +20,11 @@ LABEL = "@label"
 
 
 class Writer:
-    """The lines of one proof. ``numbers`` are the variables' numbers in the program; ``unlisted`` counts the
-    pairs that the rows of a head do not list: the kernel computes their scores."""
+    """The lines of one proof.
+
+    ``numbers`` are the variables' numbers in the program. What the kernel will charge at least: for a head, ``scored``
+    pairs whose scores it computes, in so many ``calls``, for so many ``charges``; and ``steps`` beside these.
+    """
 
     def __init__(self, instance: Instance, digest: str, meter: Meter) -> None:
         self.instance, self.meter, self.size, self.lines = instance, meter, 0, list[str]()
@@ -29,7 +32,9 @@ class Writer:
         names = ["token", "position", *(variable.name for variable in instance.model.variables), LABEL]
         self.numbers = {name: number for number, name in enumerate(names)}
         self.rows: dict[tuple[str, int, int], int] = {}
-        self.unlisted: Counter[int] = Counter()
+        self.scored, self.calls, self.charges = Counter[int](), Counter[int](), Counter[int]()
+        self.steps = self._longest = 0
+        self._listed: dict[tuple[str, int, int], int] = {}
         self._sets: dict[tuple[int, ...], int] = {}
         self._runs: dict[tuple[int, ...], int] = {(0, instance.n): 0}
         self._contexts = 0
@@ -57,6 +62,7 @@ class Writer:
         key = tuple(ends)
         if key not in self._runs:
             self._runs[key] = len(self._runs)
+            self._longest = max(self._longest, len(key))
             self.add(" ".join(["runs", *map(str, key)]))
         return self._runs[key]
 
@@ -86,10 +92,20 @@ class Writer:
             head = self.instance.model.by_name[name]
             assert isinstance(head, Head)
             listed, (first, stop) = rows.listed(head, i, u), self.instance.visible(head, i)
-            places = self.runs(self.ends(listed))
-            self.rows[name, i, u] = len(self.rows)
-            self.unlisted[self.numbers[name]] += (max(0, stop - first) - len(listed)) * rows.free(head).domain
-            self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {places}")
+            ends = self.ends(listed)
+            self.rows[name, i, u], self._listed[name, i, u] = len(self.rows), len(listed)
+            places = max(0, stop - first) - len(listed)
+            calls, keys = places // BLOCK + len(ends) if places else 0, rows.free(head).domain
+            self._scores(name, places * keys, 1 + (1 + keys) * calls // 2, len(ends) + 20 * keys * calls)
+            self.add(f"row {self.numbers[name]} {i} {u} {bar[0]} {bar[1]} {self.runs(ends)}")
+
+    def _scores(self, name: str, pairs: int, calls: int, more: int) -> None:
+        """A line for which the kernel computes the scores of so many pairs."""
+        head = self.numbers[name]
+        self.scored[head] += pairs
+        self.calls[head] += calls
+        self.charges[head] += 1
+        self.steps += more
 
     def box(self, parent: int, cells: Iterable[Cell]) -> int:
         """A context made from ``parent`` (-1: none); ``cells``: the symbols allowed in runs of positions, in order."""
@@ -113,6 +129,12 @@ class Writer:
         words = [kind, context, self.numbers[said.name], said.i, values, depends]
         for group in said.groups or ():
             words += [group.u, self.rows[said.name, said.i, group.u], group.witness, group.least, group.only]
+        if said.groups is None:
+            self.steps += self._longest
+        elif said.groups:
+            places = sum(1 + self._listed[said.name, said.i, group.u] for group in said.groups)
+            more = 4 + places * (24 + len(said.values)) + (2 + len(said.groups)) * self._longest
+            self._scores(said.name, 2 * places, 3 * len(said.groups) + places // BLOCK, more)
         self.add(" ".join(map(str, words)))
 
     def case(self, context: int, said: Statement, position: int, kids: Sequence[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, distinct, take_rows
 from restrict.kernels.cover_state import (
     COUNT,
     DONE,
@@ -30,10 +30,40 @@ from restrict.kernels.cover_state import (
     release,
     rival,
 )
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, sized_kernel
 
 
-@kernel
+def greedy_with_numpy(a: Literals, order: I64, limit: int, chosen: I64) -> int:
+    """As :func:`greedy_literals`, without compilation: the gains that a literal changes are counted at once."""
+    gain = np.diff(a.lit_ptr)
+    captured, used = np.zeros(len(a.pair_ptr) - 1, bool), set[int]()
+    waiting: list[list[int]] = [[] for _ in range(int(gain.max(initial=0)) + 1)]
+    for l, first in zip(order[::-1].tolist(), gain[order[::-1]].tolist(), strict=True):
+        waiting[first].append(l)
+    top, size = len(waiting) - 1, 0
+    while top > 0 and size < limit:
+        if not waiting[top]:
+            top -= 1
+            continue
+        l = waiting[top].pop()
+        if l // a.symbols in used:
+            continue
+        if gain[l] < top:
+            waiting[gain[l]].append(l)
+            continue
+        chosen[size] = l
+        size += 1
+        used.add(l // a.symbols)
+        pairs = a.lit_pair[a.lit_ptr[l] : a.lit_ptr[l + 1]]
+        new = distinct(pairs[~captured[pairs]])
+        captured[new] = True
+        gain -= np.bincount(a.pair_lit[take_rows(a.pair_ptr, new)], minlength=len(gain))
+    return size
+
+
+@sized_kernel(
+    reads=lambda a, order, limit, _: (a.pair_lit.shape[0] + order.shape[0] * limit) // 50, plainly=greedy_with_numpy
+)
 def greedy_literals(a: Literals, order: I64, limit: int, chosen: I64) -> int:
     """Greedy set cover: the literal with most uncaptured pairs, ties by ``order``, until none helps or ``limit``. Gains
     only fall, so a bucket queue whose entries are moved down when they are met is exact; O(literals of the problem) in

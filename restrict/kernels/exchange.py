@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restrict.base.arrays import F64, I8, I32, I64
-from restrict.kernels.jit import inline_kernel, kernel
+from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 
 Ranks = NDArray[np.int16 | np.int32]
 OPEN, HIT, DEAD = range(3)
@@ -81,7 +81,14 @@ class ExchangeLimits(NamedTuple):
     bend: int
 
 
-@kernel
+def occurrences_with_numpy(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank: Ranks) -> None:
+    """As :func:`occurrences`, without compilation."""
+    row, order = np.repeat(np.arange(len(row_ptr) - 1), np.diff(row_ptr)), np.argsort(row_lit, kind="stable")
+    occ_row[:] = row[order]
+    occ_rank[:] = order - row_ptr[row[order]]
+
+
+@sized_kernel(reads=lambda *arrays: arrays[1].shape[0] // 50, plainly=occurrences_with_numpy)
 def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank: Ranks) -> None:
     """The rows and ranks at which each literal stands, by row; ``occ_ptr`` (literals + 1) is given."""
     at = occ_ptr[:-1].copy()
@@ -232,10 +239,14 @@ def drawn(s: ExchangeState, most: int) -> int:
 def anneal(
     a: LiteralRows, s: ExchangeState, phi: I64, limits: ExchangeLimits, steps: int, heat: F64, touched: I64
 ) -> None:
-    """Exchanges of a set input for a literal, the best of random samples, each done if the objective rises by at most
-    an exponential number of mean ``heat[0] .. heat[1]``, which changes evenly. Gains and losses taken row by row rule
-    out most of them; the exact rise decides, and is undone where it is too much."""
-    literals = s.lits.shape[0]
+    """The sums anew (:func:`begin`, which is compiled along), then exchanges of a set input for a literal, the best of
+    random samples, each done if the objective rises by at most an exponential number of a mean that changes evenly.
+    ``heat``: a factor and a divisor of the objective, which give the unit of the mean, and its first and last number of
+    units. Gains and losses taken row by row rule out most exchanges; the exact rise decides, and is undone where it is
+    too much."""
+    begin(a, s, phi)
+    literals, unit = s.lits.shape[0], heat[0] * s.state[VALUE] / heat[1]
+    hot, cold = unit * heat[2], unit * heat[3]
     for step in range(steps):
         l, gain = -1, np.int64(-1)
         for _ in range(limits.puts):
@@ -254,7 +265,7 @@ def anneal(
             other = s.held[drawn(s, s.state[COUNT])]
             if s.loss[other // a.symbols] < s.loss[o // a.symbols]:
                 o = other
-        mean = heat[0] + (heat[1] - heat[0]) * (step / steps)
+        mean = hot + (cold - hot) * (step / steps)
         allowed = -mean * np.log((drawn(s, 1 << 30) + 1) / (1 << 30))
         if s.loss[o // a.symbols] - gain > allowed:
             continue

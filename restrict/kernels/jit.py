@@ -11,6 +11,7 @@ from numba.core import event
 
 from restrict.kernels import plain
 from restrict.kernels.cache import Kept
+from restrict.kernels.linked import Linked, customised
 from restrict.kernels.notice import compiling
 
 P = ParamSpec("P")
@@ -85,6 +86,8 @@ def _rented(
     """What numba has made of a function, with our cache and policy; numba may have been told to make nothing."""
     if hasattr(made, "py_func"):
         made._cache = made.kept = Kept(function or plainly)
+        made.linked = Linked(made)
+        made._compiler._customize_flags = customised
         made.rent, made.plainly, made.reads = -1.0, plainly, reads
         made.__class__ = Rented
     return cast(Callable[P, R], made)

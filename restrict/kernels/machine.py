@@ -54,7 +54,7 @@ def _hashed(x: I64) -> I64:
     return np.asarray(h ^ ((h >> 32) & LOW32))
 
 
-def hashed_scores(seed: int, j: I64, w: I64) -> I64:
+def hashed_scores(seed: int | I64, j: I64, w: I64) -> I64:
     """The scores ``hash(..., j, k)`` of some pairs, from the hash state before ``j``."""
     return np.asarray((_hashed(_hashed(_hashed(j ^ seed) ^ w)) >> 1) & HALF)
 

@@ -1,5 +1,5 @@
 """Which calls of a kernel run as plain Python: the first, small ones. Compiling takes seconds, they take milliseconds.
-As one rents before one buys: a kernel runs plainly until that has taken about half as long as its compilation would,
+As one rents before one buys: a kernel runs plainly until that has taken nearly as long as its compilation would,
 then it is compiled. So what is lost is bounded by what compilation costs anyway. A kernel that the disk has compiled is
 loaded at once; one whose arrays are large is compiled at once; so is one that is called in a thread of its own, where
 others may write the same arrays. A plain run that lasts too long is abandoned at the next call of a kernel within it:
@@ -18,13 +18,14 @@ import numpy as np
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
+from restrict.kernels.linked import Linked
 from restrict.kernels.shield import uninterrupted
 
 unliteral: Any = types.unliteral
 
 RENT = 0.35e-3
 """Processor seconds that a kernel may run plainly before it is compiled, for each byte of its and its callees'
-bytecode: about half of what compilation takes, which is 0.3 to 2 ms a byte."""
+bytecode: somewhat less than what compilation takes, which is 0.3 to 0.6 ms a byte."""
 LARGE = 100_000
 """Elements of a call's arrays from which it is compiled at once: a plain pass over them takes 10 ms and more."""
 NUMBERS = (int, float, np.generic, type(None))
@@ -35,7 +36,10 @@ ALWAYS = "RESTRICT_COMPILE"
 class Kernel(CPUDispatcher):
     """What numba makes of a kernel, with one compiled form for all integers that stand in calls of it. numba would make
     a form for each of them, too: ``change(l, 1, ...)``, ``change(l, 0, ...)``, and so on. Ctrl-C waits until a form is
-    compiled, or loaded, and written (:mod:`restrict.kernels.shield`)."""
+    compiled, or loaded, and written (:mod:`restrict.kernels.shield`). ``linked``: its forms for kernels that call it.
+    """
+
+    linked: Linked
 
     def compile(self, sig: Any) -> Any:
         """The form for these types, made where it is missing."""
@@ -44,7 +48,12 @@ class Kernel(CPUDispatcher):
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a kernel is linked with that calls this one, with arguments of these types."""
-        return super().get_call_template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
+        with uninterrupted():
+            return self.linked.template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
+
+    def get_overload(self, sig: Any) -> Any:
+        """By what a kernel that calls this one finds it."""
+        return self.linked.key(sig)
 
 
 class _Renting:
@@ -66,6 +75,24 @@ def always_compiled() -> Iterator[None]:
         yield
     finally:
         _Renting.allowed = before
+
+
+@contextmanager
+def instead_of(kernel: Any) -> Iterator[bool]:
+    """Whether numpy may compute what a kernel would: it is not compiled, here or on disk, and has rent left, of which
+    the context is paid."""
+    begun = time.thread_time()
+    may = _Renting.allowed and hasattr(kernel, "rent") and type(kernel) is not Kernel
+    if may and kernel.rent < 0:
+        kernel.rent = RENT * _bytes(kernel, set())
+        if kernel.kept.has_any():
+            own(kernel)
+            may = False
+    yield may
+    if may:
+        kernel.rent -= time.thread_time() - begun
+        if kernel.rent <= 0:
+            own(kernel)
 
 
 def call(kernel: Any, given: tuple[Any, ...]) -> Any:

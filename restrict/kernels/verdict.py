@@ -20,6 +20,19 @@ hide a light word that goes farther."""
 
 
 @kernel
+def room(size: int) -> F64:
+    """Room for numbers; it is empty, and not zero, since numpy's zeros take longer to compile."""
+    return np.empty(size, np.float64)
+
+
+@kernel
+def nowhere(num: F64, den: F64) -> None:
+    """No state is reached."""
+    for t in range(num.shape[0]):
+        num[t], den[t] = 0.0, -1.0
+
+
+@kernel
 def heaviest(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, limit: float, back: I64
 ) -> tuple[float, float]:
@@ -29,10 +42,12 @@ def heaviest(
     path enters state ``t`` at ``j``, where ``back`` has rows. The denominator is -1 where the case has no word."""
     i, a, q = case[0], case[1], case[2]
     states = ptr.shape[0] - 1
-    num, den = np.zeros(states), np.full(states, -1.0)
+    num, den, num2, den2 = room(states), room(states), room(states), room(states)
+    nowhere(num, den)
     num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
     for j in range(1, i + 1):
-        num2, den2, least, most = np.zeros(states), np.full(states, -1.0), 0, states
+        nowhere(num2, den2)
+        least, most = 0, states
         if case.shape[0] > 3:
             least, most = case[3 + 2 * j], case[4 + 2 * j]
         for t in range(least, most):
@@ -48,14 +63,14 @@ def heaviest(
                     num2[t], den2[t] = x, d
                     if back.shape[0] > 0:
                         back[j, t] = k
-        num, den = num2, den2
+        num, den, num2, den2 = num2, den2, num, den
     return num[q], den[q]
 
 
 @kernel
 def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
     """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""
-    none = np.zeros((0, 0), dtype=np.int64)
+    none = np.empty((0, 0), np.int64)
     limit, best, last = begin, NOTHING, False
     for _ in range(ROUNDS):
         num, den = heaviest(e, v, ptr, source, symbol, case, limit, none)
@@ -75,9 +90,13 @@ def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begi
 def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
     """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``, searched from what stands
     there."""
+    negative = np.empty((t.shape[1], t.shape[2]), np.float64)
     for m in range(t.shape[0]):
         bounds[0, m] = greatest(e, t[m], ptr, source, symbol, case, bounds[0, m])
-        bounds[1, m] = -greatest(e, -t[m], ptr, source, symbol, case, -bounds[1, m])
+        for j in range(t.shape[1]):
+            for s in range(t.shape[2]):
+                negative[j, s] = -t[m, j, s]
+        bounds[1, m] = -greatest(e, negative, ptr, source, symbol, case, -bounds[1, m])
 
 
 @kernel
@@ -89,11 +108,12 @@ def heaviest_of_block(
     every position, column 0 of row 0 for the start token. The denominator is -1 where there is no word."""
     first, last, a, q = block[0], block[1], block[2], block[3]
     states = ptr.shape[0] - 1
-    num, den = np.zeros(states), np.full(states, -1.0)
+    num, den, num2, den2 = room(states), room(states), room(states), room(states)
+    nowhere(num, den)
     num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
     best, found_num, found_den = -np.inf, 0.0, -1.0
     for j in range(1, last + 1):
-        num2, den2 = np.zeros(states), np.full(states, -1.0)
+        nowhere(num2, den2)
         for t in range(states):
             most = -np.inf
             for k in range(ptr[t], ptr[t + 1]):
@@ -107,7 +127,7 @@ def heaviest_of_block(
                 if t == q and s == a and j >= first and x - limit * d > best:
                     best = x - limit * d
                     found_num, found_den = x, d
-        num, den = num2, den2
+        num, den, num2, den2 = num2, den2, num, den
     return found_num, found_den
 
 

@@ -15,11 +15,13 @@ from restrict.base.blocks import cuts, each, width
 from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import collapse
+from restrict.kernels.plain import instead_of
 from restrict.kernels.scan_lists import ScanKeys, scan_rows
 from restrict.model.expr import Expr, bind
 from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
+from restrict.rows import plain_lists
 from restrict.rows.row import Row, pool, threads
 from restrict.rows.values import Values
 
@@ -234,7 +236,15 @@ def _hashed(
     seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: ScanKeys,
     deadline: Deadline,
 ) -> Parts:  # fmt: skip
-    """All rows by the fused kernel, shared among threads; the result does not depend on their number."""
+    """All rows by the fused kernel, shared among threads; the result does not depend on their number.
+
+    Few rows are left to numpy as long as that is faster than to compile the kernel.
+    """
+    with instead_of(scan_rows) as may:
+        if may and len(seeds) and len(seeds) * int(keys.sizes.sum()) <= plain_lists.MOST_PAIRS:
+            few = plain_lists.listed(seeds, row_i, row_u, bounds, int(same), int(right), limit, keys, deadline)
+            _refuse(few[0].shape[1])
+            return few
     parts = max(1, min(threads(), len(seeds) // 64))
     cuts = [len(seeds) * p // parts for p in range(parts + 1)]
 

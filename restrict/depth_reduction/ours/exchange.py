@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.base.arrays import FREE_INPUT, I32, I64, offsets, take_rows
+from restrict.base.arrays import F64, FREE_INPUT, I32, I64, offsets, take_rows
 from restrict.base.deadline import NEVER, Deadline
 from restrict.kernels import exchange
 from restrict.kernels.cover_literals import greedy_literals
@@ -176,7 +176,8 @@ class ExchangeSearch:
         search.held[: len(fixed)] = fixed * s + symbols[fixed]
         search.place[fixed] = np.arange(len(fixed))
         search.state[:] = len(fixed), self.rng.integers(1, 1 << 62), 0, 0
-        exchange.begin(self.arrays, search, np.arange(self.rows.longest + 2))
+        nothing = exchange.ExchangeLimits(self.budget, 1, 1, 0)
+        self._anneal(np.arange(self.rows.longest + 2), nothing, 0, np.ones(4))
 
     def run(self, phi: I64 | None, deadline: Deadline = NEVER, maximum: bool = False) -> I64:
         """Simulated annealing from what is set now. ``phi``: the objective of a group by its length, shape (longest +
@@ -190,15 +191,17 @@ class ExchangeSearch:
             wall = min(wall, int(np.partition(self.total, -few)[-few]))
             table = walled(wall, size) if phi is None else phi
             straight = np.flatnonzero(np.diff(table) != table[1] - table[0])
-            exchange.begin(self.arrays, self.search, table)
-            late, unit = deadline.passed, HEAT * (1 + HOTTER / held) * self.search.state[exchange.VALUE] / held
-            heat = unit * np.array([1 - turn / ROUNDS, 1 - (turn + 1) / ROUNDS]) * (not late)
+            late = deadline.passed
+            units = (1 - turn / ROUNDS) * (not late), (1 - (turn + 1) / ROUNDS) * (not late)
             limits = exchange.ExchangeLimits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
             steps = max(LEAST, min(STEPS * self.budget, MOST)) // ROUNDS // (1 if phi is None else SHORTER)
-            exchange.anneal(self.arrays, self.search, table, limits, steps, heat, self.touched)
+            self._anneal(table, limits, steps, np.array([HEAT * (1 + HOTTER / held), held, *units]))
             kept = (self.total.max(), self.total.sum()) <= (least.max(), least.sum())
             if kept if maximum else self.search.state[exchange.VALUE] <= table[least].sum():
                 best, least = self.symbols, self.total.copy()
             if late:
                 break
         return best
+
+    def _anneal(self, phi: I64, limits: exchange.ExchangeLimits, steps: int, heat: F64) -> None:
+        exchange.anneal(self.arrays, self.search, phi, limits, steps, heat, self.touched)
