@@ -35,7 +35,7 @@ from tests.fuzzing.operators import listed_in, pick
 Document = dict[str, Any]
 MOST_INPUTS = 20_000
 """A mutant with more consistent inputs is not made."""
-LONGEST = generator.LONGEST
+LONGEST, LONGEST_RUN = generator.LONGEST, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def positions_of_cone(cone: str | dict[str, list[list[int]]]) -> Any:
 
 
 def spread(runs: list[list[Any]]) -> list[int]:
-    """The positions of a run list. A run that no input of ours has is not spelt out: the mutant is not of the shape."""
-    if any(not 0 <= count <= LONGEST for _, count, *_ in runs):
+    """The positions of a run list. A run longer than any input of the tests is not spelt out: the mutant's is wrong."""
+    if any(not 0 <= count <= LONGEST_RUN for _, count, *_ in runs):
         raise ValueError("a run is longer than the longest input")
     return [p for start, count, *_ in runs for p in range(start, start + count)]
 
