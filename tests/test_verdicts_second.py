@@ -124,7 +124,9 @@ def test_every_point_is_inside_the_checkers_forms_of_keys_and_values(seed: int) 
             for h in range(model.heads):
                 part = slice(h * dk, (h + 1) * dk)
                 inside(query.heads[h], mixed[:d][part])
-                inside(query.cell.keys[h], mixed[d : 2 * d][part])
+                key, far = query.cell.keys[h]
+                inside(key, mixed[d : 2 * d][part])
+                assert far == [r + sum(abs(g[k]) for g in key.spans) for k, r in enumerate(key.rest)]
                 inside(query.cell.values[h], mixed[2 * d :][part] @ weight[part])
             inside(query.stream, np.array(x))
 
