@@ -46,7 +46,7 @@ LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
 POINT = 1e-3
 """What is open on so small a part of a cell, around its middle, is open however the cell is halved."""
-CELLS = 24
+CELLS = 6
 """Cells of the second layer's output at one cell of a node, before the case is open."""
 LEAVES, SPLIT = 12, 8
 """Cells of a case's own node, before the case is open, and how often one that is not decided is halved on a branch."""

@@ -21,6 +21,8 @@ SHORT = 2000
 """Words that are tried for one length, if there are no more."""
 RANDOM, WORK = 256, 1 << 22
 """Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols one random word is left."""
+MANY, DEAR = 1 << 16, 3 * 10**10
+"""Several layers: words that are tried for one length, and products of numbers for all of them."""
 BATCH = 1 << 22
 """Numbers in the scores of one batch."""
 CLIMB, CHANGES = 1 << 25, (1, 2, 4, 8)
@@ -114,18 +116,22 @@ class Hunt:
             signs[q, list(graph.labels)] = [1.0 if k in want else -1.0 for k in graph.labels]
         self.signs = signs
 
-    def short(self) -> tuple[Wrong | None, int]:
+    def short(self, late: Callable[[], bool] | None = None) -> tuple[Wrong | None, int]:
         """All prefixes, length by length, while there are at most ``SHORT`` and their scores at most ``WORK``.
+
+        Args:
+            late: whether the time is over; with it up to ``MANY`` are tried, as long as that is not too dear.
 
         Returns:
             A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried.
         """
         words: list[tuple[int, ...]] = [()]
-        states, length, work = [0], 0, 0
+        states, length, work, dear = [0], 0, 0, 0
+        each = sum(12 * self.model.d**2 for _ in self.model.layers)
         while True:
             found = self.first(words, states, length)
             work += len(words) * (length + 1) ** 2
-            if found is not None or length == self.n or work > WORK:
+            if found is not None or length == self.n or (work > WORK and late is None):
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
@@ -133,14 +139,16 @@ class Hunt:
                     if t in self.alive[length + 1]:
                         longer.append((*word, s))
                         ends.append(t)
-            if len(longer) > SHORT or not longer:
+            dear += len(longer) * (length + 2) * (each + length)
+            few = len(longer) <= SHORT or (late is not None and len(longer) <= MANY and dear <= DEAR and not late())
+            if not few or not longer:
                 return None, length if longer else self.n
             words, states, length = longer, ends, length + 1
 
     def first(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Wrong | None:
         """The first of some prefixes of one length that is wrong."""
         table = np.array(words, dtype=np.int64).reshape(len(words), length)
-        size = max(1, BATCH // (length + 1) ** 2)
+        size = max(1, BATCH // (length + 1) // max(length + 1, 4 * self.model.d))
         for at in range(0, len(words), size):
             last = logits(self.model, table[at : at + size])[:, -1]
             signs = self.signs[states[at : at + size]]
