@@ -375,11 +375,14 @@ class _Layers(_Run):
         return _State(graph, Second(self.model, graph, self.n, *FINER[step]), graph.cases(self.n), memory)
 
     def hunted(self) -> None:
-        """Short words; where these are not all, random ones, then the worst of these changed again and again."""
+        """Short words, then random ones, the worst of which are changed again and again: half of the time is left for
+        cases, if they can be decided."""
         self.tell("words")
-        self.wrong, length = self.hunt.short(self.late)
+        begin, part = time.monotonic(), 2 if len(self.model.layers) == 2 else 1
+        end = math.inf if self.until is None else begin + (self.until - begin) / part
+        self.wrong, length = self.hunt.short(lambda: time.monotonic() > end or self.late())
         if self.wrong is None and length < self.n:
-            self.wrong = self.hunt.climbed(None, self.late)
+            self.wrong = self.hunt.climbed(None, lambda: time.monotonic() > end or self.late())
 
     def cases(self) -> None:
         """The cases of two layers in order, until one is open; then again, finer, or with a memory."""
