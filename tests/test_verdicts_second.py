@@ -25,7 +25,7 @@ from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
 from restrict.kernels.second import beyond
 from restrict.kernels.verdict import greatest
-from restrict.soft.trained import wrong
+from restrict.soft.trained import second, wrong
 from restrict.soft.trained.decide import memories, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
@@ -124,7 +124,9 @@ def test_every_point_is_inside_the_checkers_forms_of_keys_and_values(seed: int) 
             for h in range(model.heads):
                 part = slice(h * dk, (h + 1) * dk)
                 inside(query.heads[h], mixed[:d][part])
-                inside(query.cell.keys[h], mixed[d : 2 * d][part])
+                key, far = query.cell.keys[h]
+                inside(key, mixed[d : 2 * d][part])
+                assert far == [r + sum(abs(g[k]) for g in key.spans) for k, r in enumerate(key.rest)]
                 inside(query.cell.values[h], mixed[2 * d :][part] @ weight[part])
             inside(query.stream, np.array(x))
 
@@ -139,6 +141,37 @@ def test_forms_keep_their_points_when_opened_and_merged() -> None:
     assert opened(y) == Whole([5, 7], [[1, 2], [30, -4], [0, 3], [6, 0], [0, 0]], [0, 0])
     assert merged(y, 1) == Whole([5, 7], [[30, -4]], [7, 5])
     assert merged(y, 9).rest == y.rest
+
+
+@pytest.mark.parametrize("seed", [308, 314])
+def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _, graph, _ = case(seed)
+
+    def found(leaves: int) -> bool:
+        monkeypatch.setattr(second, "LEAVES", leaves)
+        search = Second(model, graph, 5, 0.2, 0)
+        return all(isinstance(search.case(key), Layered) for key in graph.cases(5))
+
+    assert not found(0)
+    assert found(12)
+
+
+def test_trees_take_the_place_of_leaves_from_left_to_right() -> None:
+    assert second.grafted([3, 0, [1, 0, 0]], iter([0, [2, 0, 0], 0])) == [3, 0, [1, [2, 0, 0], 0]]
+
+
+def test_more_short_words_are_run_where_there_is_time() -> None:
+    """All words of two symbols: with a clock they are tried beyond the length where ``SHORT`` ends."""
+    model, _, _, _ = case(0)
+    graph = Graph((tuple(0 for _ in model.tokens),), frozenset({0}), (0,), (frozenset(),))
+    hunt = wrong.Hunt(model, graph, 14 if model.longest is None else min(14, model.longest))
+    hunt.signs[:] = 0
+    few, many = hunt.short()[1], hunt.short(lambda: False)[1]
+    assert few <= many
+    assert hunt.short(lambda: True)[1] == few
+    assert many == hunt.n or len(model.tokens) ** (many + 1) > wrong.MANY
 
 
 # ---------------------------------------------------------------- claims

@@ -23,14 +23,15 @@ from .verdict_paths import NEVER
 SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
 SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
 LAYERS = MODEL | {"layers": integer(2, 16)}
-KEPT, STREAM = 4, 8
+KEPT, STREAM = 4, 24
 """Generators of a key, a value or a query, and of the stream behind the first block; others go to the remainder."""
 
 
 class Cell(NamedTuple):
-    """The second layer at a node: for each head the key and the value; bounds on the value along each basis."""
+    """The second layer at a node: for each head the key (and how far its entries reach) and the value; bounds on
+    the value along each basis."""
 
-    keys: list[Form]
+    keys: list[tuple[Form, Vector]]
     values: list[Form]
     ends: dict[int, list[list[Interval]]]
 
@@ -59,13 +60,12 @@ def verify(task: Task) -> str:
     return decided(task, SECOND, LAYERS, Second)
 
 
-def spread(q: Form, k: Form, middle: Vector, root: int) -> tuple[int, int]:
-    """A score, up to what all keys have in common, and how far off it is (Lemma V7); ``root`` is ``1/sqrt(dk)``."""
+def spread(q: Form, far: Vector, k: Form, off: Vector, middle: Vector) -> int:
+    """How far off a score times ``sqrt(dk)`` is, up to what all keys have in common (Lemma V7), exactly; query and key
+    reach as far as ``far`` and ``off`` say."""
     gap = [a - b for a, b in zip(k.centre, middle, strict=True)]
-    size, off, s = list(map(abs, q.centre)), list(map(abs, gap)), dot(q.centre, k.centre) >> BITS
-    wide = sum(abs(dot(q.centre, g)) for g in k.spans) + sum(abs(dot(g, gap)) for g in q.spans)
-    wide = (wide + dot(size, k.rest) + dot(q.rest, off) + dot(reached(q), reached(k)) >> BITS) + 2
-    return s * root >> BITS, (wide * (root + 1) + abs(s) >> BITS) + 2
+    wide = sum(abs(dot(q.centre, g)) for g in k.spans) + sum(abs(dot(g, gap)) for g in q.spans) + dot(far, off)
+    return wide + dot(list(map(abs, q.centre)), k.rest) + dot(q.rest, list(map(abs, gap)))
 
 
 class Second(Check):
@@ -117,8 +117,7 @@ class Second(Check):
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
         self.meter.charge(2 * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
-        self.leaves.append(self.start(key, boxes, kept))
-        return None
+        return self.leaves.append(self.start(key, boxes, kept))
 
     def widest(self) -> int:
         """The most neurons of a block."""
@@ -128,19 +127,19 @@ class Second(Check):
         """A block's network and the sum; every error on the way is a generator."""
         d, inner = len(y.centre), len(block.network.inner.bias)
         self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
-        hidden, slack = moved(block.network.inner, opened(layer_norm(block.second, y)))
-        values, _, _ = activated(self.model.activation, hidden, slack)
+        hidden = moved(block.network.inner, opened(layer_norm(block.second, y)))
+        values, _, _ = activated(self.model.activation, *hidden)
         return added(y, moved(block.network.outer, opened(values))[0])
 
     def node(self, y: Form) -> Query:
         """The stream behind attention, carried to the second layer."""
-        self.meter.charge(self.node_price)
-        self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads)
+        self.meter.charge(self.node_price >> 3)
+        self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads + 50 * STREAM * self.model.d)
         x = self.behind(self.model.blocks[0], y)
         queries, keys, values = self.read_by(self.model.blocks[-1], x)
         for most, value in zip(self.most, values, strict=True):
             most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reached(value), strict=True)))
-        return Query(merged(x, STREAM), queries, Cell(keys, values, {}))
+        return Query(merged(x, STREAM), queries, Cell([(k, reached(k)) for k in keys], values, {}))
 
     def read_by(self, block: Block, x: Form) -> tuple[list[Form], list[Form], list[Form]]:
         """Query, key and value of each head of a block."""
@@ -148,21 +147,21 @@ class Second(Check):
         found: tuple[list[Form], list[Form], list[Form]] = ([], [], [])
         for head in block.attention:
             value = moved(head.output, moved(head.value, normal)[0])[0]
-            for into, form in zip(
-                found, (moved(head.query, normal)[0], moved(head.key, normal)[0], value), strict=True
-            ):
+            forms = (moved(head.query, normal)[0], moved(head.key, normal)[0], value)
+            for into, form in zip(found, forms, strict=True):
                 into.append(merged(form, KEPT))
         return found
 
-    def scored(self, q: Form, keys: list[Form]) -> list[Interval]:
+    def scored(self, q: Form, keys: list[tuple[Form, Vector]]) -> list[Interval]:
         """Enclosures of the weights of some keys, up to a common factor."""
-        dk = len(q.centre)
-        self.meter.charge(len(keys) * ((2 * KEPT + 6) * (dk + 8) + 200))
-        root = math.isqrt(ONE * ONE // dk)
-        middle = [dot(q.centre, k.centre) * root >> 2 * BITS for k in keys]
-        shares = [exponential(s - max(middle)) >> EXP_BITS - 32 for s in middle]
-        mean = [dot(shares, column) // max(1, sum(shares)) for column in zip(*(k.centre for k in keys), strict=True)]
-        found = [spread(q, k, mean, root) for k in keys]
+        far, root = reached(q), math.isqrt(ONE * ONE // len(q.centre))
+        self.meter.charge(len(keys) * ((2 * KEPT + 6) * (len(far) + 8) + 200 >> 2))
+        scores = [dot(q.centre, k.centre) for k, _ in keys]
+        top = max(scores)
+        shares = [exponential((s - top) * root >> 2 * BITS) >> EXP_BITS - 32 for s in scores]
+        mean = [dot(shares, column) // max(1, sum(shares)) for column in zip(*(k.centre for k, _ in keys), strict=True)]
+        wide = [spread(q, far, k, off, mean) * (root + 1) + abs(s) for s, (k, off) in zip(scores, keys, strict=True)]
+        found = [(s * root >> 2 * BITS, (w >> 2 * BITS) + 2) for s, w in zip(scores, wide, strict=True)]
         top = max(s + w for s, w in found)
         return [(enclosed(s - w - top, 0)[0], enclosed(s + w - top, 0)[1]) for s, w in found]
 
@@ -214,10 +213,9 @@ class Second(Check):
         """As in the first layer; one list for all cells."""
         if self.query is None:
             return super().against(key, slopes, h)
-        (basis,) = self.basis
         self.meter.charge(len(self.cells) * (KEPT + 2) * (self.model.d + 8))
-        row = [-dot(slopes, column) for column in zip(*basis.rows, strict=True)]
-        size, start = list(map(abs, row)), dot(row, basis.centre)
+        row = [-dot(slopes, column) for column in zip(*self.basis[0].rows, strict=True)]
+        size, start = list(map(abs, row)), dot(row, self.basis[0].centre)
         found = []
         for value in (cell.values[0] for cell in self.cells):
             wide = sum(abs(dot(row, g)) for g in value.spans) + dot(size, value.rest)
@@ -228,7 +226,7 @@ class Second(Check):
         """In the second layer: Theorem 8, over the nodes; of the cells of a node the worst counts."""
         if self.query is None:
             return super().bounded(h, key, ends, limit)
-        self.meter.charge(len(self.cells) + (key[0] + 1) * self.edges)
+        self.meter.charge(len(self.cells) + ((key[0] + 1) * self.edges >> 1))
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
         phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
         for j, row in enumerate(self.path[1:], 1):
@@ -265,6 +263,6 @@ class Second(Check):
         heads = []
         for h, q in enumerate(read[-1][0]):
             values = [merged(v[h], 0) for _, _, v in read]
-            es = self.scored(q, [k[h] for _, k, _ in read])
+            es = self.scored(q, [(k[h], reached(k[h])) for _, k, _ in read])
             heads.append((es, [v.centre for v in values], max(max(v.rest) for v in values)))
         return averaged(x, block.bias, heads)

@@ -7,6 +7,7 @@ given a memory that decides it. What is decided is written as a ``restrict-soft-
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ MANY = 60
 MOST_LAYERS = 16
 FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
+SHARE = 4
+"""Two layers: a graph without a memory has one part of so many of the time that is left."""
 MEMORIES = 3
 """Memories, one upon the other."""
 HISTORIES = 80
@@ -322,11 +325,14 @@ class _Layers(_Run):
         return _State(graph, Second(self.model, graph, self.n, *FINER[step]), graph.cases(self.n), memory)
 
     def hunted(self) -> None:
-        """Short words; where these are not all, random ones, then the worst of these changed again and again."""
+        """Short words, then random ones, the worst of which are changed again and again: half of the time is left for
+        cases, if they can be decided."""
         self.tell("words")
-        self.wrong, length = self.hunt.short()
+        begin, part = time.monotonic(), 2 if len(self.model.layers) == 2 else 1
+        end = math.inf if self.until is None else begin + (self.until - begin) / part
+        self.wrong, length = self.hunt.short(lambda: time.monotonic() > end or self.late())
         if self.wrong is None and length < self.n:
-            self.wrong = self.hunt.climbed(None, self.late)
+            self.wrong = self.hunt.climbed(None, lambda: time.monotonic() > end or self.late())
 
     def cases(self) -> None:
         """The cases of two layers in order, until one is open; then again, finer, or with a memory."""
@@ -338,22 +344,29 @@ class _Layers(_Run):
     def tries(self) -> Iterator[_State]:
         """The graph, then with a memory made for the model, then finer cells, then memories with finer cells."""
         graph = self.states[0].graph
-        yield self.begun(graph)
+        yield from (self.begun(graph, step=step) for step in range(2))
         self.tell("histories")
         made = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
         if made is None:
             return
         yield from (self.begun(made, ("what the second layer sees",), step) for step in range(2))
-        yield from (self.begun(graph, step=step) for step in range(1, len(FINER)))
+        yield from (self.begun(graph, step=step) for step in range(2, len(FINER)))
         for name, table in memories(len(self.model.symbols)):
             finer = graph.remembering(table)
             if len(finer.delta) > len(graph.delta):
                 yield from (self.begun(finer, (name,), step) for step in range(1, len(FINER)))
 
     def ran(self, at: _State) -> bool:
-        """Whether a case stays open; none behind it is tried, as all need what comes before."""
+        """Whether a case stays open; none behind it is tried, as all need what comes before.
+
+        The graph without a memory has a part of the time only, behind which its next case counts as open.
+        """
         assert isinstance(at.search, Second)
+        begin, first = time.monotonic(), at.graph is self.states[0].graph
+        share = begin + (self.until - begin) / SHARE if first and self.until is not None else math.inf
         for key in at.keys:
+            if time.monotonic() > share:
+                return True
             if self.late() or (self.wrong is not None and key[0] >= len(self.wrong.word)):
                 return False
             self.tell(f"position {key[0]} of {self.n}, cells of {at.search.fine}{''.join(f', {m}' for m in at.memory)}")

@@ -6,7 +6,7 @@ generator for every error, cell by cell; the boxes of the second layer's output 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -33,19 +33,21 @@ from restrict.soft.trained.verdict import (
     Tree,
     basis_document,
     halved,
-    halves,
     outward,
     widest,
 )
 
-KEPT, STREAM = 4, 8
-"""Generators of a key, a value or a query, and of the stream behind the first block, as in the checker."""
+KEPT, STREAM, NARROW = 4, 24, 1e-3
+"""Generators of a key, a value or a query, and of the stream behind the first block, as in the checker; cells of a
+node are not narrower than the last."""
 LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
-CELLS = 120
+POINT = 1e-3
+"""What is open on so small a part of a cell, around its middle, is open however the cell is halved."""
+CELLS = 6
 """Cells of the second layer's output at one cell of a node, before the case is open."""
-TRIES = 3
-"""How often the cells of a case's own node are tried, each time half as large."""
+LEAVES, SPLIT = 12, 8
+"""Cells of a case's own node, before the case is open, and how often one that is not decided is halved on a branch."""
 Tuple3 = tuple[Array, Array, Array]
 
 
@@ -56,6 +58,14 @@ class Leaf(NamedTuple):
     queries: list[Form]
     keys: list[Form]
     values: list[Form]
+
+
+class Part(NamedTuple):
+    """A cell of a node in the box of its node: lower and upper ends."""
+
+    leaf: Leaf
+    low: Array
+    high: Array
 
 
 @dataclass
@@ -80,6 +90,11 @@ class Table:
         if self.stacked is None or len(self.stacked[0]) < count:
             self.stacked = stack(self.forms)
         return tuple(np.concatenate([a[:count], b]) for a, b in zip(self.stacked, stack([last]), strict=True))  # type: ignore[return-value]
+
+
+def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
+    """A tree with other trees in place of its leaves, from left to right."""
+    return [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)] if tree != 0 else next(parts)
 
 
 def stack(forms: list[Form]) -> Tuple3:
@@ -147,20 +162,18 @@ class Second:
         queries, keys, values = (list(part) for part in zip(*read, strict=True))
         return Leaf(merged(x, STREAM), queries, keys, values)
 
-    def cells(self, key: Key, low: Array, high: Array, finer: int, depth: int, found: list[Leaf]) -> Tree:
+    def cells(self, key: Key, low: Array, high: Array, depth: int, found: list[Part]) -> Tree:
         """The tree of a node's cells, which are put behind ``found``."""
         leaf = self.leaf(key, low, high)
-        far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in (*leaf.keys, *(leaf.queries if finer else ())))
+        far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in leaf.keys)
         m = int(np.argmax(high - low)) if len(low) else 0
-        if far <= self.fine / (1 << finer) or not depth or not len(low) or high[m] - low[m] < 1e-3:
-            found.append(leaf)
+        if far <= self.fine or not depth or not len(low) or high[m] - low[m] < NARROW:
+            found.append(Part(leaf, low, high))
             return 0
-        below, above = halves(low, high, m)
-        first = self.cells(key, low, below, finer, depth - 1, found)
-        return [m, first, self.cells(key, above, high, finer, depth - 1, found)]
+        return halved(lambda low, high, depth: self.cells(key, low, high, depth, found), low, high, m, depth)
 
-    def node(self, key: Key, finer: int) -> tuple[Layered, list[Leaf]]:
-        """The node of a case: its box in the first layer, halved, and so often more finely."""
+    def node(self, key: Key) -> tuple[Layered, list[Part]]:
+        """The node of a case: its box in the first layer, halved."""
         first, group = self.first, (key[1], self.graph.roots[key[2]])
         at, number = self.turned.get(group, (0, 0))
         if key[0] >= 2 and key[0] >= AGAIN * at:
@@ -171,9 +184,9 @@ class Second:
         first.use(number)
         top, bottom = first.box(key)
         upper, width = outward(top, bottom)
-        high, leaves = np.array(upper) / BOUND, list[Leaf]()
-        tree = self.cells(key, high - np.array(width) / BOUND, high, finer, self.deepest + finer, leaves)
-        return Layered(key, upper, width, tree, len(leaves), math.inf, number), leaves
+        high, parts = np.array(upper) / BOUND, list[Part]()
+        tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, parts)
+        return Layered(key, upper, width, tree, len(parts), math.inf, number), parts
 
     def keep(self, key: Key, leaves: list[Leaf]) -> None:
         """Make a node ready for the cases behind it."""
@@ -198,53 +211,64 @@ class Second:
 
     def case(self, key: Key) -> Layered | Open:
         """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node."""
-        for finer in range(TRIES):
-            found = self.attempt(key, finer)
-            if isinstance(found, Layered):
-                return found
-        return found
-
-    def attempt(self, key: Key, finer: int) -> Layered | Open:
-        """As :meth:`case`, with the cells of its node as fine as asked for."""
-        case, leaves = self.node(key, finer)
+        case, parts = self.node(key)
         for h in range(self.model.heads):
-            for leaf in leaves:
-                v = leaf.values[h]
+            for v in (part.leaf.values[h] for part in parts):
                 self.most[h] = np.maximum(self.most[h], np.abs(v.c) + np.abs(v.g).sum(1) + v.r)
         count = len(self.nodes) - sum(map(len, self.places[key[0]].values() if key[0] < len(self.places) else ()))
-        shape = [np.array([*self.starts[: count + 1], self.starts[count] + 1]),
-                 np.array([*self.before[: count + 1], self.before[count] + len(self.fronts(key))]),
-                 np.array([*self.into[: self.before[count]], *self.fronts(key)], dtype=np.int64)]  # fmt: skip
-        ats = [At(self, key, leaf, shape) for leaf in leaves]
+        fronts = self.fronts(key)
+        self.shape = [np.array([*self.starts[: count + 1], self.starts[count] + 1]),
+                      np.array([*self.before[: count + 1], self.before[count] + len(fronts)]),
+                      np.array([*self.into[: self.before[count]], *fronts], dtype=np.int64)]  # fmt: skip
         group = key[1], self.graph.roots[key[2]]
-        seen, case.second = self.framed.get(group, (0, -1))
-        worst = self.tried(case, ats) if case.second >= 0 else (-math.inf, 0)
-        if not case.leaves or key[0] >= AGAIN * seen:
-            other = replace(case, second=len(self.frames), least=math.inf)
-            self.frames.append(self.frame(ats[0]))
-            least = self.tried(other, ats)
-            if other.leaves and (not case.leaves or other.cells < GAIN * case.cells):
-                case = other
+        seen, number = self.framed.get(group, (0, -1))
+        found = self.tried(case, parts, number) if number >= 0 else None
+        if found is None or key[0] >= AGAIN * seen:
+            self.frames.append(self.frame(At(self, key, parts[0].leaf, self.shape)))
+            other = self.tried(case, parts, len(self.frames) - 1)
+            if other is not None and (found is None or other[0].cells < GAIN * found[0].cells):
+                found = other
             else:
                 self.frames.pop()
-                worst = worst if case.second >= 0 else least
-            self.framed[group] = key[0], case.second
-        if not case.leaves:
-            return Open(key, self.graph.labels[worst[1]], worst[0])
-        self.keep(key, leaves)
-        return case
+            if found is not None:
+                self.framed[group] = key[0], found[0].second
+        if found is None:
+            return Open(key, self.graph.labels[self.worst[1]], self.worst[0])
+        self.keep(key, found[1])
+        return found[0]
 
-    def tried(self, case: Layered, ats: list[At]) -> tuple[float, int]:
-        """Decide a case at every cell of its node in its second basis; without hints it is open, as the answer says."""
-        case.leaves, case.cells = [], len(ats)
-        for at in ats:
-            found = at.decided(case.second)
-            if found is None:
-                case.leaves = []
-                return at.worst
-            case.leaves.append(found)
-            case.least, case.cells = min(case.least, at.worst[0]), case.cells + at.used
-        return math.inf, 0
+    def tried(self, case: Layered, parts: list[Part], number: int) -> tuple[Layered, list[Leaf]] | None:
+        """Decide a case at every cell of its node in a second basis: the case and the cells, or ``None``."""
+        made, leaves = replace(case, second=number, leaves=[], least=math.inf, cells=0), list[Leaf]()
+        self.left, trees = LEAVES, list[Tree]()
+        for part in parts:
+            tree = self.settled(made, part, SPLIT, leaves)
+            if tree is None:
+                return None
+            trees.append(tree)
+        made.tree = grafted(case.tree, iter(trees))
+        return made, leaves
+
+    def settled(self, made: Layered, part: Part, depth: int, leaves: list[Leaf]) -> Tree | None:
+        """Decide a case at one cell of its node, which is halved as long as it is open: the tree, or ``None``."""
+        at, (leaf, low, high) = At(self, made.key, part.leaf, self.shape), part
+        found = at.decided(made.second)
+        made.cells += 1 + at.used
+        if found is not None:
+            made.leaves.append(found)
+            leaves.append(leaf)
+            made.least = min(made.least, at.worst[0])
+            return 0
+        self.worst = at.worst
+        m = int(np.argmax(high - low)) if len(low) else 0
+        if not self.left or not depth or not len(low) or high[m] - low[m] < NARROW:
+            return None
+        self.left -= 1
+
+        def half(low: Array, high: Array, depth: int) -> Tree | None:
+            return self.settled(made, Part(self.leaf(made.key, low, high), low, high), depth, leaves)
+
+        return halved(half, low, high, m, depth)
 
     def frame(self, at: At) -> list[Basis]:
         """A basis of the second layer for a case: the axes of the values, as they are weighed."""
@@ -302,10 +326,25 @@ class At:
 
     def cell(self, low: Array, high: Array, depth: int) -> Tree | None:
         """The tree of cells that decides this one, or ``None``."""
-        search, wanted = self.search, self.search.wanted[self.key[2]]
         self.used += 1
         cell, kept = widest(Cell(self.start, self.rows, self.rest, low, high, self.leaf.stream.g))
-        least, short = search.tail.signs(cell.form(), wanted)
+        margin, worst = self.margin(cell, kept, low, high)
+        if margin > SAFE:
+            self.worst = min(self.worst, (margin, worst))
+            return 0
+        ends = (low + high) / 2 + np.array([[-POINT], [POINT]]) * (high - low)
+        hopeless = self.margin(cell._replace(low=ends[0, kept], high=ends[1, kept]), kept, *ends)[0] <= SAFE
+        if hopeless or self.used >= CELLS or not depth or not len(kept):
+            self.worst = margin, worst
+            return None
+        wanted, tried = self.search.wanted[self.key[2]], np.argsort((low - high)[kept])[:TRIED].tolist()
+        m = int(kept[self.search.tail.halving(cell, wanted, worst, tried)])
+        return halved(self.cell, low, high, m, depth)
+
+    def margin(self, cell: Cell, kept: I64, low: Array, high: Array) -> tuple[float, int]:
+        """The least bound of a label on a cell, given also in its widest coordinates, and which label has it."""
+        search = self.search
+        least, short = search.tail.signs(cell.form(), search.wanted[self.key[2]])
         least = least - np.abs(short[:, len(kept) :]).sum(1)
         lines = np.zeros((len(least), len(low)))
         lines[:, kept] = short[:, : len(kept)]
@@ -313,14 +352,7 @@ class At:
         for label in np.flatnonzero((margins <= SAFE) & (least > SAFE)) if search.model.heads == 1 else ():
             margins[label] = max(margins[label], self.own(low, high, least[label], lines[label]))
         worst = int(margins.argmin())
-        if margins[worst] > SAFE:
-            self.worst = min(self.worst, (float(margins[worst]), worst))
-            return 0
-        if self.used >= CELLS or not depth or not len(kept):
-            self.worst = (float(margins[worst]), worst)
-            return None
-        m = int(kept[search.tail.halving(cell, wanted, worst, np.argsort((low - high)[kept])[:TRIED].tolist())])
-        return halved(self.cell, low, high, m, depth)
+        return float(margins[worst]), worst
 
     def own(self, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5 in the second layer: the bound of a label by its own direction."""

@@ -21,6 +21,8 @@ RANDOM, WORK = 256, 1 << 22
 """Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols one random word is left."""
 MAPS = 128
 """A token's maps take as long as ``d^2`` by this many scores: most of the time in wide models."""
+MANY, DEAR = 1 << 16, 3 * 10**10
+"""Several layers: words that are tried for one length, and products of numbers for all of them."""
 BATCH = 1 << 22
 """Numbers in the scores, or in the neurons, of one batch."""
 CLIMB, CHANGES = 1 << 25, (1, 2, 4, 8)
@@ -90,15 +92,17 @@ class Hunt:
         """How many words of a length are run at once."""
         return max(1, BATCH // ((length + 1) * max(length + 1, 4 * self.model.d)))
 
-    def short(self) -> tuple[Wrong | None, int]:
+    def short(self, late: Callable[[], bool] | None = None) -> tuple[Wrong | None, int]:
         """A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried: length by
-        length, while there are at most ``SHORT`` and their scores at most ``WORK``."""
+        length, while there are at most ``SHORT`` and their scores at most ``WORK``; where ``late`` says whether time is
+        over, up to ``MANY``, as long as that is not too dear."""
         words: list[tuple[int, ...]] = [()]
-        states, length, work = [0], 0, 0
+        states, length, work, dear = [0], 0, 0, 0
+        each = sum(12 * self.model.d**2 for _ in self.model.layers)
         while True:
             found = self.first(words, states, length)
             work += len(words) * self.cost(length)
-            if found is not None or length == self.n or work > WORK:
+            if found is not None or length == self.n or (work > WORK and late is None):
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
@@ -106,7 +110,9 @@ class Hunt:
                     if t in self.alive[length + 1]:
                         longer.append((*word, s))
                         ends.append(t)
-            if len(longer) > SHORT or not longer:
+            dear += len(longer) * (length + 2) * (each + length)
+            few = len(longer) <= SHORT or (late is not None and len(longer) <= MANY and dear <= DEAR and not late())
+            if not few or not longer:
                 return None, length if longer else self.n
             words, states, length = longer, ends, length + 1
 
