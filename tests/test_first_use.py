@@ -272,7 +272,7 @@ def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
     words = ["verify", "contains-one", "-L", "regex:(0|1)*1(0|1)*"]
     done = run(["warm-up", "--json"], RESTRICT_CACHE=str(tmp_path))
     count = json.loads(done.stdout)["kernels"]
-    assert count >= 100
+    assert count >= 50  # those that Python calls; a kernel that only kernels call is linked into them
     assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
     assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count
 
