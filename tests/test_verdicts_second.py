@@ -158,6 +158,34 @@ def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
     assert found(12)
 
 
+def test_bounds_of_the_second_layer_have_room_for_the_checkers_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However near to a multiple of ``2^-16`` they are: a certificate of 1784 cases was refused for one of them."""
+    model, _, graph, _ = case(308)
+    found, seen = list[float](), 0
+    whole, outward = second.At.beyond, second.outward
+
+    def watched(at: second.At, h: int, row: Array, begin: float) -> float:
+        value = whole(at, h, row, begin)
+        found.append(value - begin)
+        return value
+
+    def rounded(high: list[float], low: list[float]) -> tuple[list[int], list[int]]:
+        nonlocal seen
+        if found:  # not the box of the first layer
+            seen += len(high)
+            assert min(np.array(high) - found[0::2]) > 5e-7
+            assert min(-np.array(low) - found[1::2]) > 5e-7
+            found.clear()
+        return outward(high, low)
+
+    monkeypatch.setattr(second.At, "beyond", watched)
+    monkeypatch.setattr(second, "outward", rounded)
+    search = Second(model, graph, 5, 0.2, 0)
+    for key in graph.cases(5):
+        search.case(key)
+    assert seen > 20
+
+
 def test_trees_take_the_place_of_leaves_from_left_to_right() -> None:
     assert second.grafted([3, 0, [1, 0, 0]], iter([0, [2, 0, 0], 0])) == [3, 0, [1, [2, 0, 0], 0]]
 

@@ -42,6 +42,9 @@ KEPT, STREAM, NARROW = 4, 24, 1e-3
 node are not narrower than the last."""
 LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
+LOOSE = 1e-6
+"""By so much a bound stands beyond what is found: the checker's numbers differ from floats by less, and a bound just
+below a multiple of ``2^-16`` would be refused."""
 POINT = 1e-3
 """What is open on so small a part of a cell, around its middle, is open however the cell is halved."""
 CELLS = 6
@@ -313,8 +316,8 @@ class At:
                 if not held or top - bottom > 1 << 20:
                     self.worst = (-math.inf, 0)
                     return None
-                tops.append(top)
-                bottoms.append(bottom)
+                tops.append(top + LOOSE)
+                bottoms.append(bottom - LOOSE)
             rest = rest + np.abs(np.eye(len(centre)) - near.T @ near) @ (search.most[h] + np.abs(centre)) + 1e-12
             start, self.centre = start + centre, centre
             rows.append(near)
