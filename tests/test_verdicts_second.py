@@ -159,7 +159,7 @@ def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
 
 
 def test_bounds_of_the_second_layer_have_room_for_the_checkers_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However near to a multiple of ``2^-16`` they are: certificates of `tomita7` were refused, as a bound differed by 2.4e-6."""
+    """However near to a multiple of ``2^-16`` they are: certificates of `tomita7` were refused for 2.4e-6."""
     model, _, graph, _ = case(308)
     found, seen = list[float](), 0
     whole, outward = second.At.beyond, second.outward
