@@ -214,7 +214,7 @@ def gelu(x: int) -> tuple[int, int]:
 
 
 def gelu_by_erf(x: int) -> tuple[int, int]:
-    """The GELU with the normal distribution function, and how far off it is (Lemma V7)."""
+    """The GELU with the normal distribution function, and how far off it is (Lemma V10)."""
     s = abs(x)
     if s >= TAIL << BITS:
         return max(x, 0), 1

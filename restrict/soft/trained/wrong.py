@@ -98,7 +98,7 @@ class Hunt:
         over, up to ``MANY``, as long as that is not too dear."""
         words: list[tuple[int, ...]] = [()]
         states, length, work, dear = [0], 0, 0, 0
-        each = sum(12 * self.model.d**2 for _ in self.model.layers)
+        each = 12 * self.model.d**2 * len(self.model.layers)
         while True:
             found = self.first(words, states, length)
             work += len(words) * self.cost(length)
