@@ -35,7 +35,7 @@ class Front:
     def figure(self, path: str | Path) -> None:
         """Draw the front as steps to an ``.svg``, ``.pdf`` or ``.png`` file."""
         # What is shown stands above what is found, so the room is named here, and loaded when something is shown.
-        import_module("restrict.report.front_page").front_chart(self.points).save(Path(path))
+        import_module("restrict.report.chart").front_chart(self.points).save(Path(path))
 
 
 def pareto(

@@ -15,12 +15,16 @@ from __future__ import annotations
 import json
 import math
 import resource
+import sys
 import time as clock
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import arguments, head, line, written
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import restrict
 from restrict.base.errors import NotEstablished
@@ -28,7 +32,6 @@ from restrict.cover.lower_bound import lower_bound
 from restrict.cover.solve import solve
 from restrict.depth_reduction import theorem1
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.lemma.lemma4 import reduce_layer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.depth_reduction.lemma.stage1 import stage1
@@ -36,6 +39,7 @@ from restrict.depth_reduction.lemma.stage3 import cover_problem, stage3
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.elaboration.check import check
 from restrict.model.restriction import Restriction
+from tests.random_ctransformer import random_ctransformer
 
 Row = dict[str, Any]
 

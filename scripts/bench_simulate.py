@@ -11,13 +11,17 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import sys
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from restrict.model.source import load
 from restrict.simulate.floating import UNITS
@@ -35,8 +39,8 @@ from restrict.simulate.srasp.syntax import Program
 from restrict.simulate.theorem26 import Sharpness, by_softmax, temperature
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
-from restrict.soft.models.prefixes import Decoder, Prefixes
 from restrict.soft.models.terms import Term
+from tests.prefixes import Decoder, Prefixes
 
 EPSILON = Fraction(1, 5)
 CHUNK = 256

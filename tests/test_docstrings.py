@@ -163,16 +163,16 @@ def test_every_public_module_and_class_says_what_it_is_for() -> None:
 
 def test_public_is_what_a_page_lists_or_the_package_exports() -> None:
     public = {(item.place.partition(":")[0], item.place.partition(" ")[2]) for item in everything() if item.public}
-    folder = "restrict/depth_reduction/lemma/selection.py"
-    assert {(folder, "selection"), (folder, "Selection.first")} <= public
-    assert (folder, "ranked") not in public
-    assert {("restrict/certification.py", "certify"), ("restrict/base/errors.py", "quote")} <= public
+    listed, helpers = "restrict/model/restriction.py", "restrict/depth_reduction/lemma/selection.py"
+    assert {(listed, "Restriction.of"), ("restrict/depth_reduction/lemma/lemma4.py", "reduce_layer")} <= public
+    assert not {(helpers, "selection"), (helpers, "Selection.first"), ("restrict/base/errors.py", "quote")} & public
+    assert ("restrict/certification.py", "certify") in public
     assert ("restrict/certification.py", "force_output") not in public
 
 
 def test_docstrings_of_public_functions_have_one_form() -> None:
     assert len(everything()) > 400
-    assert sum(item.public for item in everything()) > 250
+    assert sum(item.public for item in everything()) > 150
     wrong = [f"{item.place} {text}" for item in everything() for text in complaints(item)]
     assert not wrong, f"{len(wrong)} docstrings:\n" + "\n".join(wrong)
 

@@ -179,11 +179,11 @@ def test_what_the_grammar_does_not_give_is_refused_here_and_by_the_checker(text:
     ("text", "reason"),
     [
         ("k ** 2", "'k ** 2'"),
-        ("k.real", "the character '.'"),
+        ("k.real", 'found "."'),
         ("1_000", "'1_000'"),
         ("frog + 1", "unknown name 'frog' in 'frog + 1'; here one may use i, j, k, n, q"),
-        ("min(k)", "min in 'min(k)' takes 2 or more arguments, not 1"),
-        ("abs(k, 1)", "abs in 'abs(k, 1)' takes 1 argument"),
+        ("min(k)", "'min(k)' does not parse: wrong number of arguments of min"),
+        ("abs(k, 1)", "wrong number of arguments of abs"),
         ("9223372036854775808", "9223372036854775808"),
         ("(k", "'(k' does not parse"),
     ],
@@ -211,7 +211,7 @@ def test_a_syntax_tree_has_height_50_at_most(deepen: str) -> None:
         return text
 
     assert parse(deep(20), ALLOWED)
-    assert "nested more than 50 deep" in refusal(deep(51))
+    assert "nested at most 50 deep" in refusal(deep(51))
     assert len(refusal(deep(190))) < 200
     assert refusal(deep(900))
 

@@ -22,7 +22,6 @@ from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, minimal_cubes
 from restrict.depth_reduction.c_transformer.layers import collapsed, layer_traces
-from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.lemma.lemma4 import reduce_layer
 from restrict.depth_reduction.lemma.neighbours import neighbour_graph, neighbours
 from restrict.depth_reduction.lemma.selection import Selection, selection
@@ -36,6 +35,7 @@ from restrict.model.restriction import Restriction
 from tests import naive
 from tests.generator import random_length, random_program, random_restriction
 from tests.marks import LONG_TO_COMPILE, heavy_after
+from tests.random_ctransformer import random_ctransformer
 
 pytestmark = LONG_TO_COMPILE
 

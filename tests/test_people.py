@@ -104,27 +104,13 @@ def test_two_results_do_not_go_to_one_file(tmp_path: Path, capsys: pytest.Captur
     assert not both.exists()
 
 
-def test_a_front_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    front, page = tmp_path / "pareto", tmp_path / "front.html"
-    _, out, _ = said(capsys, "certify", "parity-attempt", "-n", 6, "--pareto", "-o", front)
-    code, told, _ = said(capsys, "report", front, "-o", page)
-    assert code == 0
-    assert "parity-attempt, n = 6" in told
-    text = page.read_text(encoding="utf-8")
-    for path in front.glob("*.json"):
-        assert path.name in text
-    assert len(list(front.glob("*.json"))) == len(out.splitlines()) - 2  # the head, and the folder
-    drawn, asked = tmp_path / "drawn.svg", tmp_path / "asked.svg"
-    assert said(capsys, "report", front, "--figure", drawn)[0] == 0
-    assert said(capsys, "certify", "parity-attempt", "-n", 6, "--pareto", "--figure", asked)[0] == 0
-    assert drawn.read_bytes() == asked.read_bytes()
+def test_a_front_has_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn, again = tmp_path / "drawn.svg", tmp_path / "again.svg"
+    for path in (drawn, again):
+        assert said(capsys, "certify", "parity-attempt", "-n", 6, "--pareto", "--figure", path)[0] == 0
+    assert drawn.read_bytes() == again.read_bytes()
     code, _, err = said(capsys, "certify", "parity-attempt", "-n", 6, "--pareto", "--figure", tmp_path / "x.gif")
     assert (code, "x.gif: a figure is an .svg, a .pdf or a .png file" in err) == (2, True)
-    _, out, _ = said(capsys, "report", front, "-o", page, "--json")
-    assert json.loads(out)["kind"] == "Front"
-    (tmp_path / "empty").mkdir()
-    code, _, err = said(capsys, "report", tmp_path / "empty", "-o", page)
-    assert (code, "a folder with 0 certificates" in err) == (2, True)
 
 
 def test_what_has_no_drawing_says_what_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

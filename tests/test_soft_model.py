@@ -22,10 +22,10 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.format import document_of, dumps, loads, tensors_of
 from restrict.soft.models.known import parity, random
 from restrict.soft.models.model import Positions, SoftModel
-from restrict.soft.models.prefixes import Decoder
 from restrict.soft.models.source import load
 from restrict.soft.models.terms import Term
 from tests.naive_soft import run
+from tests.prefixes import Decoder
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = json.loads((ROOT / "docs/schema/restrict-soft-1.schema.json").read_text(encoding="utf-8"))
@@ -128,42 +128,42 @@ def change(document: Any, path: str, value: Any) -> Any:
 BAD_DOCUMENTS = [
     ("format", "restrict-soft/2", "restrict-soft/1"),
     ("format", "restrict-model/1", "restrict-soft/1"),
-    ("name", None, "'name' is missing"),
+    ("name", None, "the key name is missing"),
     ("name", 3, "a string"),
-    ("extra", 1, "unknown key 'extra'"),
+    ("extra", 1, 'unknown key: "extra"'),
     ("alphabet", [], "at least one symbol"),
     ("alphabet", ["0", "0"], "twice"),
     ("alphabet", ["0", "1", "2"], "2 rows; there are 3"),
     ("alphabet", ["0", ""], "empty"),
     ("start_marker", "0", "twice"),
-    ("position/kind", "learned", "not one of none, table, terms"),
+    ("position/kind", "learned", "expected none or table or terms"),
     ("position/kind", "none", "go together"),
     ("position/terms", ["i/0"] * 8, "divides by zero"),
     ("position/terms", ["i", "n"], "shape"),
     ("position/terms", ["__import__('os').system('x')"] * 8, "can stand in a term"),
     ("position/terms", ["i/"] * 8, "not an expression"),
-    ("position/combine", "multiply", "not one of add, concat"),
+    ("position/combine", "multiply", "expected add or concat"),
     ("layers", {}, "a list"),
-    ("layers/0/heads/0/mask", "causal", "not one of none, past"),
-    ("layers/0/heads/0/attention", "average", "is not 'softmax'"),
-    ("layers/0/heads/0/attention", "hard", "is not 'softmax'"),
+    ("layers/0/heads/0/mask", "causal", "expected none or past"),
+    ("layers/0/heads/0/attention", "average", "expected softmax"),
+    ("layers/0/heads/0/attention", "hard", "expected softmax"),
     ("layers/0/heads/0/scale", "i", "uses i"),
     ("layers/0/heads/0/scale", "1/(n-n)", "divides by zero"),
     ("layers/0/heads/0/scale", 0.5, "only integers are allowed: 0.5"),
     ("layers/0/heads/0/score", "additive", "additive"),
-    ("layers/0/heads/0/score", "cosine", "not one of dot, additive"),
+    ("layers/0/heads/0/score", "cosine", "expected dot or additive"),
     ("layers/0/heads", [{}], "not part of the layout"),
-    ("layers/0/norm", "batch", "not one of none, pre, post"),
+    ("layers/0/norm", "batch", "expected none or pre or post"),
     ("layers/0/eps", None, "'eps'"),
     ("layers/0/eps", "0-1", "negative"),
     ("layers/0/norm", "none", "'eps'"),
-    ("layers/0/activation", "swish", "not one of relu"),
-    ("final_norm/eps", None, "'eps' is missing"),
+    ("layers/0/activation", "swish", "expected relu"),
+    ("final_norm/eps", None, "the key eps is missing"),
     ("output/labels", ["a", "b"], "2 labels for 3 rows"),
     ("output/labels", ["a", "a", "b"], "twice"),
     ("output/kind", "sign", "sign needs one row"),
-    ("output/position", "middle", "not one of last, first, every"),
-    ("output/accept", [3], "not in 0 .. 2"),
+    ("output/position", "middle", "expected last or first or every"),
+    ("output/accept", [3], "must be in 0 .. 2"),
 ]
 BAD_TENSORS = [
     ("embed", None, "'embed' is missing"),

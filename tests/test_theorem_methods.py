@@ -20,7 +20,6 @@ from restrict.cli.main import cli
 from restrict.depth_reduction import candidates, theorem1
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
-from restrict.depth_reduction.c_transformer.random_ctransformer import random_ctransformer
 from restrict.depth_reduction.lemma.by_lemma import by_lemma, remove_layer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.depth_reduction.ours.by_exchange import by_exchange
@@ -29,6 +28,7 @@ from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from tests.marks import LONG_TO_COMPILE
+from tests.random_ctransformer import random_ctransformer
 from tests.test_periodic import since
 
 pytestmark = LONG_TO_COMPILE

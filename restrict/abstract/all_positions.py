@@ -92,13 +92,10 @@ class BulkFacts:
 
 
 def supported(instance: Instance) -> bool:
-    """Whether every variable of the program is of a kind that the bulk run can do.
-
-    Returns:
-        Whether :class:`AllPositions` can run it. It cannot where a score mentions the query's position, a head's query
-        or value or the output is the position, a domain has more than 62 values, or a map is a callback or has more
-        than 4096 combinations of arguments (the position not counted).
-    """
+    """Whether every variable of the program is of a kind that the bulk run can do. Result: whether
+    :class:`AllPositions` can run it. It cannot where a score mentions the query's position, a head's query or value or
+    the output is the position, a domain has more than 62 values, or a map is a callback or has more than 4096
+    combinations of arguments (the position not counted)."""
     return (
         all(_supported(instance, v) for v in instance.model.variables) and instance.model.output.variable != "position"
     )
@@ -149,15 +146,7 @@ class AllPositions:
         return fact.sets.only(np.asarray(hits) > 1)
 
     def positions(self, sets: RankSets, i: int) -> tuple[int, ...]:
-        """A set at one position, as positions.
-
-        Args:
-            sets: sets of free ranks, such as those of :meth:`label_sets`.
-            i: the position whose set is wanted, 0..n - 1.
-
-        Returns:
-            The free positions in its set, ascending.
-        """
+        """A set at one position, as positions. ``i``: the position whose set is wanted, 0..n - 1."""
         runs = sets.runs[sets.ptr[sets.ids[i]] : sets.ptr[sets.ids[i] + 1]]
         return tuple(int(p) for a, b in runs for p in self.free_positions[a:b])
 

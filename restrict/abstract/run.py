@@ -75,15 +75,7 @@ class AbstractRun:
         self._keys: dict[str, Values] = {}
 
     def values(self, name: str, i: int) -> Sequence[int]:
-        """V of a node.
-
-        Args:
-            name: ``"token"``, ``"position"`` or a variable.
-            i: the position, 0..n - 1.
-
-        Returns:
-            Value indices, ascending; for ``"token"`` symbol indices.
-        """
+        """V of a node. ``i``: the position, 0..n - 1."""
         if name == "token":
             return self.tokens.get(i, self.alphabet)
         if name == "position":
@@ -92,15 +84,8 @@ class AbstractRun:
         return range(self.instance.domains[name]) if fact is None else fact[0]
 
     def depends(self, name: str, i: int) -> int:
-        """D of a node, as a bit mask.
-
-        Args:
-            name: ``"token"``, ``"position"`` or a variable.
-            i: the position, 0..n - 1.
-
-        Returns:
-            The free positions on which the node may depend; bit ``j`` stands for position ``j``.
-        """
+        """D of a node, as a bit mask. ``i``: the position, 0..n - 1. Result: the free positions on which the node may
+        depend; bit ``j`` stands for position ``j``."""
         if name == "token":
             return 0 if len(self.values(name, i)) == 1 else 1 << i
         if name == "position":
@@ -111,48 +96,22 @@ class AbstractRun:
         return fact[1]
 
     def label_depends(self, i: int) -> int:
-        """D of the output's label at a position (rule 6).
-
-        Args:
-            i: the position, 0..n - 1.
-
-        Returns:
-            A bit mask, 0 where only one label is possible.
-        """
+        """D of the output's label at a position (rule 6). ``i``: the position, 0..n - 1. Result: a bit mask, 0 where
+        only one label is possible."""
         output = self.instance.model.output.variable
         labels = {self.instance.label(v) for v in self.values(output, i)}
         return 0 if len(labels) == 1 else self.depends(output, i)
 
     def examine(self, variable: Variable, i: int) -> Fact:
-        """Compute V and D of one node from what is known of earlier variables, and remember it.
-
-        Args:
-            variable: a head or a map of the model.
-            i: the position, 0..n - 1.
-
-        Returns:
-            V and D of the node.
-
-        Raises:
-            ResourceLimit: a row has too many pairs.
-        """
+        """Compute V and D of one node from what is known of earlier variables, and remember it. ``i``: the position,
+        0..n - 1."""
         fact = self.examined(variable, i)
         self.learn(variable.name, {i: fact})
         return fact
 
     def examined(self, variable: Variable, i: int) -> Fact:
-        """V and D of one node from what is known of earlier variables; it is not remembered.
-
-        Args:
-            variable: a head or a map of the model.
-            i: the position, 0..n - 1.
-
-        Returns:
-            V and D of the node.
-
-        Raises:
-            ResourceLimit: a row has too many pairs.
-        """
+        """V and D of one node from what is known of earlier variables; it is not remembered. ``i``: the position, 0..n
+        - 1."""
         fact = self._head(variable, i) if isinstance(variable, Head) else self._map(variable, i)
         return (fact[0], 0) if len(fact[0]) == 1 else fact
 
@@ -221,14 +180,7 @@ class AbstractRun:
         return depends
 
     def key_values(self, name: str) -> Values:
-        """V of a variable at all positions, as a row scan takes it.
-
-        Args:
-            name: ``"token"``, ``"position"`` or a variable.
-
-        Returns:
-            The values, kept until a node of the variable is examined.
-        """
+        """V of a variable at all positions, as a row scan takes it."""
         if name not in self._keys:
             if name in ("token", "position"):
                 self._keys[name] = unrestricted(self.instance, name, self.tokens)
@@ -245,21 +197,8 @@ def abstract_run(
     """Examine every node of the cone, in program order.
 
     Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64)
-    words.
-
-    Args:
-        instance: the model at its length.
-        restriction: what is fixed.
-        cone: the nodes to examine: positions by variable, or ``"all"``.
-        progress: called with 1 after each node; ``None``: nothing is called.
-        found: what other runs of the same instance have found; this run adds to it.
-
-    Returns:
-        The run, with the facts of all nodes examined (docs/kernel.md, rules 1-4).
-
-    Raises:
-        ResourceLimit: a row has too many pairs.
-    """
+    words. ``progress``: called with 1 after each node; ``None``: nothing is called. Result: the run, with the facts of
+    all nodes examined (docs/kernel.md, rules 1-4)."""
     run = AbstractRun(instance, restriction, found=found or SharedFinds({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())

@@ -32,11 +32,7 @@ _LENT: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 @contextmanager
 def lent(workers: Workers) -> Iterator[None]:
-    """Within this context blocks go to these workers.
-
-    Args:
-        workers: the caller closes them, not this function.
-    """
+    """Within this context blocks go to these workers."""
     token = _LENT.set(workers)
     try:
         yield
@@ -51,18 +47,9 @@ def width() -> int:
 
 
 def each(work: Work, shared: Any, parts: Sequence[Any], *, here: bool = False) -> Iterator[Any]:
-    """The results of independent blocks.
-
-    Args:
-        work: a function at the top level of a module, called with ``shared`` and one of ``parts``.
-        shared: what all blocks need.
-        parts: what each block has for itself.
-        here: do the blocks here even where workers are lent, because ``shared`` cannot be sent.
-
-    Returns:
-        An iterator over the results, in the order of the parts. Here a block begins when its result is asked for; with
-        lent workers all begin at once, and blocks whose results are not asked for are cancelled.
-    """
+    """The results of independent blocks. Result: an iterator over the results, in the order of the parts. Here a block
+    begins when its result is asked for; with lent workers all begin at once, and blocks whose results are not asked for
+    are cancelled."""
     workers = _LENT.get()
     if workers is None or here or len(parts) < 2:
         return (work(shared, part) for part in parts)
@@ -70,15 +57,8 @@ def each(work: Work, shared: Any, parts: Sequence[Any], *, here: bool = False) -
 
 
 def cuts(count: int, least: int = 1) -> list[slice]:
-    """Rows divided among the workers: ``BLOCKS_EACH`` blocks for each, so that none waits long for the others.
-
-    Args:
-        count: how many rows.
-        least: the fewest rows of a block.
-
-    Returns:
-        Consecutive slices of ``range(count)``; one slice without lent workers.
-    """
+    """Rows divided among the workers: ``BLOCKS_EACH`` blocks for each, so that none waits long for the others. Result:
+    consecutive slices of ``range(count)``; one slice without lent workers."""
     blocks = max(1, min(BLOCKS_EACH * width(), count // least)) if width() > 1 else 1
     return [slice(count * b // blocks, count * (b + 1) // blocks) for b in range(blocks)]
 

@@ -54,21 +54,15 @@ OF_CODE: dict[int, type[RestrictError]] = {
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """The part of a message about an unknown name that proposes similar names.
-
-    Returns:
-        `` (did you mean X?)`` with up to three of the nearest names; empty where none is near.
-    """
+    """The part of a message about an unknown name that proposes similar names. Result: `` (did you mean X?)`` with up
+    to three of the nearest names; empty where none is near."""
     near = get_close_matches(word.lower(), list(names), n=3, cutoff=0.7)
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def near_files(text: str) -> str:
-    """The part of a message about a file that does not exist: the nearest names in its folder.
-
-    Returns:
-        `` (did you mean X?)``; empty where none is near.
-    """
+    """The part of a message about a file that does not exist: the nearest names in its folder. Result: `` (did you mean
+    X?)``; empty where none is near."""
     folder, name = os.path.split(text)
     try:
         others = (

@@ -107,14 +107,6 @@ class Node:
         for key, value in self.expect(dict, "an object").items():
             yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")
 
-    def located(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call ``function`` and put this place before its error. ``function``: what is called; its :class:`ModelError`
-        has no place yet."""
-        try:
-            return function(*args)
-        except ModelError as error:
-            self.fail(str(error))
-
 
 def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
     """What a JSON file holds. Gives what ``read`` returns."""

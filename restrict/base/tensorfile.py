@@ -1,10 +1,11 @@
-"""safetensors files: the JSON header, the package's own entry in it, and the tensors; nothing of a file is run."""
+"""safetensors files: the JSON header, the package's own entry in it, and the tensors; nothing of a file is run. What
+reads tensors takes each of them once, and all of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,3 +55,56 @@ def arrays_of(
         if kind == "BF16":
             flat = (flat.astype("<u4") << 16).view("<f4")
         yield name, flat.reshape(entry["shape"])
+
+
+class Shaped(Protocol):
+    """An array of some kind."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+
+
+A = TypeVar("A", bound=Shaped)
+
+
+class Taken(Generic[A]):
+    """Arrays by name; one that nobody takes is an error, as it could change what the model computes. ``layout``: what
+    it is then no part of; ``source`` begins every message, where one is given."""
+
+    def __init__(self, arrays: Mapping[str, A], layout: str, source: str = "") -> None:
+        self.arrays, self.unused, self.layout, self.source = dict(arrays), set(arrays), layout, source
+
+    def fail(self, reason: str) -> NoReturn:
+        """An error about the arrays."""
+        raise ModelError(f"{self.source}: {reason}" if self.source else reason)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such an array."""
+        return name in self.arrays
+
+    def take(self, name: str, shape: tuple[int | None, ...] | None = None) -> A:
+        """The array of this name; of this shape and not empty, where one is given (``None``: any size)."""
+        if name not in self.arrays:
+            self.fail(f"the tensor {name!r} is missing")
+        self.unused.discard(name)
+        found = self.arrays[name]
+        have, wanted = found.shape, found.shape if shape is None else shape
+        fits = len(have) == len(wanted) and all(w in (None, h) for h, w in zip(have, wanted, strict=True))
+        if shape is not None and (not fits or 0 in have):
+            sizes = ", ".join("any" if size is None else str(size) for size in shape)
+            self.fail(f"tensor {name!r} has shape {have}, not ({sizes})")
+        return found
+
+    def maybe(self, name: str, size: int) -> A:
+        """The vector of this name and size; zero where there is none."""
+        return self.take(name, (size,)) if name in self.arrays else self.zeros(size)
+
+    def zeros(self, size: int) -> A:
+        """The vector of so many zeros."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The end of reading."""
+        if self.unused:
+            self.fail(f"tensor {quote(min(self.unused))} is not part of {self.layout}")

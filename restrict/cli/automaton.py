@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,10 +63,9 @@ def automaton_command(
         )
     if output is not None:
         write_bytes(output, to_json(found.dfa(), f"what {found.model.name} recognises").encode())
-    if export is not None:
-        write_bytes(export, exported(found.dfa(), f"what {found.model.name} recognises", export.suffix).encode())
-    if dot is not None:
-        write_bytes(dot, dot_text(found).encode())
+    for path, suffix in ((dot, ".dot"), (export, export.suffix if export else "")):
+        if path is not None:
+            write_bytes(path, exported(found.dfa(), f"what {found.model.name} recognises", suffix).encode())
     if figure is not None:
         dfa = found.dfa()
         if dfa.states > DRAWN:
@@ -167,14 +165,3 @@ def _star_text(answer: dict[str, Any]) -> str:
     if answer["holds"]:
         return "yes"
     return "no" if answer["word"] is None else f"no: {shown(tuple(answer['word']))} permutes states"
-
-
-def dot_text(found: Automaton) -> str:
-    """The automaton for Graphviz; double circles accept."""
-    from restrict.languages.exchange import graphviz
-
-    one, nodes = found.moore, []
-    for q, label in enumerate(one.labels[int(v)] for v in one.label):
-        shape = "doublecircle" if label == "accept" else "circle"
-        nodes.append(f'shape={shape}, label="{q}", tooltip={json.dumps(label)}')
-    return graphviz("automaton", nodes, one.delta.tolist(), one.alphabet)

@@ -12,7 +12,7 @@ from restrict.cli.printer import Told, put
 
 DRAWINGS = (
     "drawn are certificates, refutations, lower bounds and soft certificates at one length, automata and proofs of "
-    "languages of up to 60 states, fronts, sweeps and influence tables"
+    "languages of up to 60 states, sweeps and influence tables"
 )
 """What ``--figure`` can draw."""
 
@@ -30,9 +30,8 @@ def report(
     """Write a report of FILE: one HTML page that needs no network.
 
     FILE is a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-    rows of a sweep, what `restrict soft influence --json` printed, or the folder of `restrict certify --pareto -o`. The
-    page shows the claim, inputs, layers and attention before and after; point at a node for its values, dependencies
-    and candidates.
+    rows of a sweep, or what `restrict soft influence --json` printed. The page shows the claim, inputs, layers and
+    attention before and after; point at a node for its values, dependencies and candidates.
     """
     from restrict.base.errors import UsageError
     from restrict.report.drawing import check_ending, save

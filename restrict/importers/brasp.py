@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from restrict.base.errors import ResourceLimit
+from restrict.checker.rules import RESERVED
 from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, parse
 from restrict.importers.common import Imported, Variable, finish, formula_map
-from restrict.model.expr_parser import RESERVED
 
 MAX_PACK = 2**12
 """Values of a packed variable; the score table has one entry for each two of them."""

@@ -121,15 +121,8 @@ MASKS: dict[str, Callable[[int, int], bool]] = {
 
 
 def evaluate(program: Brasp, word: Sequence[str]) -> dict[str, list[bool]]:
-    """All vectors on a word, from the definition. Cost O(n^2) formulas per attention.
-
-    Args:
-        program: the program.
-        word: n symbols of its alphabet, from position 0; nothing is checked.
-
-    Returns:
-        The vectors by name, in the order of definition, each with n truth values.
-    """
+    """All vectors on a word, from the definition. Cost O(n^2) formulas per attention. Result: the vectors by name, in
+    the order of definition, each with n truth values."""
     vectors: dict[str, list[bool]] = {}
     n = len(word)
     for d in program.definitions:
@@ -279,19 +272,8 @@ class _Line(Operators[Formula]):
 
 
 def parse(path: Path) -> Brasp:
-    """Read a B-RASP program.
-
-    Args:
-        path: the text file (docs/importers.md).
-
-    Returns:
-        The program; without an output line, its output is the last vector at the last position.
-
-    Raises:
-        ModelError: malformed; the message is file:line: reason; also for counting and averaging.
-        UsageError: the file cannot be read.
-        ResourceLimit: the file is over the size limit of the package.
-    """
+    """Read a B-RASP program. ``path``: the text file (docs/importers.md). Result: the program; without an output line,
+    its output is the last vector at the last position."""
     alphabet: tuple[str, ...] | None = None
     definitions: dict[str, Definition] = {}
     output: tuple[str, bool] | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from restrict.base.errors import ModelError, quote
 from restrict.base.files import naming, read_bytes
 from restrict.base.strictjson import Node
-from restrict.base.tensorfile import FLOATS, arrays_of, described
+from restrict.base.tensorfile import FLOATS, Taken, arrays_of, described
+from restrict.checker.read import Maybe, string
 from restrict.importers.common import OUTSIDE
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import MASKS, Mask
@@ -29,6 +30,8 @@ TYPES = {
     "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1",
     **FLOATS,
 }  # fmt: skip
+HEAD = {"attention": Maybe(string), "mask": Maybe(MASKS), "ties": Maybe(("left", "right"))}
+"""What the description says of a head."""
 DESCRIBED = "the transformer (docs/importers.md); `restrict soft import` reads trained softmax weights"
 
 
@@ -55,6 +58,11 @@ class Matrix:
                 return self
             common = gcd(common, int(entry))
         return Matrix(self.ints // common, self.denominator // common)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+        return self.ints.shape
 
     @property
     def T(self) -> Matrix:
@@ -127,15 +135,15 @@ def _transformer(path: Path, content: bytes) -> Transformer:
         tensors.divide(key, Node(value, f"denominators.{key}").integer(1))
     alphabet = tuple(s.text() for s in fields["alphabet"].items())
     markers = [fields[k].text() if k in fields else None for k in ("start_marker", "end_marker")]
-    embed = tensors.take("embed", None, None)
+    embed = tensors.take("embed", (None, None))
     symbols, d = len(alphabet) + sum(m is not None for m in markers), embed.ints.shape[1]
     if embed.ints.shape[0] != symbols:
         raise ModelError(f"tensor 'embed' has {embed.ints.shape[0]} rows; the alphabet with its markers has {symbols}")
-    position = tensors.take("position", None, d) if "position" in tensors.found else None
+    position = tensors.take("position", (None, d)) if "position" in tensors.arrays else None
     layers = tuple(_layer(node, f"layers.{at}", tensors, d) for at, node in enumerate(fields["layers"].items()))
-    unembed = tensors.take("unembed", None, d)
-    bias = tensors.bias("unembed_bias", len(unembed.ints))
-    tensors.check_all_used()
+    unembed = tensors.take("unembed", (None, d))
+    bias = tensors.maybe("unembed_bias", len(unembed.ints))
+    tensors.finish()
     name = fields["name"].text() if "name" in fields else path.stem
     output = _output(fields["output"], len(unembed.ints))
     return Transformer(path, name, alphabet, markers[0], markers[1], embed, position, layers, unembed, bias, output)
@@ -146,35 +154,28 @@ def _layer(node: Node, place: str, tensors: _Tensors, d: int) -> TransformerLaye
         _head(head, f"{place}.heads.{at}", tensors, d)
         for at, head in enumerate(node.fields(("heads",))["heads"].items())
     )
-    if f"{place}.ffn.in" not in tensors.found:
+    if f"{place}.ffn.in" not in tensors.arrays:
         return TransformerLayer(heads, None)
-    inner = tensors.take(f"{place}.ffn.in", None, d)
+    inner = tensors.take(f"{place}.ffn.in", (None, d))
     width = len(inner.ints)
-    outer = tensors.take(f"{place}.ffn.out", d, width)
+    outer = tensors.take(f"{place}.ffn.out", (d, width))
     return TransformerLayer(
         heads,
         FeedForward(
-            inner, tensors.bias(f"{place}.ffn.in_bias", width), outer, tensors.bias(f"{place}.ffn.out_bias", d)
+            inner, tensors.maybe(f"{place}.ffn.in_bias", width), outer, tensors.maybe(f"{place}.ffn.out_bias", d)
         ),
     )
 
 
 def _head(node: Node, place: str, tensors: _Tensors, d: int) -> AttentionHead:
-    fields = node.fields((), ("attention", "mask", "ties"))
-    kind = fields["attention"].text() if "attention" in fields else "hard"
-    if kind != "hard":
-        raise ModelError(f"{place}: attention {quote(kind)} is not 'hard' (one position): {OUTSIDE}")
-    mask = fields["mask"].text() if "mask" in fields else "none"
-    ties = fields["ties"].text() if "ties" in fields else "left"
-    if mask not in MASKS:
-        raise ModelError(f"{place}.mask: {quote(mask)} is not one of {', '.join(MASKS)}")
-    if ties not in ("left", "right"):
-        raise ModelError(f"{place}.ties: {quote(ties)} is neither 'left' nor 'right'")
-    query = tensors.take(f"{place}.query", None, d)
-    key = tensors.take(f"{place}.key", len(query.ints), d)
-    value = tensors.take(f"{place}.value", None, d)
-    move = tensors.take(f"{place}.output", d, len(value.ints)) @ value
-    return AttentionHead(query, key, move, mask, cast(Literal["left", "right"], ties))
+    fields = node.read(HEAD)
+    if fields.get("attention", "hard") != "hard":
+        raise ModelError(f"{place}: attention {quote(fields['attention'])} is not 'hard' (one position): {OUTSIDE}")
+    query = tensors.take(f"{place}.query", (None, d))
+    key = tensors.take(f"{place}.key", (len(query.ints), d))
+    value = tensors.take(f"{place}.value", (None, d))
+    move = tensors.take(f"{place}.output", (d, len(value.ints))) @ value
+    return AttentionHead(query, key, move, fields.get("mask", "none"), fields.get("ties", "left"))
 
 
 def _output(node: Node, classes: int) -> dict[str, Any]:
@@ -189,48 +190,21 @@ def _output(node: Node, classes: int) -> dict[str, Any]:
     return output
 
 
-class _Tensors:
-    """The tensors of the file as exact matrices; every one must be used."""
+class _Tensors(Taken[Matrix]):
+    """The tensors of the file as exact matrices."""
 
     def __init__(self, content: bytes) -> None:
-        self.found = {name: _exact(name, array) for name, array in arrays_of(content, TYPES)}
-        self.unused = set(self.found)
+        found = {name: _exact(name, array) for name, array in arrays_of(content, TYPES)}
+        super().__init__(found, "the layout (docs/importers.md), or its layer is not listed")
 
     def divide(self, name: str, denominator: int) -> None:
-        if name not in self.found:
-            raise ModelError(f"denominators: there is no tensor {quote(name)}")
-        old = self.found[name]
-        self.found[name] = Matrix(old.ints, old.denominator * denominator).reduced()
+        if name not in self.arrays:
+            self.fail(f"denominators: there is no tensor {quote(name)}")
+        old = self.arrays[name]
+        self.arrays[name] = Matrix(old.ints, old.denominator * denominator).reduced()
 
-    def take(self, name: str, rows: int | None, columns: int | None) -> Matrix:
-        """A matrix of this shape (``None``: any size)."""
-        if name not in self.found:
-            raise ModelError(f"there is no tensor {name!r}")
-        self.unused.discard(name)
-        matrix = self.found[name]
-        wanted = (rows, columns)
-        shape = matrix.ints.shape
-        if len(shape) != 2 or any(w not in (None, s) for w, s in zip(wanted, shape, strict=True)) or 0 in shape:
-            text = ", ".join("any" if w is None else str(w) for w in wanted)
-            raise ModelError(f"tensor {name!r} has shape {shape}, not ({text})")
-        return matrix
-
-    def bias(self, name: str, size: int) -> Matrix:
-        """A vector of this size; zero where there is none."""
-        if name not in self.found:
-            return Matrix(np.zeros(size, dtype=object), 1)
-        self.unused.discard(name)
-        if self.found[name].ints.shape != (size,):
-            raise ModelError(f"tensor {name!r} has shape {self.found[name].ints.shape}, not ({size},)")
-        return self.found[name]
-
-    def check_all_used(self) -> None:
-        """A tensor that the layout does not know could change what the transformer computes."""
-        if self.unused:
-            raise ModelError(
-                f"tensor {quote(min(self.unused))} is not part of the layout (docs/importers.md), "
-                "or its layer is not listed"
-            )
+    def zeros(self, size: int) -> Matrix:
+        return Matrix(np.zeros(size, dtype=object), 1)
 
 
 def _exact(name: str, array: npt.NDArray[Any]) -> Matrix:

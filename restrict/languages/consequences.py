@@ -53,14 +53,8 @@ class Consequence:
 def consequences(facts: Facts) -> list[Consequence]:
     """What follows, theorem by theorem.
 
-    Source: Hahn 2020; Hao, Angluin & Frank 2022; Yang, Chiang & Angluin 2024 (see the module).
-
-    Args:
-        facts: what is known of the language at a length, from :func:`restrict.languages.facts.facts`.
-
-    Returns:
-        The statements, each with its theorem and scope, in the order forcing cost, star-freeness, AC0.
-    """
+    Source: Hahn 2020; Hao, Angluin & Frank 2022; Yang, Chiang & Angluin 2024 (see the module). Result: the statements,
+    each with its theorem and scope, in the order forcing cost, star-freeness, AC0."""
     return [*_by_forcing(facts), *_by_star_freeness(facts), *_by_circuits(facts)]
 
 

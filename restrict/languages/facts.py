@@ -119,18 +119,9 @@ def _known_not_regular(language: Language) -> Aperiodicity | None:
 
 
 def growth(language: Language, member: bool) -> Growth:
-    """The growth of the cost of forcing (non-)membership: by the subset graph, or from the closed form.
-
-    Args:
-        language: a regular language or one with a closed form.
-        member: whether to force membership (true) or non-membership (false).
-
-    Returns:
-        One case for each residue, for all large lengths and without a pre-restriction.
-
-    Raises:
-        ResourceLimit: neither is there, or the subset graph is too large.
-    """
+    """The growth of the cost of forcing (non-)membership: by the subset graph, or from the closed form. ``member``:
+    whether to force membership (true) or non-membership (false). Result: one case for each residue, for all large
+    lengths and without a pre-restriction."""
     if isinstance(language, Regular):
         return regular_growth(language.dfa, member)
     proof = "closed form"
@@ -152,18 +143,8 @@ def sensitivity(language: Language, n: int) -> int:
     Closed forms: a bracket that is reversed unbalances a balanced word, and a symbol of ``a^m b^m`` or of a
     palindrome (off its middle) is pivotal; a word of MAJORITY with just enough ones has all its ones pivotal.
 
-    Cost: O(1) for closed forms; see :func:`restrict.languages.sensitivity.regular_sensitivity` for automata.
-
-    Args:
-        language: any language.
-        n: the length of the words in symbols, without markers, at least 0.
-
-    Returns:
-        The exact sensitivity, 0 .. n.
-
-    Raises:
-        ResourceLimit: too many words to enumerate, or an automaton that is too large for this length.
-    """
+    Cost: O(1) for closed forms; see :func:`restrict.languages.sensitivity.regular_sensitivity` for automata. ``n``: the
+    length of the words in symbols, without markers, at least 0. Result: the exact sensitivity, 0 .. n."""
     if isinstance(language, Regular):
         return regular_sensitivity(language.dfa, n)
     if isinstance(language, Majority):

@@ -117,18 +117,8 @@ def simplest(cases: list[Case], proof: str) -> Growth:
 def regular_growth(dfa: Dfa, member: bool) -> Growth:
     """The growth of the cost of forcing (non-)membership.
 
-    Exact; the theorem and its proof are in the module.
-
-    Args:
-        dfa: the minimal automaton of the language.
-        member: whether to force membership (true) or non-membership (false).
-
-    Returns:
-        One case for each residue, with the least period.
-
-    Raises:
-        ResourceLimit: the graph, or the number of residues times its nodes, is too large.
-    """
+    Exact; the theorem and its proof are in the module. ``member``: whether to force membership (true) or non-membership
+    (false)."""
     graph = subset_graph(dfa, member)
     if graph is None:
         raise ResourceLimit("the growth is not known: the subset construction explodes")

@@ -18,18 +18,8 @@ SHARE = 20
 def corollary2(language: Language, n: int) -> Restriction:
     """The pre-restriction of Corollary 2: the first 20 % openers and the last 20 % closers, of the first type.
 
-    Source: Hahn 2020, Corollary 2. Each share is rounded down.
-
-    Args:
-        language: a language of brackets, whose first two symbols are an opener and its closer.
-        n: the length of the words in symbols, without markers, at least 0.
-
-    Returns:
-        The restriction of length ``n``, without markers.
-
-    Raises:
-        UsageError: a language that is not of brackets.
-    """
+    Source: Hahn 2020, Corollary 2. Each share is rounded down. ``n``: the length of the words in symbols, without
+    markers, at least 0. Result: the restriction of length ``n``, without markers."""
     if not isinstance(language, Dyck | ShuffleDyck) and not language.spec.startswith("dyck:"):
         raise UsageError(f"the pre-restriction of Corollary 2 is for Dyck languages, not for {language.name}")
     opener, closer, share = language.alphabet[0], language.alphabet[1], n * SHARE // 100
@@ -41,19 +31,8 @@ def read_pre(language: Language, n: int, items: Sequence[str]) -> Restriction | 
 
     An item is ``corollary2``, ``first=K:SYMBOL`` or ``last=K:SYMBOL`` (``K`` a number or a percentage of ``n``),
     ``I:SYMBOL`` or ``I-J:SYMBOL`` (positions from 0, both included), or a whole pattern such as ``((**))`` (symbols of
-    several characters separated by spaces).
-
-    Args:
-        language: the language, whose symbols the items may name.
-        n: the length of the words in symbols, without markers.
-        items: the texts, in any order; two may overlap where they agree.
-
-    Returns:
-        The restriction of length ``n``, without markers, or ``None``.
-
-    Raises:
-        UsageError: an item that is malformed or out of range (the message names it), or two that disagree.
-    """
+    several characters separated by spaces). ``n``: the length of the words in symbols, without markers. Result: the
+    restriction of length ``n``, without markers, or ``None``."""
     if not items:
         return None
     whole = Restriction(n)

@@ -30,11 +30,7 @@ Cell = TypeVar("Cell", str, str | None)
 
 
 def the_language(given: object) -> Language:
-    """The language of a call.
-
-    Raises:
-        UsageError: something else, such as the text of a specification, was given.
-    """
+    """The language of a call."""
     if isinstance(given, Language):
         return given
     advice = f"; use restrict.language({quote(given)})" if isinstance(given, str) else ""
@@ -189,33 +185,18 @@ class ByPattern:
 
 def word_positions(restriction: Restriction) -> list[int]:
     """The unpinned positions in order: symbol ``t`` of the word stands at ``word_positions(restriction)[t]``.
-
-    Args:
-        restriction: a restriction of length ``n`` with ``m`` pinned positions.
-
-    Returns:
-        ``n - m`` positions, each 0 .. n-1, increasing.
-    """
+    ``restriction``: a restriction of length ``n`` with ``m`` pinned positions. Result: ``n - m`` positions, each 0 ..
+    n-1, increasing."""
     if not restriction.pinned:
         return list(range(restriction.n))
     return [i for i in range(restriction.n) if i not in restriction.pinned]
 
 
 def pattern_of(alphabet: Iterable[str], restriction: Restriction, values: Mapping[int, str] | None = None) -> Pattern:
-    """The cells of the word under a restriction and dependency values.
-
-    Args:
-        alphabet: the symbols of the language.
-        restriction: positions with the symbols that they are fixed to; pinned positions are markers.
-        values: further symbols, by position of the restriction (markers counted); none by default.
-
-    Returns:
-        One cell for each unpinned position in order: its symbol, or ``None`` where it is free.
-
-    Raises:
-        UsageError: a symbol is not in ``alphabet``, or a value stands at a marker, out of range, or against the
-            restriction.
-    """
+    """The cells of the word under a restriction and dependency values. ``restriction``: positions with the symbols that
+    they are fixed to; pinned positions are markers. ``values``: further symbols, by position of the restriction
+    (markers counted); none by default. Result: one cell for each unpinned position in order: its symbol, or ``None``
+    where it is free."""
     cells: dict[int, str] = dict(restriction.fixed)
     for i, symbol in (values or {}).items():
         if not 0 <= i < restriction.n or i in restriction.pinned:
@@ -230,18 +211,9 @@ def pattern_of(alphabet: Iterable[str], restriction: Restriction, values: Mappin
 
 
 def restriction_of(pattern: Sequence[str | None], like: Restriction | None = None) -> Restriction:
-    """The restriction that fixes the pattern's cells, with the markers of ``like`` (none by default).
-
-    Args:
-        pattern: one cell for each symbol of the word; ``None`` is free.
-        like: a restriction with as many unpinned positions, whose length and markers are taken over.
-
-    Returns:
-        A new restriction; what ``like`` fixes is not taken over.
-
-    Raises:
-        UsageError: a pattern of another length than the unpinned positions.
-    """
+    """The restriction that fixes the pattern's cells, with the markers of ``like`` (none by default). ``pattern``: one
+    cell for each symbol of the word; ``None`` is free. ``like``: a restriction with as many unpinned positions, whose
+    length and markers are taken over."""
     if like is None:
         return Restriction(len(pattern), {t: s for t, s in enumerate(pattern) if s is not None})
     where = word_positions(like)
@@ -259,18 +231,9 @@ def with_cells(cells: tuple[Cell, ...], more: Mapping[int, str]) -> tuple[Cell, 
 
 def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[Pattern, Restriction]:
     """What :meth:`Language.forcing_cost` starts from: the pattern of ``pre`` (all free without one), and ``pre``.
-
-    Args:
-        alphabet: the symbols of the language.
-        n: the length of the words in symbols, without markers.
-        pre: a restriction with ``n`` unpinned positions, or ``None``.
-
-    Returns:
-        The pattern, ``n`` cells, and the restriction (one of length ``n`` that fixes nothing, without ``pre``).
-
-    Raises:
-        UsageError: ``n`` is negative or ``pre`` speaks about words of another length.
-    """
+    ``n``: the length of the words in symbols, without markers. ``pre``: a restriction with ``n`` unpinned positions, or
+    ``None``. Result: the pattern, ``n`` cells, and the restriction (one of length ``n`` that fixes nothing, without
+    ``pre``)."""
     if n < 0:
         raise UsageError(f"the length {n} is negative")
     start = Restriction(n) if pre is None else pre
@@ -283,32 +246,15 @@ def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[
 def forcing(
     member: bool, start: Sequence[str | None], cells: Sequence[str | None], pre: Restriction, method: str
 ) -> Forcing:
-    """A :class:`Forcing` from the pattern ``cells`` that refines ``start``.
-
-    Args:
-        member: whether membership (true) or non-membership (false) is forced.
-        start: the pattern that is given beforehand.
-        cells: the pattern that forces, as long as ``start``; it keeps what ``start`` fixes.
-        pre: the restriction of ``start``, whose markers are kept.
-        method: why the cost is the minimum, in words.
-
-    Returns:
-        The forcing; its cost is the number of cells that ``cells`` fixes and ``start`` leaves free.
-    """
+    """A :class:`Forcing` from the pattern ``cells`` that refines ``start``. ``member``: whether membership (true) or
+    non-membership (false) is forced. ``pre``: the restriction of ``start``, whose markers are kept. Result: the
+    forcing; its cost is the number of cells that ``cells`` fixes and ``start`` leaves free."""
     cost = sum(a is None and b is not None for a, b in zip(start, cells, strict=True))
     return Forcing(len(cells), member, cost, restriction_of(cells, pre), method)
 
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
-    """Raise :class:`UsageError` at the first symbol that is not in the alphabet.
-
-    Args:
-        alphabet: the symbols of the language.
-        word: symbols, without markers.
-
-    Raises:
-        UsageError: a symbol outside the alphabet.
-    """
+    """Raise :class:`UsageError` at the first symbol that is not in the alphabet. ``word``: symbols, without markers."""
     known = set(alphabet)
     for at, symbol in enumerate(word):
         if symbol not in known:
@@ -318,16 +264,7 @@ def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
 
 
 def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> None:
-    """Raise :class:`UsageError` unless both alphabets have the same symbols (in any order).
-
-    Args:
-        language: the language.
-        alphabet: the other alphabet.
-        who: whose alphabet that is, for the message.
-
-    Raises:
-        UsageError: the alphabets differ.
-    """
+    """Raise :class:`UsageError` unless both alphabets have the same symbols (in any order)."""
     ours, theirs = set(language.alphabet), set(alphabet)
     if ours != theirs:
         difference = sorted(ours ^ theirs)

@@ -62,22 +62,14 @@ class Formula:
         return sum(node.op in COUNTING for node in self.nodes)
 
     def check_over(self, alphabet: Sequence[str]) -> None:
-        """Refuse a formula that names another symbol than those of an alphabet.
-
-        Raises:
-            UsageError: it does; the message has the first one.
-        """
+        """Refuse a formula that names another symbol than those of an alphabet."""
         unknown = [symbol for symbol in self.symbols if symbol not in set(alphabet)]
         if unknown:
             shown = " ".join(alphabet)[:80]
             raise UsageError(f"the formula names {quote(unknown[0])}, which is not in the alphabet {shown}")
 
     def mirror(self) -> Formula:
-        """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``.
-
-        Returns:
-            A new formula, with past and future exchanged. Linear.
-        """
+        """The formula that holds at position ``n-1-i`` of the reversed word where this one holds at ``i``."""
         return Formula(
             tuple(
                 replace(v, op=MIRROR.get(v.op, v.op), detail=None if v.detail is None else mirrored(v.detail))
@@ -149,32 +141,14 @@ class Builder:
 
 
 def atom(symbol: str) -> Formula:
-    """The formula that holds where the word has this symbol.
-
-    Args:
-        symbol: a non-empty string.
-
-    Raises:
-        UsageError: not a non-empty string.
-    """
+    """The formula that holds where the word has this symbol."""
     if not isinstance(symbol, str) or not symbol:
         raise UsageError(f"{quote(symbol)} is not a symbol: a non-empty string is needed")
     return Formula((Node(SYMBOL, (), symbol),))
 
 
 def apply(op: str, *operands: Formula) -> Formula:
-    """An operator on its operands.
-
-    Args:
-        op: its full name (see :data:`OPERATORS`).
-        *operands: as many formulas as it takes.
-
-    Returns:
-        The formula. Cost linear in the operands' sizes.
-
-    Raises:
-        UsageError: no such operator, or another number of operands.
-    """
+    """An operator on its operands. ``op``: its full name (see :data:`OPERATORS`)."""
     if op not in ARITY or op == SYMBOL:
         raise UsageError(f"{quote(op)} is not an operator; operators are {', '.join(OPERATORS)}")
     if len(operands) != ARITY[op]:

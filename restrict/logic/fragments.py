@@ -40,11 +40,7 @@ class Fragment:
 
 
 def fragment(formula: Formula) -> Fragment:
-    """The least fragment with a formula.
-
-    Returns:
-        Its fragment; a Boolean formula belongs to the first one. Linear.
-    """
+    """The least fragment with a formula. Result: its fragment; a Boolean formula belongs to the first one. Linear."""
     neighbour = any(node.op in _NEIGHBOUR or node.op.startswith("strict ") for node in formula.nodes)
     since = any(node.op in MIRROR and node.op not in _NEIGHBOUR for node in formula.nodes)
     temporal = "temporal" if neighbour and since else "since-until" if since else "previous-next"

@@ -55,19 +55,7 @@ _TIGHTNESS = LEVEL | NUMERIC | NUMERIC_UNARY
 
 
 def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
-    """Read a formula.
-
-    Args:
-        text: the formula, at most 4 million characters.
-        alphabet: the symbols that may occur; without it every word that is no operator is a symbol.
-
-    Returns:
-        The formula. Cost linear in the text.
-
-    Raises:
-        UsageError: with the column and the place.
-        ResourceLimit: a text of more than 4 million characters.
-    """
+    """Read a formula. ``text``: the formula, at most 4 million characters."""
     if not isinstance(text, str):
         raise UsageError(f"a formula is a text, not {quote(text)}")
     if len(text) > MAX_TEXT:

@@ -29,14 +29,8 @@ def written(symbol: str) -> str:
 
 
 def to_text(formula: Nodes) -> str:
-    """The formula with full operator names and the fewest parentheses.
-
-    Returns:
-        A text with ``parse(to_text(f)) == f``. Cost linear in the text.
-
-    Raises:
-        ResourceLimit: beyond 4 million characters: a formula with shared subformulas can be a far larger tree.
-    """
+    """The formula with full operator names and the fewest parentheses. Result: a text with ``parse(to_text(f)) == f``.
+    Cost linear in the text."""
     _check_length(formula)
     out: list[str] = []
     stack: list[int | str] = [len(formula.nodes) - 1]

@@ -25,21 +25,9 @@ def random_formula(
     """A formula with exactly ``operators`` operators.
 
     Operators are put one after the other on top of random parts of what is there, so deep and broad formulas both
-    occur.
-
-    Args:
-        rng: the source of randomness; the same state gives the same formula.
-        alphabet: the symbols, at least one.
-        operators: how many operators, at least 0.
-        choose: the full names of unary and binary operators to draw from; a name given twice is drawn twice as often.
-        constants: 0 .. 1, the probability that a leaf is one of true, false, first and last, and no symbol.
-
-    Returns:
-        The formula. Equal subformulas share nodes, so it may have fewer nodes than operators.
-
-    Raises:
-        UsageError: no symbols, no operators to draw from, others than unary and binary ones, or ``operators < 0``.
-    """
+    occur. ``alphabet``: the symbols, at least one. ``operators``: how many operators, at least 0. ``constants``: 0 ..
+    1, the probability that a leaf is one of true, false, first and last, and no symbol. Result: the formula. Equal
+    subformulas share nodes, so it may have fewer nodes than operators."""
     if not alphabet or operators < 0 or any(ARITY.get(op, 0) == 0 for op in choose) or not (choose or operators == 0):
         raise UsageError("random_formula needs symbols, operators >= 0 and the names of unary or binary operators")
     ops = [choose[int(rng.integers(len(choose)))] for _ in range(operators)]
@@ -73,21 +61,8 @@ _TEXTS = ("x % 2 == 1", "x % 3 == 0", "x == 2", "x >= 3", "x * x == 4 or x == 0"
 def random_in(
     rng: np.random.Generator, alphabet: Sequence[str], operators: int, fragment: str, *, past: bool = False
 ) -> Formula:
-    """A random formula of one of the logics of sections 4.1 to 4.5 (:mod:`restrict.logic.fragments`).
-
-    Args:
-        rng: the source of randomness; the same state gives the same formula.
-        alphabet: the symbols, at least one.
-        operators: how many operators, at least 0.
-        fragment: one of ``restrict.logic.fragments.NAMES``.
-        past: only operators that look left, and numerical predicates that do not mention the length.
-
-    Returns:
-        The formula. It may lie in a smaller fragment too.
-
-    Raises:
-        UsageError: another fragment, no symbols, or ``operators < 0``.
-    """
+    """A random formula of one of the logics of sections 4.1 to 4.5 (:mod:`restrict.logic.fragments`). ``alphabet``: the
+    symbols, at least one. ``operators``: how many operators, at least 0."""
     if fragment not in NAMES or not alphabet or operators < 0:
         raise UsageError(f"random_in needs symbols, operators >= 0 and one of {', '.join(NAMES)}")
     special = [op for op in _CHOICES[fragment] if not past or op in PAST or op in (COMPARE, PREDICATE)]

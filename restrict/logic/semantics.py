@@ -21,21 +21,7 @@ Truth = npt.NDArray[np.bool_]
 
 
 def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None) -> Truth:
-    """Truth of a formula at each position of a word.
-
-    Args:
-        formula: a formula, or its text.
-        word: symbols, or a string that is split at white space, or into characters where it has none; not empty.
-        alphabet: if it is given, both the formula's and the word's symbols must be in it.
-
-    Returns:
-        bool, shape (n,). Cost O(n * nodes).
-
-    Raises:
-        UsageError: a malformed formula, an empty word, a symbol outside the alphabet, or a numerical predicate that
-            divides by zero.
-        ResourceLimit: a numerical predicate with a value beyond 62 bits, or a text of more than 4 million characters.
-    """
+    """Truth of a formula at each position of a word. Result: bool, shape (n,). Cost O(n * nodes)."""
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if isinstance(word, str):
         word = (
@@ -54,41 +40,15 @@ def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequen
 def satisfies(
     formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None, at: str = "last"
 ) -> bool:
-    """Truth of a formula at one end of a word.
-
-    Args:
-        formula: a formula, or its text.
-        word: as for :func:`evaluate`.
-        alphabet: as for :func:`evaluate`.
-        at: ``"last"`` for the last position, ``"first"`` for position 0.
-
-    Returns:
-        Whether it holds there. Cost O(n * nodes).
-
-    Raises:
-        UsageError: ``at`` is neither ``last`` nor ``first``, or as in :func:`evaluate`.
-        ResourceLimit: as in :func:`evaluate`.
-    """
+    """Truth of a formula at one end of a word. Result: whether it holds there. Cost O(n * nodes)."""
     if at not in ("last", "first"):
         raise UsageError(f"at={quote(at)} is neither 'last' nor 'first'")
     return bool(evaluate(formula, word, alphabet)[-1 if at == "last" else 0])
 
 
 def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet: Sequence[str]) -> Truth:
-    """Truth at each position of many words of one length.
-
-    Args:
-        formula: a formula.
-        tokens: integers, shape (..., n), n >= 1: indices into ``alphabet``.
-        alphabet: the symbols.
-
-    Returns:
-        bool, the shape of ``tokens``. Memory: one byte per entry and node that is still needed.
-
-    Raises:
-        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
-        ResourceLimit: a numerical predicate with a value beyond 62 bits.
-    """
+    """Truth at each position of many words of one length. ``tokens``: integers, shape (..., n), n >= 1: indices into
+    ``alphabet``. Result: bool, the shape of ``tokens``. Memory: one byte per entry and node that is still needed."""
     index = {symbol: at for at, symbol in enumerate(alphabet)}
     formula.check_over(alphabet)
     last_use = {a: at for at, node in enumerate(formula.nodes) for a in node.args}

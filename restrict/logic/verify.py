@@ -18,22 +18,8 @@ _BATCH = 2**12
 
 
 def counterexample(model: Model, formula: Formula, length: int, *, at: str = "last") -> tuple[list[str] | None, int]:
-    """A shortest word on which a model and a formula differ.
-
-    Args:
-        model: a program with one accepting output, over the formula's symbols.
-        formula: what it should compute.
-        length: all words of 1 to ``length`` symbols are compared.
-        at: ``"last"``, ``"first"`` or ``"every"``, as in :func:`restrict.logic.compile_formula`.
-
-    Returns:
-        The word's symbols, or ``None`` where there is none, and how many words were compared (exact). Cost: one run of
-        the model per word.
-
-    Raises:
-        ResourceLimit: more than 2^20 words of ``length`` symbols, or a numerical predicate with a value beyond 62 bits.
-        UsageError: a formula with other symbols, or a numerical predicate that divides by zero.
-    """
+    """A shortest word on which a model and a formula differ. Result: the word's symbols, or ``None`` where there is
+    none, and how many words were compared (exact). Cost: one run of the model per word."""
     count = 0
     for words in word_batches(len(model.alphabet), length):
         wrong = np.flatnonzero(differs(model, formula, words, at))

@@ -25,20 +25,8 @@ FORMAT = "restrict-model/1"
 
 
 def load(path: str | Path) -> Model:
-    """Read a model file.
-
-    Args:
-        path: the file; its tensor files lie beside it. Those of a pipe, or of ``-`` (standard input), lie in the
-            working folder.
-
-    Returns:
-        The model, with its path, its bytes and their SHA-256.
-
-    Raises:
-        UsageError: the file cannot be read.
-        ModelError: (file: place: reason) where it breaks a rule.
-        ResourceLimit: a file of more than 64 MiB.
-    """
+    """Read a model file. ``path``: the file; its tensor files lie beside it. Those of a pipe, or of ``-`` (standard
+    input), lie in the working folder."""
     path, content = Path(path), read_bytes(Path(path))
     if not is_regular(path):
         return loads(content, "standard input" if str(path) == STANDARD_INPUT else str(path), Path())
@@ -46,22 +34,7 @@ def load(path: str | Path) -> Model:
 
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
-    """A model from the bytes of a file.
-
-    Args:
-        content: the bytes.
-        source: what to call them in messages.
-        folder: where its tensor files lie; by default the current folder.
-        path: the file they were read from, if there is one.
-
-    Returns:
-        The model, with these bytes and their SHA-256.
-
-    Raises:
-        ModelError: the bytes break a rule of the format.
-        UsageError: a tensor file cannot be read.
-        ResourceLimit: tensor files of more than 1 GiB.
-    """
+    """A model from the bytes of a file. ``folder``: where its tensor files lie; by default the current folder."""
     if content[8:9] == b"{" and content[:1] != b"{":
         raise ModelError(f"{source}: {_weights_message(content)}")
     with naming(source), uncollected(), translated(source):
@@ -224,15 +197,6 @@ def dumps(document: dict[str, Any]) -> bytes:
 
 
 def save(model: Model, path: str | Path) -> Model:
-    """Write a model file and read it back, so that the result carries its digest.
-
-    Args:
-        model: a model that a file can hold.
-        path: the file; an older one is replaced whole.
-
-    Raises:
-        UsageError: the file cannot be written, or the model has Python callables or tensor files.
-        ResourceLimit: the file has more than 64 MiB.
-    """
+    """Write a model file and read it back, so that the result carries its digest."""
     write_bytes(Path(path), dumps(to_document(model)))
     return load(path)

@@ -105,23 +105,11 @@ def tokens_of(instance: Instance, words: I64) -> I64:
 
 
 def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batch:
-    """All variables on all inputs, or those values of them that the output at one position may read.
-
-    Args:
-        instance: a model at a length.
-        words: int64, shape (inputs, n - markers), symbol indices.
-        target: 0 .. n-1: what the output there cannot read is left at 0, and a variable that nothing reads any more is
-            dropped; ``None``: everything is run and kept.
-
-    Returns:
-        The values and the attended positions (exact). Cost per head: one score per position pair and key value for each
-        query value, plus n^2 comparisons per input; memory (inputs, n) per variable that is kept at one time.
-
-    Raises:
-        UsageError: inputs of another shape, or a symbol index out of range.
-        ModelError: a callable gave a wrong value.
-        ResourceLimit: a callable's row of more than 2^26 entries.
-    """
+    """All variables on all inputs, or those values of them that the output at one position may read. ``words``: int64,
+    shape (inputs, n - markers), symbol indices. ``target``: 0 .. n-1: what the output there cannot read is left at 0,
+    and a variable that nothing reads any more is dropped; ``None``: everything is run and kept. Result: the values and
+    the attended positions (exact). Cost per head: one score per position pair and key value for each query value, plus
+    n^2 comparisons per input; memory (inputs, n) per variable that is kept at one time."""
     tokens = tokens_of(instance, words)
     positions = np.broadcast_to(np.arange(instance.n, dtype=np.int64), tokens.shape)
     batch = Batch({"token": tokens, "position": positions}, {})

@@ -11,8 +11,8 @@ import numpy as np
 
 from restrict.base.arrays import I64, MAX64
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.checker.rules import RESERVED
 from restrict.model.expr import Interval, bind
-from restrict.model.expr_parser import RESERVED
 from restrict.model.graph import cycle, program_graph
 from restrict.model.interval import interval
 from restrict.model.lengths import holds

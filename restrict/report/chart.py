@@ -15,6 +15,7 @@ from typing import Any
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
 from restrict.base.groups import quartiles
+from restrict.certificate.certificate import Certificate
 from restrict.report.drawing import COLOURS
 
 SERIES = ("head", "fixed", "forced", "first", "needed", "second")
@@ -141,3 +142,16 @@ def length_axis(axes: Any, lengths: Sequence[int]) -> None:
     axes.set_xticks(lengths if len(lengths) <= MOST_TICKS else lengths[:: -(-len(lengths) // MOST_TICKS)])
     axes.get_xaxis().set_major_formatter("{x:.0f}")
     axes.minorticks_off()
+
+
+def front_chart(points: Sequence[Certificate]) -> Chart:
+    """The steps of a front: ``c`` against the free positions."""
+
+    def paint(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.step([p.free for p in points], [p.c for p in points], where="pre", marker="o", color=colour("head"))
+        axes.set_xlabel("free positions")
+        axes.set_ylabel("c: certified bound on dependencies")
+        axes.grid(True)
+
+    return Chart(f"{points[0].model_name[:50]}, n = {points[0].n}: c against the free positions", paint)

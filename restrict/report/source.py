@@ -19,7 +19,6 @@ from restrict.model.source import GENERATORS, load
 from restrict.report.automaton_page import automaton_page, proof_page
 from restrict.report.bound_page import bound_page
 from restrict.report.certificate_page import Loaded, certificate_page
-from restrict.report.front_page import front_page
 from restrict.report.page import Page
 from restrict.report.soft_page import influence_page, soft_page
 from restrict.report.sweep_page import is_sweep, sweep_page
@@ -36,10 +35,8 @@ Checked = Callable[[Model, Any], str | None]
 
 def page_of(path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False) -> Page:
     """The report of a file: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft
-    certificate, a verdict on a trained model, the rows of a sweep, the output of `restrict soft influence --json`, or a
-    folder with the certificates of a front. ``model``: by default the one that it names."""
-    if path.is_dir():
-        return front_page(path)
+    certificate, a verdict on a trained model, the rows of a sweep, or the output of `restrict soft influence --json`.
+    ``model``: by default the one that it names."""
     content = read_bytes(path)
     page = table_page(content, path)
     return page or document_page(Node(parse(content, str(path)), "top level"), path, model, check, stages)

@@ -54,23 +54,9 @@ MAX_POINTS = 2**22
 
 
 def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
-    """A hard-attention program as a softmax transformer, right at length ``n`` on every word.
-
-    Args:
-        model: the program; its scores and maps are no Python callables.
-        n: the length, markers included.
-        epsilon: every head's read is to be within this of the hard one, in (0, 1/4]; what is left to 1/4 is room for
-            rounding.
-
-    Returns:
-        The model with its certified errors, each at most ``epsilon``.
-
-    Raises:
-        UsageError: a length or an epsilon out of range.
-        ModelError: the program is not defined at ``n``.
-        NotEstablished: a variable that cannot be compiled, by name, with the reason.
-        ResourceLimit: tables or matrices beyond the limits.
-    """
+    """A hard-attention program as a softmax transformer, right at length ``n`` on every word. ``n``: the length,
+    markers included. ``epsilon``: every head's read is to be within this of the hard one, in (0, 1/4]; what is left to
+    1/4 is room for rounding. Result: the model with its certified errors, each at most ``epsilon``."""
     check_epsilon(epsilon)
     return _Compiler(model, n, epsilon).result()
 

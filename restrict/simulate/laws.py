@@ -34,22 +34,10 @@ Numbers = npt.NDArray[Any]
 
 
 def weights(scores: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0) -> Numbers:
-    """The attention weights of rows of scores.
-
-    Args:
-        scores: shape (..., n), finite: floats, integers or fractions.
-        law: which law.
-        seen: which keys are visible, a shape that broadcasts to that of ``scores``; by default all are.
-        scale: inverse temperature of softmax, at least 0; the hard laws do not use it.
-
-    Returns:
-        Shape (..., n): fractions where the scores are fractions and the law is hard, else float64. Linear in the
-        scores.
-
-    Raises:
-        UsageError: an unknown law, a scale that is negative or not finite, softmax of fractions.
-        ModelError: a score that is not finite.
-    """
+    """The attention weights of rows of scores. ``scores``: shape (..., n), finite: floats, integers or fractions.
+    ``seen``: which keys are visible, a shape that broadcasts to that of ``scores``; by default all are. ``scale``:
+    inverse temperature of softmax, at least 0; the hard laws do not use it. Result: shape (..., n): fractions where the
+    scores are fractions and the law is hard, else float64. Linear in the scores."""
     if law not in LAWS:
         raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
     scores = np.asarray(scores)
@@ -96,22 +84,8 @@ def _hard(scores: Numbers, law: Law, shown: npt.NDArray[np.bool_]) -> Numbers:
 def attend(
     scores: Numbers, values: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0
 ) -> Numbers:
-    """What is read: the weighted sums of the values.
-
-    Args:
-        scores: shape (queries, n).
-        values: shape (n, d).
-        law: which law.
-        seen: as in :func:`weights`.
-        scale: as in :func:`weights`.
-
-    Returns:
-        Shape (queries, d); 0 where nothing is visible. Fractions where scores and values are and the law is hard.
-
-    Raises:
-        UsageError: as :func:`weights`.
-        ModelError: as :func:`weights`.
-    """
+    """What is read: the weighted sums of the values. ``scores``: shape (queries, n). ``values``: shape (n, d). Result:
+    shape (queries, d); 0 where nothing is visible. Fractions where scores and values are and the law is hard."""
     return np.asarray(weights(scores, law, seen=seen, scale=scale) @ np.asarray(values))
 
 
@@ -121,23 +95,10 @@ def run(
     """The residual stream of a model's last layer when its heads attend by ``law``.
 
     Softmax is the model as it is, with the scale of each head, in float64. Under a hard law the same parameters are
-    evaluated in rational arithmetic, so ties are ties; a head's positive scale changes nothing there.
-
-    Args:
-        model: a ``restrict-soft/1`` model. For a hard law: dot-product scores, ReLU networks, no LayerNorm, position
-            terms with exact values.
-        words: (batch, n) indices into ``model.symbols``, markers included.
-        law: which law.
-        at: positions to read, ascending; all of them by default.
-
-    Returns:
-        Shape (batch, positions read, d): float64 for softmax, else fractions. Hard laws cost about a microsecond for
-        each of ``n^2 dk`` products of a head and input.
-
-    Raises:
-        UsageError: an unknown law, or indices outside the symbols.
-        ModelError: a hard law on a model that has no exact value.
-    """
+    evaluated in rational arithmetic, so ties are ties; a head's positive scale changes nothing there. ``words``:
+    (batch, n) indices into ``model.symbols``, markers included. ``at``: positions to read, ascending; all of them by
+    default. Result: shape (batch, positions read, d): float64 for softmax, else fractions. Hard laws cost about a
+    microsecond for each of ``n^2 dk`` products of a head and input."""
     if law not in LAWS:
         raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
     if law == "softmax":

@@ -8,19 +8,9 @@ from restrict.base.errors import UsageError
 
 
 def rounding_width(bits: int, layers: int) -> int:
-    """The least width that a ReLU network needs to round longer numbers to ``bits`` bits (Lemma 27).
-
-    Args:
-        bits: ``r``: how many bits are left, at least 1.
-        layers: its depth, at least 1.
-
-    Returns:
-        The least ``w`` with ``(2w)^layers >= 2^bits`` (exact): a certified lower bound on the width, about
-        ``2^(bits/layers) / 2``.
-
-    Raises:
-        UsageError: an argument below 1.
-    """
+    """The least width that a ReLU network needs to round longer numbers to ``bits`` bits (Lemma 27). ``bits``: ``r``:
+    how many bits are left, at least 1. ``layers``: its depth, at least 1. Result: the least ``w`` with ``(2w)^layers >=
+    2^bits`` (exact): a certified lower bound on the width, about ``2^(bits/layers) / 2``."""
     if bits < 1 or layers < 1:
         raise UsageError("bits and layers must be at least 1")
     most: int = 2**bits

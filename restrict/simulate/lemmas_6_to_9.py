@@ -41,7 +41,7 @@ import numpy as np
 
 from restrict.base.errors import UsageError
 from restrict.simulate.floating import share
-from restrict.soft.models.model import Floats, SoftFeedForward
+from restrict.soft.models.model import Floats
 from restrict.soft.models.terms import LIBRARY_ULPS, down, up
 
 Real = float | Fraction | int
@@ -61,14 +61,7 @@ def high_float(x: Real) -> float:
 
 
 def exp_above(x: float) -> float:
-    """A double not below ``exp(x)``.
-
-    Args:
-        x: at most 700.
-
-    Returns:
-        The bound; at least the least positive double.
-    """
+    """A double not below ``exp(x)``. ``x``: at most 700. Result: the bound; at least the least positive double."""
     found = math.exp(x)
     for _ in range(LIBRARY_ULPS):
         found = up(found)
@@ -87,38 +80,18 @@ def _fall(gap: Real, scale: Real) -> float:
 
 
 def gap_error(others: int, gap: Real, scale: Real) -> float:
-    """The weight off the winner where all others are at least ``gap`` below.
-
-    Args:
-        others: how many other visible positions there are, at least 0.
-        gap: at least 0; a lower bound on the difference of the scores.
-        scale: the inverse temperature, at least 0; a lower bound.
-
-    Returns:
-        A certified bound in [0, 1]; exact up to rounding when all others are exactly ``gap`` below.
-
-    Raises:
-        UsageError: a negative argument.
-    """
+    """The weight off the winner where all others are at least ``gap`` below. ``others``: how many other visible
+    positions there are, at least 0. ``gap``: at least 0; a lower bound on the difference of the scores. ``scale``: the
+    inverse temperature, at least 0; a lower bound. Result: a certified bound in [0, 1]; exact up to rounding when all
+    others are exactly ``gap`` below."""
     _positive(others=others, gap=gap, scale=scale)
     return 0.0 if others == 0 else share(up(others * _fall(gap, scale)))
 
 
 def linear_gap_error(gap: Real, scale: Real, sides: Sides = 2, others: int | None = None) -> float:
     """The weight off the winner where a score falls by at least ``gap`` for each position of distance (Lemma 6).
-
-    Args:
-        gap: at least 0; a lower bound on ``(s_{j*} - s_j) / |j - j*|``.
-        scale: the inverse temperature, at least 0; a lower bound.
-        sides: 1 where all other visible positions lie on one side of the winner.
-        others: how many there are, if that is known; the bound holds for any number without it.
-
-    Returns:
-        A certified bound in [0, 1].
-
-    Raises:
-        UsageError: a negative argument.
-    """
+    ``gap``: at least 0; a lower bound on ``(s_{j*} - s_j) / |j - j*|``. ``scale``: the inverse temperature, at least 0;
+    a lower bound."""
     _positive(gap=gap, scale=scale, others=others or 0)
     q = _fall(gap, scale)
     rest = down(1.0 - q)
@@ -129,17 +102,8 @@ def linear_gap_error(gap: Real, scale: Real, sides: Sides = 2, others: int | Non
 
 
 def lookup_error(scale: Real) -> float:
-    """The weight off the winner where scores are ``-(j - j*)^2`` (Lemma 7).
-
-    Args:
-        scale: the inverse temperature, at least 0; a lower bound.
-
-    Returns:
-        A certified bound in [0, 1].
-
-    Raises:
-        UsageError: a negative scale.
-    """
+    """The weight off the winner where scores are ``-(j - j*)^2`` (Lemma 7). ``scale``: the inverse temperature, at
+    least 0; a lower bound."""
     _positive(scale=scale)
     q = _fall(1, scale)
     rest = down(1.0 - up(up(q * q) * q))
@@ -148,17 +112,8 @@ def lookup_error(scale: Real) -> float:
 
 def lookup_value_error(scale: Real, slope: Real) -> float:
     """The error of the value read by a table look-up, when values move by at most ``slope`` for one position.
-
-    Args:
-        scale: the inverse temperature, at least 0; a lower bound.
-        slope: at least 0; an upper bound on ``|v_j - v_{j*}| / |j - j*|``.
-
-    Returns:
-        A certified bound; infinite where the temperature is too high to say anything.
-
-    Raises:
-        UsageError: a negative argument.
-    """
+    ``scale``: the inverse temperature, at least 0; a lower bound. ``slope``: at least 0; an upper bound on ``|v_j -
+    v_{j*}| / |j - j*|``. Result: a certified bound; infinite where the temperature is too high to say anything."""
     _positive(scale=scale, slope=slope)
     q = _fall(1, scale)
     rest = down(1.0 - up(up(q * q) * q))
@@ -172,19 +127,8 @@ def tied_error(n: int, gap: Real, scale: Real) -> float:
 
     Ties lie on one side of the winner and fall by ``gap / (2n)`` for each position; all others are behind by at least
     ``gap - gap (n-1) / (2n) = gap (n+1) / (2n)``. The odds are at most the sum of the two; the paper's linear gap for
-    everything would give twice the first.
-
-    Args:
-        n: the length, at least 1.
-        gap: positive: unequal scores differ by at least this.
-        scale: the inverse temperature, at least 0; a lower bound.
-
-    Returns:
-        A certified bound in [0, 1].
-
-    Raises:
-        UsageError: an argument out of range.
-    """
+    everything would give twice the first. ``n``: the length, at least 1. ``gap``: positive: unequal scores differ by at
+    least this. ``scale``: the inverse temperature, at least 0; a lower bound."""
     line = tie_term(n, gap)
     _positive(scale=scale)
     if n == 1:
@@ -200,17 +144,8 @@ def tied_rate(error: Real) -> float:
     """The least ``c``, up to a millionth, such that ``scale = 2 n c / gap`` keeps :func:`tied_error` small at every n.
 
     With ``q = exp(-c)`` the odds are at most ``q / (1 - q) + (n-1) q^(n+1)``, and the last term is at most ``q^3`` for
-    ``q <= 1/2`` (equal at ``n = 2``, and from ``n`` to ``n + 1`` it is multiplied by ``q n / (n-1) <= 1``).
-
-    Args:
-        error: in (0, 1/3).
-
-    Returns:
-        The rate ``c``, rounded up.
-
-    Raises:
-        UsageError: an error out of range.
-    """
+    ``q <= 1/2`` (equal at ``n = 2``, and from ``n`` to ``n + 1`` it is multiplied by ``q n / (n-1) <= 1``). ``error``:
+    in (0, 1/3)."""
     if not 0 < error < Fraction(1, 3):
         raise UsageError("the error must be between 0 and 1/3")
 
@@ -222,97 +157,6 @@ def tied_rate(error: Real) -> float:
 
 
 # ------------------------------------------------------------ the temperature for an error
-
-
-def gap_scale(others: int, gap: Real, error: Real) -> float:
-    """An inverse temperature at which :func:`gap_error` is at most ``error``.
-
-    Args:
-        others: at least 0.
-        gap: positive.
-        error: in (0, 1).
-
-    Returns:
-        The scale, within a rounding of the least; 0 where any will do.
-
-    Raises:
-        UsageError: an argument out of range.
-    """
-    _positive(others=others, gap=gap, error=error)
-    _proper(gap, error)
-    if others == 0:
-        return 0.0
-    start = math.log(others * (1 - float(error)) / float(error)) / float(gap)
-    return _raised(lambda scale: gap_error(others, gap, scale), start, error)
-
-
-def linear_gap_scale(gap: Real, error: Real, sides: Sides = 2) -> float:
-    """An inverse temperature at which :func:`linear_gap_error` is at most ``error``.
-
-    Args:
-        gap: positive.
-        error: in (0, 1).
-        sides: as there.
-
-    Returns:
-        The scale, within a rounding of the least that the bound allows.
-
-    Raises:
-        UsageError: an argument out of range.
-    """
-    _positive(gap=gap, error=error)
-    _proper(gap, error)
-    odds = float(error) / (1 - float(error))
-    return _raised(lambda scale: linear_gap_error(gap, scale, sides), math.log1p(sides / odds) / float(gap), error)
-
-
-def lookup_scale(error: Real) -> float:
-    """An inverse temperature at which :func:`lookup_error` is at most ``error``.
-
-    Args:
-        error: in (0, 1).
-
-    Returns:
-        The scale, within one part in a million of the least that the bound allows.
-
-    Raises:
-        UsageError: an argument out of range.
-    """
-    _positive(error=error)
-    _proper(1, error)
-    return _bisected(lookup_error, error)
-
-
-def lookup_value_scale(slope: Real, error: Real) -> float:
-    """An inverse temperature at which :func:`lookup_value_error` is at most ``error``.
-
-    Args:
-        slope: at least 0.
-        error: positive.
-
-    Returns:
-        The scale, within one part in a million of the least that the bound allows; 0 for a slope of 0.
-
-    Raises:
-        UsageError: an argument out of range.
-    """
-    _positive(slope=slope, error=error)
-    if error <= 0:
-        raise UsageError("the error must be positive")
-    return 0.0 if slope == 0 else _bisected(lambda scale: lookup_value_error(scale, slope), error)
-
-
-def _proper(gap: Real, error: Real) -> None:
-    if not (gap > 0 and 0 < error < 1):
-        raise UsageError("the gap must be positive and the error between 0 and 1")
-
-
-def _raised(bound: Callable[[float], float], start: float, error: Real) -> float:
-    """The first of ``start (1 + 2^-50 2^k)`` at which a falling bound is at most ``error``."""
-    scale, step = max(start, 0.0), max(abs(start), 1e-300) * 2.0**-50
-    while bound(scale) > error:
-        scale, step = scale + step, 2 * step
-    return scale
 
 
 def _bisected(bound: Callable[[float], float], error: Real) -> float:
@@ -331,35 +175,17 @@ def _bisected(bound: Callable[[float], float], error: Real) -> float:
 
 def tie_term(n: int, gap: Real) -> Fraction:
     """The coefficient ``c`` of Lemma 8: scores with gap ``gap`` plus ``c j`` have their rightmost winner alone on top.
-
-    Args:
-        n: the length, at least 1.
-        gap: positive: unequal scores differ by at least this.
-
-    Returns:
-        ``gap / (2n)`` (exact), which is also the linear gap afterwards. Subtract ``c j`` for the leftmost winner.
-
-    Raises:
-        UsageError: an argument out of range.
-    """
+    ``n``: the length, at least 1. ``gap``: positive: unequal scores differ by at least this. Result: ``gap / (2n)``
+    (exact), which is also the linear gap afterwards. Subtract ``c j`` for the leftmost winner."""
     if n < 1 or gap <= 0:
         raise UsageError("tie-breaking needs a length of at least 1 and a positive gap")
     return Fraction(gap) / (2 * n)
 
 
 def decoder_tie_gap(i: int, gap: Real) -> Fraction:
-    """The linear gap at query ``i`` after adding ``-(gap/2) / (j+1)`` to the scores of a past-masked head.
-
-    Args:
-        i: the query's position, from 0; keys are ``0 .. i``.
-        gap: positive: unequal scores differ by at least this.
-
-    Returns:
-        ``(gap/2) / (i+1)^2`` (exact); the rightmost winner is alone on top. ``+(gap/2) / (j+1)`` gives the leftmost.
-
-    Raises:
-        UsageError: an argument out of range.
-    """
+    """The linear gap at query ``i`` after adding ``-(gap/2) / (j+1)`` to the scores of a past-masked head. ``i``: the
+    query's position, from 0; keys are ``0 .. i``. ``gap``: positive: unequal scores differ by at least this. Result:
+    ``(gap/2) / (i+1)^2`` (exact); the rightmost winner is alone on top. ``+(gap/2) / (j+1)`` gives the leftmost."""
     if i < 0 or gap <= 0:
         raise UsageError("tie-breaking needs a position of at least 0 and a positive gap")
     return Fraction(gap) / (2 * (i + 1) ** 2)
@@ -369,19 +195,10 @@ def decoder_tie_gap(i: int, gap: Real) -> Fraction:
 
 
 def rounding_units(low: Real = Fraction(1, 4), high: Real = Fraction(3, 4)) -> tuple[Floats, Floats, Floats]:
-    """A ReLU network with two units that rounds approximate Booleans exactly (Lemma 9).
-
-    Args:
-        low: up to here the result is 0; a double.
-        high: from here on the result is 1; ``low < high``; ``1 / (high - low)`` must be a double.
-
-    Returns:
-        ``(inner, bias, outer)``: the unit weights (2,), their biases (2,), and the output weights (2,), so that the
-        result is ``outer . relu(inner x + bias)``. All numbers are exact.
-
-    Raises:
-        UsageError: ``low >= high``, or weights that are not doubles.
-    """
+    """A ReLU network with two units that rounds approximate Booleans exactly (Lemma 9). ``high``: from here on the
+    result is 1; ``low < high``; ``1 / (high - low)`` must be a double. Result: ``(inner, bias, outer)``: the unit
+    weights (2,), their biases (2,), and the output weights (2,), so that the result is ``outer . relu(inner x +
+    bias)``. All numbers are exact."""
     if not low < high:
         raise UsageError("rounding needs low < high")
     exact = [1 / (Fraction(high) - Fraction(low)), Fraction(low), Fraction(high)]
@@ -392,31 +209,8 @@ def rounding_units(low: Real = Fraction(1, 4), high: Real = Fraction(3, 4)) -> t
 
 
 def rounded(x: Floats) -> Floats:
-    """What the network of Lemma 9 computes, in floating point.
-
-    Args:
-        x: any shape.
-
-    Returns:
-        The same shape: exactly 0 up to 1/4 and exactly 1 from 3/4 up to ``2^50``, in between ``2x - 1/2``.
-    """
+    """What the network of Lemma 9 computes, in floating point. ``x``: any shape. Result: the same shape: exactly 0 up
+    to 1/4 and exactly 1 from 3/4 up to ``2^50``, in between ``2x - 1/2``."""
     inner, bias, outer = rounding_units()
     found = np.maximum(x[..., None] * inner + bias, 0)
     return np.asarray(found @ outer)
-
-
-def rounding_layer(width: int, source: int, target: int) -> SoftFeedForward:
-    """The network of Lemma 9 inside a residual stream: adds the rounded dimension ``source`` to ``target``.
-
-    Args:
-        width: of the stream.
-        source: the dimension that holds an approximate Boolean.
-        target: the dimension that receives 0 or 1; it is 0 before.
-
-    Returns:
-        The network; its slope is 2 at most.
-    """
-    weights, bias, slopes = rounding_units()
-    inner, outer = np.zeros((2, width)), np.zeros((width, 2))
-    inner[:, source], outer[target] = weights, slopes
-    return SoftFeedForward(inner, bias, outer, np.zeros(width))

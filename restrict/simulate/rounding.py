@@ -27,17 +27,8 @@ from restrict.soft.models.terms import Span, up
 
 
 def head_error(head: HeadReport, n: int, unit: float) -> float:
-    """How far what a head of a compiled program reads in floating point can be from the hard one.
-
-    Args:
-        head: the head.
-        n: the length.
-        unit: unit roundoff, 0 for exact arithmetic.
-        ranks: the greatest rank; by default that of the head.
-
-    Returns:
-        A certified bound. From ``n = 64`` on it grows with ``n``.
-    """
+    """How far what a head of a compiled program reads in floating point can be from the hard one. ``unit``: unit
+    roundoff, 0 for exact arithmetic. ``ranks``: the greatest rank; by default that of the head."""
     span = head.scale.enclose(0, n)
     low = max(span.low, 0.0) * (1 - 4 * unit)
     if head.ties == "harmless":
@@ -55,16 +46,9 @@ def head_error(head: HeadReport, n: int, unit: float) -> float:
 
 
 def program_error(compiled: Compiled, unit: float, n: int | None = None) -> float:
-    """The largest :func:`head_error` of a compiled program.
-
-    Args:
-        compiled: the program.
-        unit: unit roundoff.
-        n: the length; by default the one it was compiled for.
-
-    Returns:
-        A certified bound; the result is right where it is at most 1/4. 1 where ranks are too large to be exact.
-    """
+    """The largest :func:`head_error` of a compiled program. ``unit``: unit roundoff. ``n``: the length; by default the
+    one it was compiled for. Result: a certified bound; the result is right where it is at most 1/4. 1 where ranks are
+    too large to be exact."""
     if any(head.top * unit > 0.25 for head in compiled.heads):
         return 1.0
     length = compiled.n if n is None else n
@@ -72,19 +56,9 @@ def program_error(compiled: Compiled, unit: float, n: int | None = None) -> floa
 
 
 def safe_length(compiled: Compiled, kind: str) -> int:
-    """The length up to which a compiled program is right in floating point, on every word.
-
-    Args:
-        compiled: the program; it holds at every length, or at its own only.
-        kind: ``float64`` or ``float32``.
-
-    Returns:
-        The greatest such length up to 10 000 000 (certified): from the next one on the result may be wrong. For a model
-        that holds at one length only: that length, or 0.
-
-    Raises:
-        UsageError: another kind.
-    """
+    """The length up to which a compiled program is right in floating point, on every word. ``kind``: ``float64`` or
+    ``float32``. Result: the greatest such length up to 10 000 000 (certified): from the next one on the result may be
+    wrong. For a model that holds at one length only: that length, or 0."""
     unit = _unit(kind)
     only = None if compiled.every_length else compiled.n
     return longest(lambda n: program_error(compiled, unit, n) <= SAFE, only)
@@ -100,20 +74,8 @@ def _unit(kind: str) -> float:
 
 
 def logit_error(model: SoftModel, n: int, kind: str) -> float:
-    """How far any logit in floating point can be from the exact one, on any word and at any position.
-
-    Args:
-        model: dot-product scores and ReLU networks, no LayerNorm.
-        n: the length.
-        kind: ``float64`` or ``float32``.
-
-    Returns:
-        A certified bound, infinite where an activation may overflow.
-
-    Raises:
-        UsageError: another kind.
-        NotEstablished: LayerNorm, GELU or additive scores.
-    """
+    """How far any logit in floating point can be from the exact one, on any word and at any position. ``kind``:
+    ``float64`` or ``float32``. Result: a certified bound, infinite where an activation may overflow."""
     unit = _unit(kind)
     refuse(model, "rounding")
     return logits_error(model, n, unit, lambda head, off, product: _moved(head.scale.enclose(0, n), off, product))

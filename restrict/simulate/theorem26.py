@@ -57,20 +57,10 @@ class Sharpness:
 
 
 def gap_function(model: SoftModel, n: int) -> Fraction | None:
-    """The gap at a length, by running the average-hard transformer exactly on every word.
-
-    Args:
-        model: an average-hard transformer: dot-product scores, ReLU networks, exact position terms.
-        n: the length, markers included.
-
-    Returns:
-        The least difference between the greatest score and the next one, over all words, positions and heads that are
-        not uniform (exact); ``None`` where no head ever has two visible positions. Cost: all ``|alphabet|^n`` words.
-
-    Raises:
-        NotEstablished: a tie: a head that is not uniform has two greatest scores, so the model is not tieless.
-        ModelError: a model without exact values.
-    """
+    """The gap at a length, by running the average-hard transformer exactly on every word. ``n``: the length, markers
+    included. Result: the least difference between the greatest score and the next one, over all words, positions and
+    heads that are not uniform (exact); ``None`` where no head ever has two visible positions. Cost: all
+    ``|alphabet|^n`` words."""
     inner, least = n - len(model.pinned(n)), None
     for word in itertools.product(range(len(model.alphabet)), repeat=inner):
         x = exact_embedding(model, model.encode(np.array([word], dtype=np.int64).reshape(1, inner))[0])
@@ -98,22 +88,9 @@ def _head_gap(head: SoftHead, x: np.ndarray, n: int) -> Fraction | None:
 
 
 def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: float = 0.0) -> float:
-    """A bound on the error of the logits at one temperature.
-
-    Args:
-        model: an average-hard transformer that is uniform-tieless with ``gap`` at length ``n``.
-        n: the length.
-        gap: positive; a lower bound.
-        scale: the inverse temperature of the tieless heads.
-        unit: unit roundoff of floating-point arithmetic; 0 for real arithmetic.
-
-    Returns:
-        A certified bound on the difference of the softmax run (in that arithmetic) and the hard run (exact). Where the
-        scores' errors reach the gap it allows for any weights, and so is large.
-
-    Raises:
-        NotEstablished: LayerNorm, GELU or additive scores.
-    """
+    """A bound on the error of the logits at one temperature. ``unit``: unit roundoff of floating-point arithmetic; 0
+    for real arithmetic. Result: a certified bound on the difference of the softmax run (in that arithmetic) and the
+    hard run (exact). Where the scores' errors reach the gap it allows for any weights, and so is large."""
     refuse(model, "Theorem 26")
     low = low_float(gap)
 
@@ -130,20 +107,7 @@ def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: f
 
 def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> Sharpness:
     """The temperature of Theorem 26: at it the softmax transformer's logits are within ``epsilon`` at length ``n``.
-
-    Args:
-        model: an average-hard transformer that is uniform-tieless with ``gap`` at length ``n``.
-        n: the length.
-        gap: positive; exact from :func:`gap_function`, or certified for the class of the model.
-        epsilon: positive.
-
-    Returns:
-        The inverse temperature, within 0.1 % of the least that these bounds allow, and the bound at it.
-
-    Raises:
-        UsageError: a gap or an epsilon that is not positive.
-        NotEstablished: no temperature is enough, or the model is of another class.
-    """
+    Result: the inverse temperature, within 0.1 % of the least that these bounds allow, and the bound at it."""
     if gap <= 0 or epsilon <= 0:
         raise UsageError("the gap and epsilon must be positive")
 
@@ -170,16 +134,9 @@ def least_scale(fine: Callable[[float], bool]) -> float:
 
 
 def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel:
-    """The softmax transformer with the same parameters, at the temperature that was found.
-
-    Args:
-        model: the average-hard transformer.
-        found: the temperature at a length.
-        guard: put behind the scale, such as ``/(n == 8)``, which has no value at other lengths.
-
-    Returns:
-        The model; its tieless heads have that scale, its uniform heads none.
-    """
+    """The softmax transformer with the same parameters, at the temperature that was found. ``guard``: put behind the
+    scale, such as ``/(n == 8)``, which has no value at other lengths. Result: the model; its tieless heads have that
+    scale, its uniform heads none."""
     scale = Term(f"{found.scale:.0f}{guard}")
     layers = tuple(
         replace(layer, heads=tuple(h if is_uniform(h) else replace(h, scale=scale) for h in layer.heads))

@@ -56,20 +56,7 @@ def run_items(
     step: Step | None = None,
     function: Callable[[Item], Outcome] = work,
 ) -> Summary:
-    """Do all items that have no row yet, and those whose model file is another one than their row was made from.
-
-    Args:
-        items: what the rows are about.
-        output: the file of rows; certificates go beside it.
-        engine: where the items are done.
-        retry: also those whose row has an error.
-        begin: called with how many there are to do.
-        step: called with every new row.
-        function: what is done with an item; another one for measurements.
-
-    Raises:
-        UsageError: the file cannot be written, or no cluster answers.
-    """
+    """Do all items that have no row yet, and those whose model file is another one than their row was made from."""
     with opened(output) as store:
         digests = Digests()
         todo = [item for item in items if _open(store, item, retry, digests)]
@@ -150,22 +137,9 @@ def recheck_rows(
     begin: Callable[[int], None] | None = None,
     step: Step | None = None,
 ) -> Rechecked:
-    """Check the certificates of all rows again, by the trusted checker.
-
-    Args:
-        output: the file of rows.
-        engine: where it is done; a cluster must see the same files.
-        fast: without a limit that matters.
-        up_to: only rows of at most this length; the others count as those without a certificate.
-        begin: called with how many there are.
-        step: called with every row that was checked.
-
-    Returns:
-        The result; rows without a certificate (errors, immune models) have nothing to check.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """Check the certificates of all rows again, by the trusted checker. ``up_to``: only rows of at most this length;
+    the others count as those without a certificate. Result: the result; rows without a certificate (errors, immune
+    models) have nothing to check."""
     if not output.is_file():
         raise UsageError(f"{output}: there is no such file of rows")
     rows = list(read_rows(output)[0].values())

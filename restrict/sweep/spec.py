@@ -40,19 +40,8 @@ class Spec:
 
 
 def read_spec(path: str | Path) -> Spec:
-    """The sweep that a file describes.
-
-    Args:
-        path: a TOML file (docs/scale.md).
-
-    Returns:
-        The sweep, at most :data:`MAX_ITEMS` items.
-
-    Raises:
-        ModelError: a fault in the file; the message is file: grid: key: reason.
-        ResourceLimit: too many items.
-        UsageError: the file cannot be read.
-    """
+    """The sweep that a file describes. ``path``: a TOML file (docs/scale.md). Result: the sweep, at most
+    :data:`MAX_ITEMS` items."""
     path = Path(path)
     try:
         document = tomllib.loads(read_bytes(path).decode("utf-8-sig"))

@@ -17,15 +17,7 @@ TEXT = ("provenance", "target")
 
 
 def write_parquet(rows: Iterable[Row], path: Path) -> int:
-    """Write rows as a table, one column per key.
-
-    Args:
-        rows: as in the file of rows, each item once.
-        path: the Parquet file; it is replaced as a whole.
-
-    Raises:
-        UsageError: DuckDB is not installed, there are no rows, or the file cannot be written.
-    """
+    """Write rows as a table, one column per key."""
     try:
         import duckdb
     except ImportError:

@@ -48,14 +48,7 @@ class Truth:
 
     @staticmethod
     def make(functions: Iterable[tuple[Iterable[int], Iterable[int]]]) -> Truth:
-        """The tables of all positions, from one (inputs, table) each.
-
-        Args:
-            functions: per position the inputs that the table reads, and its symbols^inputs values.
-
-        Returns:
-            The same as flat arrays. Cost linear.
-        """
+        """The tables of all positions, from one (inputs, table) each."""
         parts = [(list(inputs), list(table)) for inputs, table in functions]
         inputs = np.array([x for mine, _ in parts for x in mine], dtype=np.int64)
         tables = np.array([value for _, table in parts for value in table], dtype=np.int64)

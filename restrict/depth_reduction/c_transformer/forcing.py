@@ -47,11 +47,7 @@ class ValueCubes:
 
 
 def forcing_cubes(t: CTransformer) -> dict[str, ValueCubes]:
-    """A cheap cube for every base variable, position and possible value.
-
-    Returns:
-        By name. Cost: linear in lists and map tables.
-    """
+    """A cheap cube for every base variable, position and possible value."""
     found: dict[str, ValueCubes] = {}
     for name, activation in t.base.items():
         found[name] = _cubes(t, activation, found)
@@ -59,20 +55,8 @@ def forcing_cubes(t: CTransformer) -> dict[str, ValueCubes]:
 
 
 def minimal_cubes(t: CTransformer, name: str, i: int, value: int) -> list[tuple[tuple[int, int], ...]]:
-    """All minimal cubes of free inputs that force a truth-table activation to a value (its prime implicants).
-
-    Args:
-        t: the c-transformer.
-        name: a base variable that is a truth table.
-        i: a position.
-        value: the value.
-
-    Returns:
-        Cubes of (input, symbol), shorter ones first. Cost: (s+1)^c tests of s^c points.
-
-    Raises:
-        TypeError: an activation of another kind.
-    """
+    """All minimal cubes of free inputs that force a truth-table activation to a value (its prime implicants). Result:
+    cubes of (input, symbol), shorter ones first. Cost: (s+1)^c tests of s^c points."""
     source = t.base[name].source
     if not isinstance(source, Truth):
         raise TypeError(f"{name} is no truth table")

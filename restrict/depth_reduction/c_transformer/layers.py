@@ -50,13 +50,7 @@ class LayerTrace:
 
 def collapsed(instance: Instance, restriction: Restriction, deadline: Deadline = NEVER) -> list[CTransformer]:
     """The c-transformers under a restriction, from the program itself to no layers; ``OutOfTime`` at the deadline.
-
-    Returns:
-        One more than the program has layers. Cost: one score per row and possible pair of every layer.
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
-    """
+    Result: one more than the program has layers. Cost: one score per row and possible pair of every layer."""
     out = [CTransformer.of_model(instance, None, restriction).until(deadline)]
     while out[-1].layers:
         out.append(out[-1].collapse())

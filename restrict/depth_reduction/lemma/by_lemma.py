@@ -83,21 +83,9 @@ class Lemma:
 
 
 def by_lemma(task: Task, start: CTransformer, budget: int, seed: int) -> Lemma:
-    """All layers removed by the lemma.
-
-    Args:
-        task: its deadline ends the local searches, and progress is reported to it.
-        start: the program as a 1-transformer.
-        budget: how many inputs may be fixed in all.
-        seed: same seed, same answer (where the deadline never comes).
-
-    Returns:
-        The restriction, and what each layer's stages did. Cost: that of the rankings of all pairs of each layer, and of
-        the covering problems for some values of k.
-
-    Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
-    """
+    """All layers removed by the lemma. ``seed``: same seed, same answer (where the deadline never comes). Result: the
+    restriction, and what each layer's stages did. Cost: that of the rankings of all pairs of each layer, and of the
+    covering problems for some values of k."""
     shares = _split(task, start, budget, seed)
     return _run(task, start, budget, shares, seed)
 
@@ -135,21 +123,9 @@ def split_run(task: Task, start: CTransformer, shares: tuple[float, ...], budget
 
 
 def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rough: bool = False) -> Reduction:
-    """Lemma 4 with eta and k measured: fix at most ``budget`` inputs, and collapse the first layer.
-
-    Args:
-        task: its deadline ends the local searches, and progress is reported to it.
-        t: a c-transformer with at least one layer.
-        budget: how many free inputs may be fixed.
-        seed: same seed, same answer (where the deadline never comes).
-        rough: take a k that greedy covering shows to be enough, without local search for a smaller one.
-
-    Returns:
-        The reduced transformer with the records of the three stages; ``stage3.status`` is always "captured".
-
-    Raises:
-        ResourceLimit: the rankings or the candidate lists hold too many pairs, or SAT is out of time.
-    """
+    """Lemma 4 with eta and k measured: fix at most ``budget`` inputs, and collapse the first layer. ``t``: a
+    c-transformer with at least one layer. ``seed``: same seed, same answer (where the deadline never comes). Result:
+    the reduced transformer with the records of the three stages; ``stage3.status`` is always "captured"."""
     rho1, first = _stage1(t, budget)
     t1 = t.restrict(rho1) if first.fixed else t
     left = budget - len(first.fixed)

@@ -61,21 +61,15 @@ def _meetings(t: CTransformer, chosen: Selection, name: I64) -> I64:
 
 
 def pair_inputs(t: CTransformer, chosen: Selection) -> I64:
-    """How many inputs each uncaptured pair k-depends on: at most c k.
-
-    Returns:
-        int64, shape (pairs,); 0 for captured ones. Cost: the selections times their inputs.
-    """
+    """How many inputs each uncaptured pair k-depends on: at most c k. Result: int64, shape (pairs,); 0 for captured
+    ones. Cost: the selections times their inputs."""
     found = _meetings(t, chosen, np.arange(chosen.pairs))
     return np.bincount(found // t.n, minlength=chosen.pairs).astype(np.int64)
 
 
 def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]:
-    """For each uncaptured head (i, h) the number of other uncaptured heads that k-depend on one of its inputs.
-
-    Returns:
-        By (position, number of the head). Cost: every (head, input, head) that meet.
-    """
+    """For each uncaptured head (i, h) the number of other uncaptured heads that k-depend on one of its inputs. Result:
+    by (position, number of the head). Cost: every (head, input, head) that meet."""
     heads, degree, _ = _degrees(t, chosen, None)
     return {(int(a) % t.n, int(a) // t.n): int(d) for a, d in zip(heads, degree, strict=True)}
 
@@ -99,15 +93,8 @@ def _degrees(t: CTransformer, chosen: Selection, limit: int | None) -> tuple[I64
 
 
 def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
-    """The k-neighbour graph of the uncaptured heads, for analysis; the engine counts on arrays.
-
-    Returns:
-        A graph on (position, number of the head); an edge carries an ``input`` that both k-depend on.
-
-    Raises:
-        UsageError: more than 2000 positions: the graph has up to (n H)^2 edges.
-        ResourceLimit: the rankings hold too many pairs.
-    """
+    """The k-neighbour graph of the uncaptured heads, for analysis; the engine counts on arrays. Result: a graph on
+    (position, number of the head); an edge carries an ``input`` that both k-depend on."""
     import networkx as nx
 
     if t.n > MOST_POSITIONS:

@@ -69,18 +69,9 @@ class Selection:
         return np.repeat(np.arange(self.pairs), np.diff(self.ends, prepend=0))
 
     def first(self, k: int) -> Selection:
-        """The selections for a smaller k: the first ones of each pair.
-
-        Args:
-            k: at least 1, at most the present one.
-
-        Returns:
-            The selection. A pair is captured where its ranking ends with at most k selections, so that all of its
-            candidates are covered by them. Cost linear.
-
-        Raises:
-            UsageError: k < 1.
-        """
+        """The selections for a smaller k: the first ones of each pair. ``k``: at least 1, at most the present one.
+        Result: the selection. A pair is captured where its ranking ends with at most k selections, so that all of its
+        candidates are covered by them. Cost linear."""
         check_parameters(k=k)
         if k >= self.k:
             return self
@@ -124,19 +115,8 @@ class Ranking:
 def selection(t: CTransformer, k: int) -> Selection:
     """Rank the positions of every pair by the greatest score that they can reach, and select up to ``k`` of each.
 
-    A position's inputs are those of the head's key and value there.
-
-    Args:
-        t: the c-transformer.
-        k: the most selections of a pair.
-
-    Returns:
-        The selections of all pairs of layer 1. Cost: one score per pair, position and key value.
-
-    Raises:
-        UsageError: k < 1.
-        ResourceLimit: the rankings hold too many pairs.
-    """
+    A position's inputs are those of the head's key and value there. Result: the selections of all pairs of layer 1.
+    Cost: one score per pair, position and key value."""
     return ranked(t, k)[1]
 
 

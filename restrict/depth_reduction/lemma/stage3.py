@@ -98,12 +98,9 @@ class Stage3Record:
 
 
 def cover_problem(t: CTransformer, chosen: Selection) -> tuple[CoverProblem, bool]:
-    """Stage 3 as a covering problem: each uncaptured pair needs a selected key forced to its maximiser.
-
-    Returns:
-        The problem, and whether its cubes are all the minimal ones (truth tables), not just one each (collapsed heads).
-        A pair for which no cube is known is left out. Cost: linear in the selections and their cubes.
-    """
+    """Stage 3 as a covering problem: each uncaptured pair needs a selected key forced to its maximiser. Result: the
+    problem, and whether its cubes are all the minimal ones (truth tables), not just one each (collapsed heads). A pair
+    for which no cube is known is left out. Cost: linear in the selections and their cubes."""
     cubes = forcing_cubes(t)
     columns = np.flatnonzero(chosen.captured[chosen.owner] == 0)
     owner = chosen.owner[columns]

@@ -62,23 +62,9 @@ class Exchanged:
 
 
 def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget: int, seed: int) -> Exchanged:
-    """Capture and collapse layer after layer.
-
-    Args:
-        task: the layers' searches divide the greater part of the time to its deadline, and progress is reported to it.
-        start: the program as a 1-transformer; its deadline raises ``OutOfTime``.
-        schedule: of :func:`choose_schedule`.
-        budget: how many inputs may be fixed in all.
-        seed: same seed, same answer (where the deadline never comes).
-
-    Returns:
-        The layers under the restriction, and how many inputs each took. What a layer's search has listed is not scored
-        again.
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
-        OutOfTime: the deadline of ``start`` has passed.
-    """
+    """Capture and collapse layer after layer. ``seed``: same seed, same answer (where the deadline never comes).
+    Result: the layers under the restriction, and how many inputs each took. What a layer's search has listed is not
+    scored again."""
     stages, spent, left = [start], list[int](), budget
     for layer, (share, objective) in enumerate(zip(schedule.shares, schedule.objectives, strict=True), 1):
         task.tell(f"layer {layer}")
@@ -106,18 +92,9 @@ def schedules(layers: int) -> Iterator[LayerSchedule]:
 
 
 def choose_schedule(task: Task, budget: int) -> tuple[LayerSchedule, Exchanged | None]:
-    """The schedule with the least maximum of dependencies, measured at a shorter length where one is defined.
-
-    Args:
-        task: its instance, seed, deadline and progress.
-        budget: how many inputs may be fixed.
-
-    Returns:
-        One of :func:`schedules`, and the run with it where it was measured here at the task's own length.
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
-    """
+    """The schedule with the least maximum of dependencies, measured at a shorter length where one is defined. ``task``:
+    its instance, seed, deadline and progress. Result: one of :func:`schedules`, and the run with it where it was
+    measured here at the task's own length."""
     short = shortened(task.instance)
     candidates = list(schedules(CTransformer.of_model(short).layers))
     if len(candidates) == 1:

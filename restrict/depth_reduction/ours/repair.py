@@ -23,17 +23,9 @@ BLOCK = 512
 
 
 def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
-    """Fix inputs until every label depends on at most ``c``.
-
-    Args:
-        task: its seed chooses the symbols.
-        t: the transformer with no layer left under the restriction that misses c.
-        c: the most inputs of a label.
-
-    Returns:
-        A refinement of the restriction of ``t`` under which the bound holds. Cost: the violating labels times n, per
-        input fixed.
-    """
+    """Fix inputs until every label depends on at most ``c``. ``task``: its seed chooses the symbols. Result: a
+    refinement of the restriction of ``t`` under which the bound holds. Cost: the violating labels times n, per input
+    fixed."""
     sizes, rng = t.output_depends(), np.random.default_rng(task.seed)
     over = np.flatnonzero(sizes > c)
     sets = t.base[t.instance.model.output.variable].depends
@@ -57,19 +49,9 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
 
 
 def freed(task: Task, rho: Restriction, c: int) -> Restriction:
-    """Free inputs again, most at once first, where every label still depends on at most ``c``.
-
-    Args:
-        task: its instance and seed; with a deadline, freeing goes on until then.
-        rho: a restriction under which the bound holds.
-        c: the most inputs of a label.
-
-    Returns:
-        A restriction with at least as many free positions, under which it holds, too. Cost: a collapse per trial.
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
-    """
+    """Free inputs again, most at once first, where every label still depends on at most ``c``. ``task``: its instance
+    and seed; with a deadline, freeing goes on until then. Result: a restriction with at least as many free positions,
+    under which it holds, too. Cost: a collapse per trial."""
     rng = np.random.default_rng(task.seed)
     left = [int(i) for i in rng.permutation(sorted(rho.fixed))]
     size, checks, needed = max(1, len(left) // 2), 0, list[int]()
@@ -95,17 +77,6 @@ def freed(task: Task, rho: Restriction, c: int) -> Restriction:
 
 
 def holds(task: Task, rho: Restriction, c: int) -> bool:
-    """Whether every label depends on at most ``c`` inputs, by a collapse of all layers.
-
-    Args:
-        task: its instance.
-        rho: the restriction.
-        c: the most inputs of a label.
-
-    Returns:
-        Whether it does (Theorem A; exact for the abstract run).
-
-    Raises:
-        ResourceLimit: the candidate lists hold too many pairs.
-    """
+    """Whether every label depends on at most ``c`` inputs, by a collapse of all layers. Result: whether it does
+    (Theorem A; exact for the abstract run)."""
     return int(collapsed(task.instance, rho, task.deadline.later(GRACE))[-1].output_depends().max(initial=0)) <= c

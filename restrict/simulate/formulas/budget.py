@@ -45,48 +45,24 @@ class Budget:
         return frozenset(head.bound for head in self.heads if head.bound is not None)
 
     def deviation(self, n: int, kind: str = "exact") -> float:
-        """The largest deviation of an approximate Boolean from its truth value.
-
-        Args:
-            n: the length.
-            kind: ``"exact"``, ``"float64"`` or ``"float32"``.
-
-        Returns:
-            A certified bound.
-        """
+        """The largest deviation of an approximate Boolean from its truth value. ``kind``: ``"exact"``, ``"float64"`` or
+        ``"float32"``."""
         unit = UNITS.get(kind, 0.0)
         return max((bound.deviation(n, unit) for bound in self.bounds), default=0.0)
 
     def everywhere(self) -> float:
-        """The largest deviation at any length, in exact arithmetic.
-
-        Returns:
-            A certified bound, below 1/4.
-        """
+        """The largest deviation at any length, in exact arithmetic."""
         return max((bound.everywhere() for bound in self.bounds), default=0.0)
 
     def safe_length(self, kind: str) -> int:
-        """The largest length at which a floating-point run is certified to be right.
-
-        Args:
-            kind: ``"float64"`` or ``"float32"``.
-
-        Returns:
-            The length, at most 10 million (the format's limit), with which all shorter ones are certified; 0 for none.
-            Cost: some hundred evaluations of each head's bound.
-        """
+        """The largest length at which a floating-point run is certified to be right. ``kind``: ``"float64"`` or
+        ``"float32"``. Result: the length, at most 10 million (the format's limit), with which all shorter ones are
+        certified; 0 for none. Cost: some hundred evaluations of each head's bound."""
         return longest(lambda n: self.deviation(n, kind) < SAFE)
 
     def document(self, model: SoftModel, n: int | None = None) -> dict[str, Any]:
-        """The budget as JSON.
-
-        Args:
-            model: the compiled model.
-            n: a length to give the bounds at, too.
-
-        Returns:
-            A dictionary of texts and numbers; every number but ``depth`` and places is a certified bound.
-        """
+        """The budget as JSON. Result: a dictionary of texts and numbers; every number but ``depth`` and places is a
+        certified bound."""
         heads = []
         for record in sorted(self.heads, key=lambda h: (h.layer, h.head)):
             head = model.layers[record.layer].heads[record.head]

@@ -201,17 +201,9 @@ class Budget:
     every_length: bool
 
     def deviation(self, n: int, scale: float, unit: float = 0.0) -> float:
-        """How far any truth value or integer can be from the exact one before it is rounded or compared.
-
-        Args:
-            n: the length, the marker counted.
-            scale: the inverse temperature of the tieless heads.
-            unit: unit roundoff; 0 for exact arithmetic.
-
-        Returns:
-            A certified bound. While it is below 1/4 the labels are right. It grows with ``n`` and falls with ``scale``
-            where arithmetic is exact.
-        """
+        """How far any truth value or integer can be from the exact one before it is rounded or compared. ``n``: the
+        length, the marker counted. ``unit``: unit roundoff; 0 for exact arithmetic. Result: a certified bound. While it
+        is below 1/4 the labels are right. It grows with ``n`` and falls with ``scale`` where arithmetic is exact."""
         run = Run(n, scale * (1 - 4 * unit), unit)
         for step in self.steps:
             step.take(run)
@@ -220,31 +212,17 @@ class Budget:
         return max(run.worst, default=0.0)
 
     def sharpness(self, n: int, epsilon: Fraction) -> Sharpness:
-        """The temperature for a length.
-
-        Args:
-            n: the length, the marker counted.
-            epsilon: positive, at most 1/4.
-
-        Returns:
-            The least inverse temperature, up to 0.1 % and to the next integer, at which :meth:`deviation` is at most
-            ``epsilon``.
-
-        Raises:
-            UsageError: an epsilon out of range.
-            NotEstablished: no temperature is enough for these bounds.
-        """
+        """The temperature for a length. ``n``: the length, the marker counted. ``epsilon``: positive, at most 1/4.
+        Result: the least inverse temperature, up to 0.1 % and to the next integer, at which :meth:`deviation` is at
+        most ``epsilon``."""
         check_epsilon(epsilon)
         scale = least_scale(lambda s: self.deviation(n, s) <= epsilon)
         return Sharpness(n, Fraction(1, 2 * n), scale, self.deviation(n, scale))
 
     def safe_length(self, found: Sharpness, unit: float) -> int:
-        """Up to which length the model is right in floating point, at a temperature found for one length.
-
-        Returns:
-            The greatest length up to ``found.n`` such that it and all shorter ones are certified, or 0. Where a term
-            reads ``n``: ``found.n`` or 0, and only about that length.
-        """
+        """Up to which length the model is right in floating point, at a temperature found for one length. Result: the
+        greatest length up to ``found.n`` such that it and all shorter ones are certified, or 0. Where a term reads
+        ``n``: ``found.n`` or 0, and only about that length."""
 
         def safe(n: int) -> bool:
             return n <= found.n and self.deviation(n, found.scale, unit) < 0.25
@@ -252,15 +230,8 @@ class Budget:
         return longest(safe, None if self.every_length else found.n)
 
     def soften(self, model: SoftModel, found: Sharpness) -> SoftModel:
-        """The softmax transformer of a program, with the lengths that are certified in its file.
-
-        Args:
-            model: the compiled program.
-            found: a temperature from :meth:`sharpness`.
-
-        Returns:
-            The same parameters at that temperature. Where a term reads ``n`` it refuses all lengths but ``found.n``.
-        """
+        """The softmax transformer of a program, with the lengths that are certified in its file. Result: the same
+        parameters at that temperature. Where a term reads ``n`` it refuses all lengths but ``found.n``."""
         certified = {"exact": found.n} | {kind: self.safe_length(found, unit) for kind, unit in UNITS.items()}
         soft = by_softmax(model, found, "" if self.every_length else f"/(n == {found.n})")
         lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())

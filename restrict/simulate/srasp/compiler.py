@@ -46,42 +46,22 @@ MAX_LEAVES = 10
 
 
 def gap_of(n: int) -> Fraction:
-    """The gap of every tieless head of a compiled program.
-
-    Args:
-        n: the length of the model, the marker counted.
-
-    Returns:
-        ``1 / (2n)``, a certified lower bound.
-    """
+    """The gap of every tieless head of a compiled program. ``n``: the length of the model, the marker counted. Result:
+    ``1 / (2n)``, a certified lower bound."""
     return Fraction(1, 2 * n)
 
 
 def compile_program(program: Program) -> SoftModel:
-    """A uniform-tieless average-hard transformer that computes a program, on words of every length.
-
-    Returns:
-        Weights for :func:`restrict.simulate.laws.run` with the law ``average``: the output is a sign, read at every
-        position. Run as softmax at its scales of 1 they mean nothing; see :func:`compile_with_budget`.
-
-    Raises:
-        NotEstablished: a statement outside what is compiled, with its name and the reason.
-        ResourceLimit: a score that reads more than 10 truth values on one side.
-    """
+    """A uniform-tieless average-hard transformer that computes a program, on words of every length. Result: weights for
+    :func:`restrict.simulate.laws.run` with the law ``average``: the output is a sign, read at every position. Run as
+    softmax at its scales of 1 they mean nothing; see :func:`compile_with_budget`."""
     return compile_with_budget(program)[0]
 
 
 def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
-    """The transformer of a program, with what is needed to make it a softmax transformer.
-
-    Returns:
-        The model, and its error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is
-        ``restrict.simulate.theorem26.by_softmax(model, sharp)``.
-
-    Raises:
-        NotEstablished: as :func:`compile_program`.
-        ResourceLimit: as :func:`compile_program`.
-    """
+    """The transformer of a program, with what is needed to make it a softmax transformer. Result: the model, and its
+    error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is
+    ``restrict.simulate.theorem26.by_softmax(model, sharp)``."""
     compiler = _Compiler(program)
     for s in program.statements:
         try:

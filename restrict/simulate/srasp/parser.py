@@ -22,18 +22,7 @@ MAX_LINES = 1000
 
 
 def parse(text: str, name: str = "program") -> Program:
-    """Read a program.
-
-    Args:
-        text: one statement per line, in any order in which each vector is defined before it is used.
-        name: for people and messages.
-
-    Returns:
-        The program, its types checked.
-
-    Raises:
-        ModelError: the first fault, with line and column.
-    """
+    """Read a program."""
     alphabet: tuple[str, ...] | None = None
     output, statements, known = "", list[Statement](), dict[str, bool]()
     lines = text.splitlines()

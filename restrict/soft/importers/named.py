@@ -11,49 +11,35 @@ import numpy as np
 
 from restrict.base.errors import ModelError, quote
 from restrict.base.files import read_bytes
+from restrict.base.tensorfile import Taken
 from restrict.soft.models.format import Tensors
 from restrict.soft.models.model import Floats
 
 Arrays = Mapping[str, Any]
 
 
-class Named:
+class Named(Taken[Floats]):
     """Arrays by name; ``finish`` refuses those that were not taken, and files with some biases only."""
 
     def __init__(self, arrays: Arrays, source: str) -> None:
-        self.source = source
-        self.arrays = {name: as_array(name, a, source) for name, a in arrays.items()}
-        self.unused = set(self.arrays)
+        super().__init__({name: as_array(name, a, source) for name, a in arrays.items()}, "this kind of model", source)
         self.biases: dict[str, bool] = {}
 
-    def take(self, name: str, shape: tuple[int | None, ...]) -> Floats:
-        """An array of this shape (``None``: any size), in float64."""
-        if name not in self.arrays:
-            raise ModelError(f"{self.source}: the tensor {name!r} is missing")
-        found = self.arrays[name]
-        self.unused.discard(name)
-        fits = found.ndim == len(shape) and all(w in (None, h) for h, w in zip(found.shape, shape, strict=True))
-        if not fits or not found.size:
-            want = ", ".join("any" if w is None else str(w) for w in shape)
-            raise ModelError(f"{self.source}: tensor {name!r} has shape {found.shape}, not ({want})")
-        return found
-
-    def maybe(self, name: str, size: int) -> Floats:
-        """A vector in float64, zero where there is none."""
-        return self.take(name, (size,)) if name in self.arrays else np.zeros(size)
+    def zeros(self, size: int) -> Floats:
+        """The vector of so many zeros."""
+        return np.zeros(size)
 
     def bias(self, name: str, size: int) -> Floats:
         """A bias of a layer, zero where there is none; a file has all of them or none (``bias=False``)."""
-        self.biases[name] = name in self.arrays
+        self.biases[name] = self.has(name)
         return self.maybe(name, size)
 
     def finish(self) -> None:
         """The end of reading."""
-        if self.unused:
-            raise ModelError(f"{self.source}: tensor {quote(min(self.unused))} is not part of this kind of model")
+        super().finish()
         missing = [name for name, there in self.biases.items() if not there]
         if missing and len(missing) < len(self.biases):
-            raise ModelError(f"{self.source}: the tensor {missing[0]!r} is missing, and other biases are there")
+            self.fail(f"the tensor {missing[0]!r} is missing, and other biases are there")
 
 
 def as_array(name: str, a: Any, source: str) -> Floats:
@@ -78,6 +64,6 @@ def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[s
             "safetensors.torch.save_file instead"
         )
     try:
-        return Tensors(content, skip).found
+        return Tensors(content, skip).arrays
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None

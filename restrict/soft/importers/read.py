@@ -152,26 +152,9 @@ def from_torch(
     activation: Activation = "relu", causal: bool = False, place: Place = "last", eps: str = "0.00001",
     names: Mapping[str, str] | None = None, name: str = "torch",
 ) -> SoftModel:  # fmt: skip
-    """A model around an ``nn.TransformerEncoder``: :func:`import_weights` with everything said.
-
-    Args:
-        state: the state dict, or a safetensors file with it.
-        heads: the encoder's ``nhead``, which a state dict does not say.
-        alphabet, start_marker, end_marker: what the rows of the embedding stand for, in this order.
-        labels: names of the read-out's rows.
-        norm_first, activation: as given to ``nn.TransformerEncoderLayer``.
-        causal: whether the encoder is called with a causal mask.
-        place: where the output is read: ``last``, ``first`` or ``every``.
-        eps: ``layer_norm_eps``.
-        names: the names of the ``embedding``, ``position`` (optional) and ``unembedding`` modules or parameters; found
-            by their shapes where not given.
-        name: for people.
-
-    Raises:
-        ModelError: for a tensor that is missing, has another shape, or is not understood.
-        UsageError: for arguments that do not fit, or a file that cannot be read.
-        ResourceLimit: for a file over the size limit of the package.
-    """
+    """A model around an ``nn.TransformerEncoder``: :func:`import_weights` with everything said. ``names``: the names of
+    the ``embedding``, ``position`` (optional) and ``unembedding`` modules or parameters; found by their shapes where
+    not given."""
     options = Options(
         "torch", heads, tuple(alphabet), tuple(labels) if labels else None, start_marker or "", end_marker or "", (),
         norm_first, activation, causal, place, None, eps, names=dict(names or {}),
@@ -184,24 +167,8 @@ def from_gpt2(
     activation: str = "gelu_tanh", eps: str = "0.00001", place: Place = "every", name: str = "gpt2",
 ) -> SoftModel:  # fmt: skip
     """A language model with GPT-2's names: :func:`import_weights` with everything said, no token pinned or left out.
-
-    Args:
-        path: the file or state dict; with or without the prefix ``transformer.``.
-        heads: ``n_head``.
-        alphabet: one symbol per row of ``wte``; ``t0``, ``t1``, ... by default.
-        activation: ``activation_function`` of the configuration.
-        eps: ``layer_norm_epsilon``.
-        place: where the output is read.
-        name: for people.
-
-    Returns:
-        The model; the read-out is ``lm_head`` or, where there is none, ``wte``.
-
-    Raises:
-        ModelError: for a tensor that is missing, has another shape, or is not understood.
-        UsageError: heads or symbols that do not fit the tensors, or a file that cannot be read.
-        ResourceLimit: for a file over the size limit of the package.
-    """
+    ``alphabet``: one symbol per row of ``wte``; ``t0``, ``t1``, ... by default. Result: the model; the read-out is
+    ``lm_head`` or, where there is none, ``wte``."""
     options = Options(
         "gpt2", heads, tuple(alphabet) if alphabet else None, None, "", "", (),
         activation=activation, place=place, eps=eps,

@@ -37,8 +37,6 @@ Norm = Literal["none", "pre", "post"]
 Activation = Literal["relu", "gelu", "gelu_tanh"]
 Place = Literal["last", "first", "every"]
 MAX_N = 10_000_000
-ARITHMETIC = ("exact", "float64", "float32")
-"""What a model can be evaluated in."""
 OUTSIDE_THEOREM_1 = (
     "Theorem 1 and Corollary 2 hold for attention to one position only; use the soft commands (restrict soft ...)"
 )
@@ -133,8 +131,8 @@ class SoftOutput:
 class SoftModel:
     """A softmax transformer for every length (as far as its position table reaches). ``embed``: (symbols, d or less),
     rows for the ``alphabet``, then the start and the end marker, which are pinned at the ends and counted in ``n``.
-    ``certified``: of a compiled model, by kind of arithmetic (:data:`ARITHMETIC`) the greatest length up to which its
-    labels are proved to be the wanted ones; nothing is said where a kind is missing."""
+    ``certified``: of a compiled model, by kind of arithmetic (``exact``, ``float64``, ``float32``) the greatest length
+    up to which its labels are proved to be the wanted ones; nothing is said where a kind is missing."""
 
     name: str
     alphabet: tuple[str, ...]

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.checker.account import READING, Meter, Place, Reject
-from restrict.checker.rules import Tree, mentioned
-from restrict.checker.soft_terms import BITS, CHARACTERS, POWER, parse
+from restrict.checker.rules import COMPARISONS, Tree, mentioned
+from restrict.checker.soft_terms import BITS, CHARACTERS, OPERATIONS, POWER, parse
 
 MAX_TEXT, MAX_POWER, MAX_BITS = CHARACTERS, POWER, BITS
 """Bits of an exact intermediate value."""
@@ -175,24 +175,6 @@ def _parse(text: str) -> Tree:
         ) from None
 
 
-_BINARY = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
-_COMPARE = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-
-
 def _compile(tree: Tree) -> Step:
     """A function for a syntax tree."""
     if tree.op == "int":
@@ -211,7 +193,7 @@ def _compile(tree: Tree) -> Step:
         return lambda i, n: function(args[0](i, n))
     if tree.op == "**":
         return _power(*args)
-    return _binary(tree.op, *args) if tree.op in _BINARY else _comparison(_COMPARE[tree.op], *args)
+    return _comparison(OPERATIONS[tree.op], *args) if tree.op in COMPARISONS else _binary(tree.op, *args)
 
 
 def _rational(x: Number) -> Fraction:
@@ -232,7 +214,7 @@ def _negative(x: Number) -> Number:
 
 
 def _binary(kind: str, left: Step, right: Step) -> Step:
-    exact = _BINARY[kind]
+    exact = OPERATIONS[kind]
 
     def step(i: int, n: int) -> Number:
         a, b = left(i, n), right(i, n)

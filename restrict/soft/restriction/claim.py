@@ -11,7 +11,7 @@ from typing import Any, Literal
 from restrict.base.errors import UsageError, quote
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.checker.account import Place, Reject
-from restrict.checker.soft import EPSILON
+from restrict.checker.soft import CERTIFICATE, EPSILON
 from restrict.checker.soft_terms import bits, quotient
 
 FORMAT = "restrict-soft-certificate/1"
@@ -75,12 +75,10 @@ class SoftCertificate(Record):
     @classmethod
     def from_json(cls, root: Node) -> SoftCertificate:
         """A certificate from its JSON form; see :class:`restrict.base.strictjson.Record`."""
-        keys = ("model", "n", "fixed", "position", "quantity", "epsilon", "norms")
-        fields = root.document(FORMAT, keys, ("provenance",))
-        model = fields["model"].fields(("name", "sha256"))
-        n = fields["n"].integer(1)
+        fields, places = root.read(CERTIFICATE | {"format": (FORMAT,)}), dict(root.members())
+        model, n = fields["model"], fields["n"]
         fixed: dict[int, str] = {}
-        for pair in fields["fixed"].items():
+        for pair in places["fixed"].items():
             both = pair.items()
             if len(both) != 2:
                 pair.fail("expected a position and a symbol")
@@ -88,23 +86,13 @@ class SoftCertificate(Record):
             if position in fixed:
                 pair.fail(f"position {position} is fixed twice")
             fixed[position] = both[1].text()
-        quantity = fields["quantity"].text()
-        if quantity not in QUANTITIES:
-            fields["quantity"].fail(f"{quote(quantity)} is not one of {', '.join(QUANTITIES)}")
         try:
-            epsilon = read_epsilon(fields["epsilon"].text())
+            epsilon = read_epsilon(places["epsilon"].text())
         except UsageError as error:
-            fields["epsilon"].fail(str(error))
-        return SoftCertificate(
-            model["name"].text(),
-            model["sha256"].text(),
-            n,
-            fixed,
-            fields["position"].integer(0, n - 1),
-            "margin" if quantity == "margin" else "probability",
-            epsilon,
-            {k: Node(v, f"norms.{k}").text() for k, v in fields["norms"].expect(dict, "an object").items()},
-        )
+            places["epsilon"].fail(str(error))
+        norms = {name: hint.text() for name, hint in places["norms"].members()}
+        read_at, quantity = places["position"].integer(0, n - 1), fields["quantity"]
+        return SoftCertificate(model["name"], model["sha256"], n, fixed, read_at, quantity, epsilon, norms)
 
     def facts(self) -> tuple[str, list[tuple[str, object]]]:
         """What a notebook shows."""
