@@ -229,7 +229,8 @@ def _sort(boxes: Boxes, ways: int, stack: Stack) -> None:
     """Sort the ways of the branch by how many of the node's boxes they meet, most first: each of the others is gone
     through without those before it, where what is left has little in common, so more boxes are apart."""
     ptr, place, allowed = boxes
-    depth, way, before, meets = stack.now[DEPTH], stack.way[stack.now[DEPTH]], stack.before[stack.now[DEPTH]], stack.tally
+    depth, meets = stack.now[DEPTH], stack.tally
+    way, before = stack.way[depth], stack.before[depth]
     stack.now[STAMP] += 1
     for t in range(ways):
         stack.mark[place[way[t]]], stack.slot[place[way[t]]], meets[t] = stack.now[STAMP], t, 0
