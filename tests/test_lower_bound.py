@@ -149,6 +149,21 @@ def test_the_compiled_run_visits_the_same_nodes(family: Any, tried: int) -> None
 
 
 @pytest.mark.parametrize("plainly", [False, True])
+def test_a_tree_that_decides_goes_first_through_the_positions_that_meet_most(plainly: bool) -> None:
+    """Boxes of five positions of their own and two of a core of eight: by position the tree has 1093 nodes."""
+    pairs = itertools.combinations(range(900, 908), 2)
+    family = [dict.fromkeys([*range(10 * t, 10 * t + 5), *core], 1) for t, core in enumerate(pairs)]
+    tree = HittingTree(list(family), 3, 6)
+    if plainly:
+        tree.plainly()
+    else:
+        tree.run()
+    assert tree.nodes == 43
+    with pytest.raises(Uncovered):
+        HittingTree(list(family), 3, 7).run()
+
+
+@pytest.mark.parametrize("plainly", [False, True])
 def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
     """Its stack grows with them: positions, longer boxes, more boxes, deeper nodes."""
     rng = np.random.default_rng(8)

@@ -93,7 +93,7 @@ class Run:
         def zeros(*shape: int) -> I64:
             return np.zeros(shape, np.int64)
 
-        by_place = [np.full(places, self.symbols, np.int64), zeros(places), zeros(places)]
+        by_place = [np.full(places, self.symbols, np.int64), zeros(places), zeros(places), zeros(places)]
         by_depth = [*(zeros(depth) for _ in range(6)), *(zeros(depth, longest) for _ in range(2)), zeros(depth, boxes)]
         by_box = [zeros(boxes) for _ in range(4)]
         tally = zeros(max(longest + 2, 2 * FEW))

@@ -18,7 +18,9 @@ A node is closed, that is no restriction of its kind conflicts with all boxes, w
 when more boxes that are not met than positions can still be chosen have no chosen position among their ways and no way
 in common. Else take a box with the fewest ways and go through them: in child ``t`` the conflict is at the ``t``-th way,
 which becomes chosen, and there is none at the ways before. These children are all the restrictions that conflict
-with the box, each in one child only, so the node is closed when all children are.
+with the box, each in one child only, so the node is closed when all children are. In a tree that is only to decide, the
+ways that meet most boxes come first: the children of the others are without them, and boxes have little else in common.
+A tree that is written down has to take them by position.
 
 Symbols are bits of an integer. A closed tree is written down as *words* in preorder (docs/kernel.md, *unforced*): the
 number of boxes that close a node, and the boxes; or minus the number of children, and the box whose ways they are. The
@@ -143,6 +145,8 @@ class HittingTree:
         room = self.most - len(chosen)
         if (apart := self._apart(unmet, sum(self._bit(at) for at in chosen), room + 1)) is not None:
             return [len(apart), *apart]
+        if not self.tried:
+            self._sort(number, ways, chosen, symbols, unmet)
         tried = unmet[: self.tried if self.tried and room <= LAST_LEVELS else 1]
         rest = [box for box, _, _ in unmet]
         found = [self._branch(entry, chosen, symbols, rest) for entry in tried if len(entry[1]) <= len(ways) + 2]
@@ -176,10 +180,20 @@ class HittingTree:
                     met = True
                     break
             if not met:
-                if not self.tried:
-                    ways.sort(key=lambda position: position not in chosen)
                 found.append((number, ways, mask))
         return sorted(found, key=lambda entry: (len(entry[1]), entry[0]))
+
+    def _sort(
+        self, number: int, ways: list[int], chosen: frozenset[int], symbols: dict[int, int], unmet: Sequence[Unmet]
+    ) -> None:
+        """Sort the ways of a box: chosen positions, then the others, and of each those that meet most boxes first."""
+        others = [self.boxes[other] for other, _, _ in unmet]
+
+        def meets(way: int) -> int:
+            hit = symbols.get(way, self.alphabet) & ~self.boxes[number][way]
+            return sum(way in other and not hit & other[way] for other in others)
+
+        ways.sort(key=lambda way: (way not in chosen, -meets(way)))
 
     def _bit(self, position: int) -> int:
         return self.bits.setdefault(position, 1 << len(self.bits))

@@ -33,7 +33,8 @@ class Boxes(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Where a run is. By position: the symbols that are ``possible``, whether it is ``chosen``, and its last ``mark``.
+    """Where a run is. By position: the symbols that are ``possible``, whether it is ``chosen``, its last ``mark``, and,
+    where it is a way of the box that is branched on, which one (``slot``).
     By node above, from the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]``
     are done; the symbols ``before[d]`` that were possible at each of them; whether the last of them chose its position
     (``fresh``); where its first word stands (``word``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the
@@ -44,6 +45,7 @@ class Stack(NamedTuple):
     possible: I64
     chosen: I64
     mark: I64
+    slot: I64
     ways: I64
     at: I64
     fresh: I64
@@ -204,7 +206,8 @@ def _exactly(boxes: Boxes, size: int, wanted: int, stack: Stack) -> int:
 
 @kernel
 def _split(boxes: Boxes, box: int, room: int, small: bool, stack: Stack) -> None:
-    """Branch on a box: by position where a small tree is wanted, else at the positions that are chosen first."""
+    """Branch on a box: by position where the tree is written, as the kernel reads it; else at the positions that are
+    chosen first, and of these or of the others at those first that meet most."""
     ptr, place, allowed = boxes
     depth, ways = stack.now[DEPTH], 0
     for turn in range(1 if small else 2):
@@ -214,9 +217,36 @@ def _split(boxes: Boxes, box: int, room: int, small: bool, stack: Stack) -> None
             if wanted and (room or stack.chosen[p]) and stack.possible[p] & ~allowed[e]:
                 stack.way[depth, ways], stack.before[depth, ways] = e, stack.possible[p]
                 ways += 1
+    if not small:
+        _sort(boxes, ways, stack)
     stack.used[box] = 1
     stack.ways[depth], stack.at[depth] = ways, 0
     stack.now[DEPTH] += 1
+
+
+@kernel
+def _sort(boxes: Boxes, ways: int, stack: Stack) -> None:
+    """Sort the ways of the branch by how many of the node's boxes they meet, most first: each of the others is gone
+    through without those before it, where what is left has little in common, so more boxes are apart."""
+    ptr, place, allowed = boxes
+    depth, meets = stack.now[DEPTH], stack.tally
+    way, before = stack.way[depth], stack.before[depth]
+    stack.now[STAMP] += 1
+    for t in range(ways):
+        stack.mark[place[way[t]]], stack.slot[place[way[t]]], meets[t] = stack.now[STAMP], t, 0
+    for t in range(stack.lefts[depth]):
+        for e in range(ptr[stack.left[depth, t]], ptr[stack.left[depth, t] + 1]):
+            p = place[e]
+            if stack.mark[p] == stack.now[STAMP]:
+                s = stack.slot[p]
+                if not before[s] & ~allowed[way[s]] & allowed[e]:
+                    meets[s] += 1
+    for t in range(1, ways):
+        many, e, old, s = meets[t], way[t], before[t], t
+        while s > 0 and meets[s - 1] < many and stack.chosen[place[way[s - 1]]] == stack.chosen[place[e]]:
+            meets[s], way[s], before[s] = meets[s - 1], way[s - 1], before[s - 1]
+            s -= 1
+        meets[s], way[s], before[s] = many, e, old
 
 
 @kernel

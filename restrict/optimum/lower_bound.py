@@ -48,7 +48,7 @@ GRACE = 1.0
 most, and a check that takes longer is not made."""
 TRIMMED = 10_000_000
 """Nodes of one tree, at most, by which boxes are left out."""
-STEP, CHEAP = 6, 20_000
+STEP, CHEAP = 6, 1_000
 """From level ``STEP`` on, the next one is at most twice as far, if the last one's trees had at most ``CHEAP`` nodes: as
 for models that are made of blocks. Else a tree several levels on would not end, and prove nothing."""
 
