@@ -16,9 +16,8 @@ from .account import Place, Task, require, unproved
 from .read import integer, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
-from .verdict_model import MODEL, Block
+from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
-from .verdict_paths import NEVER
 
 SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
 SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
@@ -53,6 +52,8 @@ class Frame(NamedTuple):
 
 Row = dict[tuple[int, int], list[Cell]]
 """The nodes of a position, by symbol and state."""
+Step = list[tuple[int, list[tuple[int, int]]]]
+"""States of a position, each with what enters it: pairs of a state and a symbol."""
 
 
 def verify(task: Task) -> str:
@@ -68,10 +69,16 @@ def spread(q: Form, far: Vector, k: Form, off: Vector, middle: Vector) -> int:
     return wide + dot(list(map(abs, q.centre)), k.rest) + dot(q.rest, list(map(abs, gap)))
 
 
+def edged(step: Step) -> list[tuple[int, int]]:
+    """The nodes of a position: pairs of a symbol and the state behind it."""
+    return [(s, t) for t, way in step for s in sorted({s for _, s in way})]
+
+
 class Second(Check):
     """The cases of a model of two layers, in the order of their positions: each becomes a node for later ones."""
 
     rows: list[Row]
+    steps: list[Step]
     leaves: list[Form]
     query: Query | None = None
 
@@ -98,7 +105,8 @@ class Second(Check):
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: its cells in the first layer make a node; at each of them it is decided in the second."""
-        self.leaves, self.query = [], None
+        self.leaves, self.query, self.steps = [], None, self.leading(key)
+        self.edges = 1 + sum(len(way) + 2 for step in self.steps for _, way in step) // (key[0] + 1)
         super().case(key, hints[:4], place)
         number = integer(0, len(self.frames) - 1)(hints[4], place)
         given = listing(hints[5], place)
@@ -109,6 +117,24 @@ class Second(Check):
         self.rows[key[0]][key[1:]] = [query.cell for query in queries]
         for entry, query in zip(given, queries, strict=True):
             self.second(key, query, number, listing(entry, place), place)
+
+    def leading(self, key: Key) -> list[Step]:
+        """What the words of a case go through: at each position the states from which the case can be reached."""
+        found: list[Step] = []
+        for j in range(key[0], 0, -1):
+            ahead = {p for _, way in found[-1] for p, _ in way} if found else {key[2]}
+            self.meter.charge(len(self.language.steps(j)) >> 1)
+            found.append([(t, way) for t, way in self.language.steps(j) if t in ahead])
+            if j == key[0]:
+                found = [[(t, [(p, s) for p, s in way if s == key[1]]) for t, way in found[0]]]
+        return found[::-1]
+
+    def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
+        """The longest path of a case in the first layer, over what leads to it."""
+        phi = {0: weights[0][0]}
+        for u, step in zip(weights[1:], self.steps, strict=True):
+            phi = {t: max([phi[p] + u[s] for p, s in way]) for t, way in step}
+        return phi[q]
 
     def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
         """In the first layer a cell is the start of a node."""
@@ -173,9 +199,10 @@ class Second(Check):
         require(2 <= len(hints) <= 3, place, "expected bounds, widths and perhaps a tree")
         upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in bases)
         require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths of the second layer")
-        rows = [*self.rows[: key[0]], {key[1:]: [query.cell]}]
-        self.path = [[(a, q, len(cells)) for (a, q), cells in row.items()] for row in rows]
-        self.cells = [cell for row in rows for cells in row.values() for cell in cells]
+        nodes = [(0, START, 0), *((j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step))]
+        cells = [[query.cell] if node == key else self.rows[node[0]][node[1:]] for node in nodes]
+        self.path = [(node, len(found)) for node, found in zip(nodes, cells, strict=True)]
+        self.cells = [cell for found in cells for cell in found]
         self.shares = [self.scored(q, [cell.keys[h] for cell in self.cells]) for h, q in enumerate(query.heads)]
         self.query, boxes = query, list[Box]()
         for cell in self.cells:
@@ -227,14 +254,14 @@ class Second(Check):
         if self.query is None:
             return super().bounded(h, key, ends, limit)
         self.meter.charge(len(self.cells) + ((key[0] + 1) * self.edges >> 1))
+        if max(ends[0]) <= limit:
+            return True
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
-        phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
-        for j, row in enumerate(self.path[1:], 1):
-            before = phi
-            u = {(a, q): max(next(lengths) for _ in range(count)) for a, q, count in row}
-            phi = {q: max((before[p] + u[s, q] for p, s in step if p in before and (s, q) in u), default=NEVER)
-                   for q, step in self.language.steps(j)}  # fmt: skip
-        return max(phi.values()) <= 0
+        u = {node: max(next(lengths) for _ in range(count)) for node, count in self.path}
+        phi = {0: u[0, START, 0]}
+        for j, step in enumerate(self.steps, 1):
+            phi = {t: max([phi[p] + u[j, s, t] for p, s in way]) for t, way in step}
+        return phi[key[2]] <= 0
 
     # ---------------------------------------------------------------- from attention to the logits
 
