@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, Vector, dot, root3, slope, times, total
 
-
 LONG = 32
 """Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 

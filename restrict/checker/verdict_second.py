@@ -12,12 +12,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .account import Place, Task, require, unproved
+from .account import Place, Task, require
 from .read import integer, listing
-from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
+from .verdict import SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
+from .verdict_paths import Way
 
 SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
 SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
@@ -52,8 +53,6 @@ class Frame(NamedTuple):
 
 Row = dict[tuple[int, int], list[Cell]]
 """The nodes of a position, by symbol and state."""
-Step = list[tuple[int, list[tuple[int, int]]]]
-"""States of a position, each with what enters it: pairs of a state and a symbol."""
 
 
 def verify(task: Task) -> str:
@@ -69,16 +68,16 @@ def spread(q: Form, far: Vector, k: Form, off: Vector, middle: Vector) -> int:
     return wide + dot(list(map(abs, q.centre)), k.rest) + dot(q.rest, list(map(abs, gap)))
 
 
-def edged(step: Step) -> list[tuple[int, int]]:
+def edged(way: Way) -> list[tuple[int, int]]:
     """The nodes of a position: pairs of a symbol and the state behind it."""
-    return [(s, t) for t, way in step for s in sorted({s for _, s in way})]
+    return [(s, t) for t, step in way for s in sorted({s for _, s in step})]
 
 
 class Second(Check):
     """The cases of a model of two layers, in the order of their positions: each becomes a node for later ones."""
 
     rows: list[Row]
-    steps: list[Step]
+    steps: list[Way]
     leaves: list[Form]
     query: Query | None = None
 
@@ -105,7 +104,8 @@ class Second(Check):
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: its cells in the first layer make a node; at each of them it is decided in the second."""
-        self.leaves, self.query, self.steps = [], None, self.leading(key)
+        self.meter.charge(sum(len(self.language.steps(j)) for j in range(key[0] + 1)))
+        self.leaves, self.query, self.steps = [], None, self.language.leading(*key)
         self.edges = 1 + sum(len(way) + 2 for step in self.steps for _, way in step) // (key[0] + 1)
         super().case(key, hints[:4], place)
         number = integer(0, len(self.frames) - 1)(hints[4], place)
@@ -117,24 +117,6 @@ class Second(Check):
         self.rows[key[0]][key[1:]] = [query.cell for query in queries]
         for entry, query in zip(given, queries, strict=True):
             self.second(key, query, number, listing(entry, place), place)
-
-    def leading(self, key: Key) -> list[Step]:
-        """What the words of a case go through: at each position the states from which the case can be reached."""
-        found: list[Step] = []
-        for j in range(key[0], 0, -1):
-            ahead = {p for _, way in found[-1] for p, _ in way} if found else {key[2]}
-            self.meter.charge(len(self.language.steps(j)) >> 1)
-            found.append([(t, way) for t, way in self.language.steps(j) if t in ahead])
-            if j == key[0]:
-                found = [[(t, [(p, s) for p, s in way if s == key[1]]) for t, way in found[0]]]
-        return found[::-1]
-
-    def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
-        """The longest path of a case in the first layer, over what leads to it."""
-        phi = {0: weights[0][0]}
-        for u, step in zip(weights[1:], self.steps, strict=True):
-            phi = {t: max([phi[p] + u[s] for p, s in way]) for t, way in step}
-        return phi[q]
 
     def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
         """In the first layer a cell is the start of a node."""
@@ -197,28 +179,22 @@ class Second(Check):
         """One case at one cell of its node: the box of the second layer's output, then its cells."""
         bases, gaps = self.frames[number]
         require(2 <= len(hints) <= 3, place, "expected bounds, widths and perhaps a tree")
-        upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in bases)
-        require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths of the second layer")
         nodes = [(0, START, 0), *((j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step))]
         cells = [[query.cell] if node == key else self.rows[node[0]][node[1:]] for node in nodes]
         self.path = [(node, len(found)) for node, found in zip(nodes, cells, strict=True)]
         self.cells = [cell for found in cells for cell in found]
         self.shares = [self.scored(q, [cell.keys[h] for cell in self.cells]) for h, q in enumerate(query.heads)]
-        self.query, boxes = query, list[Box]()
+        self.query = query
         for cell in self.cells:
             if number not in cell.ends:
-                cell.ends[number] = [self.along(b, v) for b, v in zip(bases, cell.values, strict=True)]
-        for h, basis in enumerate(bases):
-            for line in range(len(basis.rows)):
-                high, low = upper[len(boxes)] << BOUND, (upper[len(boxes)] - width[len(boxes)]) << BOUND
-                ups, downs = zip(*(cell.ends[number][h][line] for cell in self.cells), strict=True)
-                inside = self.bounded(h, key, [list(ups)], high) and self.bounded(h, key, [list(downs)], -low)
-                if not inside:
-                    unproved(place, f"layer 2, head {h}, direction {line}: a word of the case is beyond the bound")
-                boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
-        self.basis = [
-            self.framed(*pair, most) for pair, most in zip(zip(bases, gaps, strict=True), self.most, strict=True)
-        ]
+                cell.ends[number] = list(map(self.along, bases, cell.values))
+        at = [(h, [cell.ends[number][h][k] for cell in self.cells])
+              for h, b in enumerate(bases) for k in range(len(b.rows))]  # fmt: skip
+        ends = [(h, [[up for up, _ in pairs]], [[down for _, down in pairs]]) for h, pairs in at]
+        upper, width = hint(hints[0], place), hint(hints[1], place)
+        require(len(upper) == len(width) == len(ends), place, f"expected {len(ends)} bounds and widths of layer 2")
+        boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
+        self.basis = list(map(self.framed, bases, gaps, self.most))
         self.cell(key, boxes, hints[2] if len(hints) == 3 else 0, place)
 
     def framed(self, basis: Basis, gap: Matrix, most: Vector) -> Basis:

@@ -6,7 +6,7 @@ generator for every error, cell by cell; the boxes of the second layer's output 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -155,6 +155,9 @@ class Second:
         self.frames: list[list[Basis]] = []
         self.most = [np.zeros(d) for _ in range(heads)]
         self.wanted = self.first.wanted
+        self.worst = -math.inf, 0
+        self.late: Callable[[], bool] = lambda: False
+        """Whether the time is over: asked at every cell of a case's own node, and the case is then open."""
 
     # ---------------------------------------------------------------- nodes
 
@@ -251,7 +254,7 @@ class Second:
         group = key[1], self.graph.roots[key[2]]
         seen, number = self.framed.get(group, (0, -1))
         found = self.tried(case, parts, number) if number >= 0 else None
-        if found is None or key[0] >= AGAIN * seen:
+        if (found is None or key[0] >= AGAIN * seen) and not self.late():
             self.frames.append(self.frame(At(self, key, parts[0].leaf, self.way)))
             other = self.tried(case, parts, len(self.frames) - 1)
             if other is not None and (found is None or other[0].cells < GAIN * found[0].cells):
@@ -279,6 +282,8 @@ class Second:
 
     def settled(self, made: Layered, part: Part, depth: int, leaves: list[Leaf]) -> Tree | None:
         """Decide a case at one cell of its node, which is halved as long as it is open: the tree, or ``None``."""
+        if self.late():
+            return None
         at, (leaf, low, high) = At(self, made.key, part.leaf, self.way), part
         found = at.decided(made.second)
         made.cells += 1 + at.used
