@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,17 @@ from click.testing import CliRunner
 from restrict.base.errors import ModelError
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
+from restrict.checker.verdict_forms import LONG, distance, merged, opened
 from restrict.checker.verdict_forms import Form as Whole
-from restrict.checker.verdict_forms import merged, opened
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import ONE
 from restrict.checker.verdict_paths import Language
-from restrict.checker.verdict_second import LAYERS
+from restrict.checker.verdict_second import LAYERS, edged
 from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
 from restrict.kernels.second import beyond
 from restrict.kernels.verdict import greatest
-from restrict.soft.trained import second, wrong
+from restrict.soft.trained import cells, second, wrong
 from restrict.soft.trained.decide import memories, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
@@ -57,15 +58,55 @@ def test_the_bound_is_the_greatest_average_over_words_cells_and_weights(seed: in
     high, value = low * rng.uniform(1, 2, size=len(low)), rng.normal(size=len(low))
     best = -np.inf
     for path in ([0, 1, 3, 5], [0, 2, 3, 5], [0, 2, 4, 5]):
-        for cells in itertools.product(*(range(first[x], first[x + 1]) for x in path)):
-            for e in itertools.product(*((low[c], high[c]) for c in cells)):
-                best = max(best, float(np.dot(e, value[list(cells)]) / sum(e)))
+        for chosen in itertools.product(*(range(first[x], first[x + 1]) for x in path)):
+            for e in itertools.product(*((low[c], high[c]) for c in chosen)):
+                best = max(best, float(np.dot(e, value[list(chosen)]) / sum(e)))
     into = np.array([p for row in before for p in row])
     found = beyond(low, high, value, first, np.cumsum([0, *map(len, before)]), into, float(rng.normal()))
     assert found == pytest.approx(best, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_what_leads_to_a_case_is_what_its_words_go_through(seed: int) -> None:
+    """By all words: the checker's steps and the search's nodes of a case are those that some word of it enters."""
+    model, _, graph, _ = case(seed)
+    n, search = 5, Second(model, graph, 5, 0.2, 0)
+    language = Language({"delta": [list(row) for row in graph.delta], "accept": sorted(graph.accept),
+                         "labels": list(graph.labels), "want": [sorted(want) for want in graph.want]},
+                        None, Place("c"), len(model.symbols), model.unembed.shape[0])  # fmt: skip
+    through: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {}
+    for word, q in prefixes((graph.delta, sorted(graph.accept)), n):
+        states = [graph.state(word[:j]) for j in range(len(word) + 1)]
+        nodes = {(j, word[j - 1] if j else -1, p) for j, p in enumerate(states)}
+        through.setdefault((len(word), word[-1] if word else -1, q), set()).update(nodes)
+    for key in graph.cases(n):
+        ways = language.leading(*key)
+        assert {(0, -1, 0), *((j, s, t) for j, way in enumerate(ways, 1) for s, t in edged(way))} == through[key]
+        found = search.case(key)
+        if not isinstance(found, Layered):
+            break
+        names = list(search.nodes)
+        cells = {names[int(np.searchsorted(search.starts, c, side="right")) - 1] for c in search.way.cells}
+        assert cells | {key} == through[key]
+
+
 # ---------------------------------------------------------------- enclosures
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_length_of_a_deviation_is_bounded_with_many_generators(seed: int) -> None:
+    """More of them than are multiplied with each other, by many corners; in the checker as in the search."""
+    rng = np.random.default_rng(seed)
+    d, m = int(rng.integers(1, 6)), int(rng.integers(LONG - 3, LONG + 40))
+    g, r = rng.normal(size=(d, m)) * rng.exponential(size=m), rng.exponential(size=d) * 0.1
+    units = [[int(v * 2**40) for v in row] for row in g.T]
+    whole = Whole([0] * d, units, [int(v * 2**40) for v in r])
+    bound = cells.distance(g, r)
+    assert distance(whole) / 2**80 == pytest.approx(bound, rel=1e-6)
+    corners = rng.choice([-1.0, 1.0], size=(4000, m)) @ g.T + rng.choice([-1.0, 1.0], size=(4000, d)) * r
+    line = rng.normal(size=(50, d))
+    worst = np.sign(line @ g) @ g.T + np.sign(line) * r
+    assert max((corners**2).sum(1).max(), (worst**2).sum(1).max()) <= bound
 
 
 def second_output(naive: Naive, word: tuple[int, ...]) -> Array:
@@ -274,6 +315,29 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     claim = verify_trained(deeper, graph, 2, seconds=5).document() | {"upto": 0, "basis": [], "second": []}
     with pytest.raises(Reject):
         verify(deeper.content, json.dumps(claim).encode())
+
+
+@pytest.mark.parametrize("seconds", [30.0, None])
+def test_time_is_looked_at_inside_a_case(seconds: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that jumps at the second cell of a case of position 2, or an interrupt there: what is decided is kept."""
+    model, graph = trained("no-equal-neighbours-2l1h16d")
+    settled, asked, ahead = Second.settled, list[int](), [0.0]
+    clock = time.monotonic
+
+    def jumping(*given: Any) -> Any:
+        asked.append(given[1].key[0])
+        if asked[-1] == 2:
+            if seconds is None:
+                raise KeyboardInterrupt
+            ahead[0] = 1000.0
+        return settled(*given)
+
+    monkeypatch.setattr(Second, "settled", jumping)
+    monkeypatch.setattr("restrict.soft.trained.decide.time.monotonic", lambda: clock() + ahead[0])
+    found = verify_trained(model, graph, 4, seconds=seconds)
+    assert (found.status, found.upto, found.open, asked.count(2)) == ("open", 1, [], 1)
+    assert found.stopped == ("interrupted" if seconds is None else "time")
+    assert "prefixes=0..1" in verify(model.content, found.to_bytes())
 
 
 def test_every_length_is_about_one_layer() -> None:

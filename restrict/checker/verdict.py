@@ -50,6 +50,8 @@ WRONG = {"word": integers(0, 1 << 16), "label": integer(0, 1 << 20)}
 hint = integers(-(1 << 60), 1 << 60)
 Key = tuple[int, int, int]
 Interval = tuple[int, int]
+Column = tuple[int, list[Vector], list[Vector]]
+"""A direction of a head: upper bounds on the coordinates of values, and on their negatives."""
 
 
 class Basis(NamedTuple):
@@ -269,22 +271,26 @@ class Check:
         """One case: the box by its hints, then the cells."""
         number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) == 4 else 0
         self.basis = self.turned[number]
-        upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in self.basis)
+        at = [(h, b.off, b.at[: key[0] + 1], k) for h, b in enumerate(self.basis) for k in range(len(b.rows))]
+        ends = [(h, [[off + t[k] for t in row] for row in rows], [[off - t[k] for t in row] for row in rows])
+                for h, off, rows, k in at]  # fmt: skip
+        upper, width, m = hint(hints[0], place), hint(hints[1], place), len(ends)
         fits = len(upper) == len(width) and len(upper) in (m, m + len(self.basis) - 1)
         require(fits, place, f"expected {m} bounds and widths")
-        boxes, at = [], 0
-        for h, basis in enumerate(self.basis):
-            for line in range(len(basis.rows)):
-                high, low = upper[at] << BOUND, (upper[at] - width[at]) << BOUND
-                upwards = [[t[line] + basis.off for t in row] for row in basis.at[: key[0] + 1]]
-                downwards = [[basis.off - t[line] for t in row] for row in basis.at[: key[0] + 1]]
-                if not self.bounded(h, key, upwards, high) or not self.bounded(h, key, downwards, -low):
-                    unproved(place, f"head {h}, direction {line}: a word of the case is beyond the bound")
-                boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
-                at += 1
+        boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
         for h, (u, w) in enumerate(zip(upper[m:], width[m:], strict=True), 1):
             boxes.append(self.quotient(h, key, u << QUOTIENT, (u - w) << QUOTIENT, place))
         self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
+
+    def boxes(self, key: Key, ends: list[Column], sides: Iterable[Interval], place: Place) -> list[Box]:
+        """The coordinates by their bounds and widths, which hold for all words of the case."""
+        found = list[Box]()
+        for (h, ups, downs), (u, w) in zip(ends, sides, strict=False):
+            high, low = u << BOUND, (u - w) << BOUND
+            if not self.bounded(h, key, ups, high) or not self.bounded(h, key, downs, -low):
+                unproved(place, f"head {h}, direction {len(found)}: a word of the case is beyond the bound")
+            found.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
+        return found
 
     def quotient(self, h: int, key: Key, high: int, low: int, place: Place) -> Box:
         """Bounds on the first head's denominator by another head's, in all words of the case (Theorem 6)."""

@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, Vector, dot, root3, slope, times, total
 
+LONG = 32
+"""Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
+
 
 class Form(NamedTuple):
     """Centre, generators (one vector for each ``eps``), remainder."""
@@ -79,8 +82,11 @@ def added(x: Form, y: Form) -> Form:
 
 def distance(y: Form) -> int:
     """A bound on the square of the length of what a form deviates (Lemma 2)."""
-    gram = sum(2 * abs(dot(g, h)) for i, g in enumerate(y.spans) for h in y.spans[:i]) + sum(dot(g, g) for g in y.spans)
-    reach, ball = reached(y), (math.isqrt(gram) + math.isqrt(dot(y.rest, y.rest)) + 2) ** 2
+    order = sorted((dot(g, g), g) for g in y.spans)
+    long, short = order[-LONG:], order[:-LONG]
+    gram = sum(size + sum(2 * abs(dot(g, h)) for _, h in long[:i]) for i, (size, g) in enumerate(long))
+    further = sum(math.isqrt(size) + 1 for size, _ in short)
+    reach, ball = reached(y), (math.isqrt(gram) + further + math.isqrt(dot(y.rest, y.rest)) + 2) ** 2
     return min(dot(reach, reach), ball)
 
 

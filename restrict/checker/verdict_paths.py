@@ -19,6 +19,8 @@ MEMORY = {"delta": listing, "of": integers(0, STATES)}
 Delta = list[list[int]]
 Step = list[list[tuple[int, int]]]
 """For each state, what enters it: pairs of a state and a symbol."""
+Way = list[tuple[int, list[tuple[int, int]]]]
+"""States of one position, each with what enters it."""
 
 
 def transitions(value: Any, place: Place, symbols: int) -> Delta:
@@ -47,7 +49,8 @@ class Language:
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
         self.of = list(range(states))
         self.fixed: dict[int, int] = {}
-        self.ways: list[list[tuple[int, list[tuple[int, int]]]]] = [[(0, [])]]
+        self.ways: list[Way] = [[(0, [])]]
+        self.led: tuple[tuple[int, int, int], list[Way]] = ((-1, 0, 0), [])
         if memory is not None:
             self.refine(record(memory, MEMORY, Place(place.file, "memory")), Place(place.file, "memory"), symbols)
         self.accept = [p for p, q in enumerate(self.of) if q in accept]
@@ -77,7 +80,17 @@ class Language:
             level = {p for q in level for p, _ in self.entering[q] if found[p] == FAR}
         return found
 
-    def steps(self, j: int) -> list[tuple[int, list[tuple[int, int]]]]:
+    def leading(self, i: int, a: int, q: int) -> list[Way]:
+        """What the words of a case go through: for each position the states from which the case can be reached."""
+        if self.led[0] != (i, a, q):
+            found, ahead = list[Way](), {q}
+            for j in range(i, 0, -1):
+                found.append([(t, [e for e in way if j < i or e[1] == a]) for t, way in self.steps(j) if t in ahead])
+                ahead = {p for _, way in found[-1] for p, _ in way}
+            self.led = (i, a, q), found[::-1]
+        return self.led[1]
+
+    def steps(self, j: int) -> Way:
         """The states that words of ``j`` symbols reach, each with what enters it: by the fixed symbol, where there is
         one, from states that words of one symbol less reach."""
         while len(self.ways) <= j:
@@ -90,7 +103,7 @@ class Language:
 def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> int:
     """The longest path to state ``q`` by symbol ``a`` where ``weights[j][s]`` is the length of symbol ``s`` at ``j``:
     the least potentials of Theorem 1."""
-    phi, last = {0: weights[0][0]}, [u if s == a else NEVER for s, u in enumerate(weights[-1])]
-    for j, u in enumerate((*weights[1:-1], last)[: len(weights) - 1], 1):
-        phi = {t: max([phi[p] + u[s] for p, s in step]) for t, step in language.steps(j)}
+    phi = {0: weights[0][0]}
+    for u, way in zip(weights[1:], language.leading(len(weights) - 1, a, q), strict=True):
+        phi = {t: max([phi[p] + u[s] for p, s in step], default=NEVER) for t, step in way}
     return phi.get(q, NEVER)

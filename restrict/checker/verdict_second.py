@@ -12,13 +12,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .account import Place, Task, require, unproved
+from .account import Place, Task, require
 from .read import integer, listing
-from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
+from .verdict import SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
-from .verdict_model import MODEL, Block
+from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
-from .verdict_paths import NEVER
+from .verdict_paths import Way
 
 SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
 SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
@@ -68,10 +68,16 @@ def spread(q: Form, far: Vector, k: Form, off: Vector, middle: Vector) -> int:
     return wide + dot(list(map(abs, q.centre)), k.rest) + dot(q.rest, list(map(abs, gap)))
 
 
+def edged(way: Way) -> list[tuple[int, int]]:
+    """The nodes of a position: pairs of a symbol and the state behind it."""
+    return [(s, t) for t, step in way for s in sorted({s for _, s in step})]
+
+
 class Second(Check):
     """The cases of a model of two layers, in the order of their positions: each becomes a node for later ones."""
 
     rows: list[Row]
+    steps: list[Way]
     leaves: list[Form]
     query: Query | None = None
 
@@ -98,7 +104,9 @@ class Second(Check):
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: its cells in the first layer make a node; at each of them it is decided in the second."""
-        self.leaves, self.query = [], None
+        self.meter.charge(sum(len(self.language.steps(j)) for j in range(key[0] + 1)))
+        self.leaves, self.query, self.steps = [], None, self.language.leading(*key)
+        self.edges = 1 + sum(len(way) + 2 for step in self.steps for _, way in step) // (key[0] + 1)
         super().case(key, hints[:4], place)
         number = integer(0, len(self.frames) - 1)(hints[4], place)
         given = listing(hints[5], place)
@@ -171,27 +179,22 @@ class Second(Check):
         """One case at one cell of its node: the box of the second layer's output, then its cells."""
         bases, gaps = self.frames[number]
         require(2 <= len(hints) <= 3, place, "expected bounds, widths and perhaps a tree")
-        upper, width, m = hint(hints[0], place), hint(hints[1], place), sum(len(b.rows) for b in bases)
-        require(len(upper) == len(width) == m, place, f"expected {m} bounds and widths of the second layer")
-        rows = [*self.rows[: key[0]], {key[1:]: [query.cell]}]
-        self.path = [[(a, q, len(cells)) for (a, q), cells in row.items()] for row in rows]
-        self.cells = [cell for row in rows for cells in row.values() for cell in cells]
+        nodes = [(0, START, 0), *((j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step))]
+        cells = [[query.cell] if node == key else self.rows[node[0]][node[1:]] for node in nodes]
+        self.path = [(node, len(found)) for node, found in zip(nodes, cells, strict=True)]
+        self.cells = [cell for found in cells for cell in found]
         self.shares = [self.scored(q, [cell.keys[h] for cell in self.cells]) for h, q in enumerate(query.heads)]
-        self.query, boxes = query, list[Box]()
+        self.query = query
         for cell in self.cells:
             if number not in cell.ends:
-                cell.ends[number] = [self.along(b, v) for b, v in zip(bases, cell.values, strict=True)]
-        for h, basis in enumerate(bases):
-            for line in range(len(basis.rows)):
-                high, low = upper[len(boxes)] << BOUND, (upper[len(boxes)] - width[len(boxes)]) << BOUND
-                ups, downs = zip(*(cell.ends[number][h][line] for cell in self.cells), strict=True)
-                inside = self.bounded(h, key, [list(ups)], high) and self.bounded(h, key, [list(downs)], -low)
-                if not inside:
-                    unproved(place, f"layer 2, head {h}, direction {line}: a word of the case is beyond the bound")
-                boxes.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
-        self.basis = [
-            self.framed(*pair, most) for pair, most in zip(zip(bases, gaps, strict=True), self.most, strict=True)
-        ]
+                cell.ends[number] = list(map(self.along, bases, cell.values))
+        at = [(h, [cell.ends[number][h][k] for cell in self.cells])
+              for h, b in enumerate(bases) for k in range(len(b.rows))]  # fmt: skip
+        ends = [(h, [[up for up, _ in pairs]], [[down for _, down in pairs]]) for h, pairs in at]
+        upper, width = hint(hints[0], place), hint(hints[1], place)
+        require(len(upper) == len(width) == len(ends), place, f"expected {len(ends)} bounds and widths of layer 2")
+        boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
+        self.basis = list(map(self.framed, bases, gaps, self.most))
         self.cell(key, boxes, hints[2] if len(hints) == 3 else 0, place)
 
     def framed(self, basis: Basis, gap: Matrix, most: Vector) -> Basis:
@@ -227,14 +230,14 @@ class Second(Check):
         if self.query is None:
             return super().bounded(h, key, ends, limit)
         self.meter.charge(len(self.cells) + ((key[0] + 1) * self.edges >> 1))
+        if max(ends[0]) <= limit:
+            return True
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
-        phi = {0: max(next(lengths) for *_, count in self.path[0] for _ in range(count))}
-        for j, row in enumerate(self.path[1:], 1):
-            before = phi
-            u = {(a, q): max(next(lengths) for _ in range(count)) for a, q, count in row}
-            phi = {q: max((before[p] + u[s, q] for p, s in step if p in before and (s, q) in u), default=NEVER)
-                   for q, step in self.language.steps(j)}  # fmt: skip
-        return max(phi.values()) <= 0
+        u = {node: max(next(lengths) for _ in range(count)) for node, count in self.path}
+        phi = {0: u[0, START, 0]}
+        for j, step in enumerate(self.steps, 1):
+            phi = {t: max([phi[p] + u[j, s, t] for p, s in way]) for t, way in step}
+        return phi[key[2]] <= 0
 
     # ---------------------------------------------------------------- from attention to the logits
 

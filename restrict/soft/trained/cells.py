@@ -14,6 +14,8 @@ from restrict.base.arrays import F64
 
 CURVED = 0.83
 """Above the second derivative of the GELU (Lemma 3)."""
+LONG = 32
+"""Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 PIECES = 16
 """The most pieces of a neuron's range."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
@@ -61,8 +63,12 @@ def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, float]:
 
 def distance(g: F64, r: F64) -> float:
     """A bound on the square of the length of what a form deviates (Lemma 2)."""
-    reach, gram = r + np.abs(g).sum(1), float(np.abs(g.T @ g).sum())
-    return min(float(reach @ reach), (math.sqrt(gram) + math.sqrt(float(r @ r))) ** 2)
+    reach, sizes, further = r + np.abs(g).sum(1), (g * g).sum(0), 0.0
+    if len(sizes) > LONG:
+        order = np.argsort(sizes)
+        g, further = g[:, order[-LONG:]], float(np.sqrt(sizes[order[:-LONG]]).sum())
+    ball = math.sqrt(float(np.abs(g.T @ g).sum())) + further + math.sqrt(float(r @ r))
+    return min(float(reach @ reach), ball**2)
 
 
 def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:

@@ -359,11 +359,17 @@ class _Layers(_Run):
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before.
 
-        The graph without a memory has a part of the time only, behind which its next case counts as open.
+        The graph without a memory has a part of the time only, behind which its next case counts as open. Time is
+        looked at inside a case, too; one that it ends is not listed as open where all time is over.
         """
         assert isinstance(at.search, Second)
         begin, first = time.monotonic(), at.graph is self.states[0].graph
         share = begin + (self.until - begin) / SHARE if first and self.until is not None else math.inf
+
+        def over() -> bool:
+            return time.monotonic() > share or self.late()
+
+        at.search.late = over
         for key in at.keys:
             if time.monotonic() > share:
                 return True
@@ -372,6 +378,8 @@ class _Layers(_Run):
             self.tell(f"position {key[0]} of {self.n}, cells of {at.search.fine}{''.join(f', {m}' for m in at.memory)}")
             found = at.search.case(key)
             if isinstance(found, Open):
+                if over():
+                    return not self.late()
                 at.open.append(found)
                 return True
             at.found.append(found)

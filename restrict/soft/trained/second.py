@@ -6,7 +6,7 @@ generator for every error, cell by cell; the boxes of the second layer's output 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -71,6 +71,16 @@ class Part(NamedTuple):
     high: Array
 
 
+class Way(NamedTuple):
+    """What leads to a case: cells of nodes, in order; where each node's begin, the case's one cell last; and the nodes
+    in front of each, ``into[before[x] : before[x + 1]]``."""
+
+    cells: I64
+    first: I64
+    before: I64
+    into: I64
+
+
 @dataclass
 class Layered(Case):
     """A case of two layers: also the number of the second basis and, for each cell of the first tree, its hints."""
@@ -86,13 +96,13 @@ class Table:
     forms: list[Form] = field(default_factory=list)
     stacked: Tuple3 | None = None
 
-    def upto(self, count: int, last: Form) -> Tuple3:
-        """The first cells, then one more."""
-        if not count:
+    def at(self, cells: I64, last: Form) -> Tuple3:
+        """Some cells, in their order, then one more."""
+        if not len(cells):
             return stack([last])
-        if self.stacked is None or len(self.stacked[0]) < count:
+        if self.stacked is None or len(self.stacked[0]) <= cells[-1]:
             self.stacked = stack(self.forms)
-        return tuple(np.concatenate([a[:count], b]) for a, b in zip(self.stacked, stack([last]), strict=True))  # type: ignore[return-value]
+        return tuple(np.concatenate([a[cells], b]) for a, b in zip(self.stacked, stack([last]), strict=True))  # type: ignore[return-value]
 
 
 def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
@@ -145,6 +155,9 @@ class Second:
         self.frames: list[list[Basis]] = []
         self.most = [np.zeros(d) for _ in range(heads)]
         self.wanted = self.first.wanted
+        self.worst = -math.inf, 0
+        self.late: Callable[[], bool] = lambda: False
+        """Whether the time is over: asked at every cell of a case's own node, and the case is then open."""
 
     # ---------------------------------------------------------------- nodes
 
@@ -210,6 +223,25 @@ class Second:
         before = self.places[i - 1].items() if i else ()
         return sorted(x for p, nodes in before if self.graph.delta[p][a] == q for x in nodes)
 
+    def leading(self, key: Key) -> Way:
+        """What the words of a case go through: the nodes from which it can be reached."""
+        fronts, found = self.fronts(key), set[int]()
+        waiting = list(fronts)
+        while waiting:
+            x = waiting.pop()
+            if x not in found:
+                found.add(x)
+                waiting += self.into[self.before[x] : self.before[x + 1]]
+        nodes = sorted(found)
+        place = {x: k for k, x in enumerate(nodes)}
+        into = [[place[p] for p in self.into[self.before[x] : self.before[x + 1]]] for x in nodes]
+        into.append([place[p] for p in fronts])
+        cells = [c for x in nodes for c in range(self.starts[x], self.starts[x + 1])]
+        counts = [self.starts[x + 1] - self.starts[x] for x in nodes]
+        flat = [p for row in into for p in row]
+        shape = np.cumsum([0, *counts, 1]), np.cumsum([0, *map(len, into)]), np.array(flat, dtype=np.int64)
+        return Way(np.array(cells, dtype=np.int64), *shape)
+
     # ---------------------------------------------------------------- cases
 
     def case(self, key: Key) -> Layered | Open:
@@ -218,16 +250,12 @@ class Second:
         for h in range(self.model.heads):
             for v in (part.leaf.values[h] for part in parts):
                 self.most[h] = np.maximum(self.most[h], np.abs(v.c) + np.abs(v.g).sum(1) + v.r)
-        count = len(self.nodes) - sum(map(len, self.places[key[0]].values() if key[0] < len(self.places) else ()))
-        fronts = self.fronts(key)
-        self.shape = [np.array([*self.starts[: count + 1], self.starts[count] + 1]),
-                      np.array([*self.before[: count + 1], self.before[count] + len(fronts)]),
-                      np.array([*self.into[: self.before[count]], *fronts], dtype=np.int64)]  # fmt: skip
+        self.way = self.leading(key)
         group = key[1], self.graph.roots[key[2]]
         seen, number = self.framed.get(group, (0, -1))
         found = self.tried(case, parts, number) if number >= 0 else None
-        if found is None or key[0] >= AGAIN * seen:
-            self.frames.append(self.frame(At(self, key, parts[0].leaf, self.shape)))
+        if (found is None or key[0] >= AGAIN * seen) and not self.late():
+            self.frames.append(self.frame(At(self, key, parts[0].leaf, self.way)))
             other = self.tried(case, parts, len(self.frames) - 1)
             if other is not None and (found is None or other[0].cells < GAIN * found[0].cells):
                 found = other
@@ -254,7 +282,9 @@ class Second:
 
     def settled(self, made: Layered, part: Part, depth: int, leaves: list[Leaf]) -> Tree | None:
         """Decide a case at one cell of its node, which is halved as long as it is open: the tree, or ``None``."""
-        at, (leaf, low, high) = At(self, made.key, part.leaf, self.shape), part
+        if self.late():
+            return None
+        at, (leaf, low, high) = At(self, made.key, part.leaf, self.way), part
         found = at.decided(made.second)
         made.cells += 1 + at.used
         if found is not None:
@@ -289,17 +319,15 @@ class Second:
 class At:
     """A case at one cell of its node."""
 
-    def __init__(self, search: Second, key: Key, leaf: Leaf, shape: list[I64]) -> None:
-        self.search, self.key, self.leaf, self.shape = search, key, leaf, shape
-        count, heads = int(shape[0][-2]), range(search.model.heads)
-        weights = [weighed(*q, *search.keys[h].upto(count, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
+    def __init__(self, search: Second, key: Key, leaf: Leaf, way: Way) -> None:
+        self.search, self.key, self.leaf, self.way = search, key, leaf, way
+        weights = [weighed(*q, *search.keys[h].at(way.cells, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
         self.low, self.high = [w[0] for w in weights], [w[1] for w in weights]
-        self.tables = [search.values[h].upto(count, leaf.values[h]) for h in heads]
+        self.tables = [values.at(way.cells, v) for values, v in zip(search.values, leaf.values, strict=True)]
 
     def beyond(self, h: int, row: Array, begin: float) -> float:
         """The greatest value of ``row . out`` of a head."""
-        values, (first, before, into) = ends(row, *self.tables[h]), self.shape
-        return float(beyond(self.low[h], self.high[h], values, first, before, into, begin))
+        return float(beyond(self.low[h], self.high[h], ends(row, *self.tables[h]), *self.way[1:], begin))
 
     def decided(self, number: int) -> list[Any] | None:
         """The box in a basis, with the tree of its cells where one is needed."""
