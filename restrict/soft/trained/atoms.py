@@ -56,14 +56,18 @@ class Atoms:
             raise ModelError(f"{model.name}: what attention reads goes beyond 2^25, which no certificate holds")
         self.bias = layer.projection.bias
         self.n, self.heads, self.least = n, heads, least
-        self.bases = [self._basis(self.v[h]) for h in range(heads)]
+        self.bases = self.spanned(least)
 
-    def _basis(self, v: Array) -> Basis:
+    def spanned(self, least: float) -> list[Basis]:
+        """A basis for each head: the directions in which some value is farther than ``least`` from the mean."""
+        return [self._basis(v, least) for v in self.v]
+
+    def _basis(self, v: Array, least: float) -> Basis:
         flat = values(v)
         mean = flat.mean(0)
         _, _, rows = np.linalg.svd(flat - np.round(mean * UNIT) / UNIT, full_matrices=False)
         reach = np.abs((flat - mean) @ rows.T).max(0)
-        return basis_of(v, mean, rows[reach > self.least])
+        return basis_of(v, mean, rows[reach > least])
 
     def weights(self, h: int, i: int, a: int) -> Array:
         """The weights, shape ``(i + 1, S)``, of all symbols up to ``i`` with symbol ``a`` (-1: start), at most 1."""
