@@ -27,7 +27,7 @@ SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
 TRIED = 5
 """Coordinates, the widest ones, that are tried before one is halved."""
-SPANS = 24
+SPANS = 64
 """Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
 BOUND = 1 << 16
 """Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
