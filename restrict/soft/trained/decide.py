@@ -40,7 +40,7 @@ SHARE = 4
 MEMORIES = 3
 """Memories, one upon the other."""
 SINGLE = 200
-"""Prefixes that are shorter than a wrong word up to which each is a case of its own: one cell, which costs no search."""
+"""Prefixes, all that are shorter than a wrong word, up to which each is a case of its own: one cell, no search."""
 HISTORIES = 80
 """Two layers: what came before is remembered by at most so many states for a position."""
 RUN = 6
