@@ -8,7 +8,8 @@ Next-symbol-set predictors of GPT-2's shape (causal softmax, LayerNorm first, ge
 the language the logit of a symbol is to be positive where some word goes on with it, that of <eos> where the prefix is
 in the language. Words are random walks in the automaton (scripts/train_languages.py), up to 100 symbols behind <bos>;
 binary cross-entropy, AdamW, cosine schedule, gradients clipped; the best of the states seen is kept. All languages of
-one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. Needs torch; seeded; minutes on one core.
+one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. Needs torch;
+seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
