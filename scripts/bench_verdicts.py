@@ -5,13 +5,16 @@
 One row a checkpoint of one layer (``--layers 2``: of two): its architecture, the share of prefixes that its
 configuration says was right on samples, the verdict (right, a wrong word, or open), seconds of search, bytes of the
 certificate, seconds of the trusted check (both of processor time). Every certificate is checked. ``--float32`` prints
-instead up to where the model is right as run, with the margin that is nearest to its rounding. ``--jobs N``: that many
-processes at once; ``--json FILE`` writes the rows, too.
+instead up to where the model is right as run, with the margin that is nearest to its rounding. ``--command`` runs the
+command ``restrict soft verify`` instead, and prints the processor time of all of it, from its start to the checker's
+line. ``--jobs N``: that many processes at once; ``--json FILE`` writes the rows, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -33,6 +36,8 @@ from restrict.soft.trained.model import Trained, load
 HEAD = ("model", "sampled", "verdict", "cases", "cells", "search s", "bytes", "check s")
 
 AS_RUN = ("model", "verdict", "as run to", "quotient", "margin", "rounding", "position", "search s", "float32 s")
+
+COMMAND = ("model", "exit code", "processor s", "line")
 
 
 def said(found: Verdict) -> str:
@@ -86,6 +91,23 @@ def as_run(path: Path, n: int, seconds: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def command(path: Path, n: int, seconds: float) -> dict[str, Any]:
+    """One checkpoint: the command as people give it."""
+
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    begin, words = spent(), ["soft", "verify", str(path), "-n", str(n), "--time", str(seconds)]
+    done = subprocess.run([sys.executable, "-m", "restrict", *words], capture_output=True, text=True, check=False)
+    line_ = ([""] + [text for text in done.stdout.splitlines() if text.startswith("s ")])[-1]
+    status = {0: "right", 3: "wrong"}.get(done.returncode, "open")
+    return {
+        "model": path.stem, "status": status, "checked": "", "exit code": done.returncode,
+        "processor s": round(spent() - begin, 1), "line": line_[:40],
+    }  # fmt: skip
+
+
 def told(work: tuple[Path, int, float, Any]) -> dict[str, Any]:
     """A row, or why there is none; what is right as run where there is no share of samples."""
     try:
@@ -104,6 +126,7 @@ def main() -> int:
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--float32", action="store_true", help="what is right as run, without the check")
+    parser.add_argument("--command", action="store_true", help="the whole command, and its processor time")
     parser.add_argument("--jobs", type=int, default=1)
     chosen, work, rows = parser.parse_args(), [], []
     parts = chosen.only.split(",")
@@ -112,11 +135,12 @@ def main() -> int:
         if config.get("n_layer") == chosen.layers:
             sampled = None if chosen.float32 else config.get("sampled", {}).get("prefixes_right", "-")
             work.append((path, chosen.n, chosen.time, sampled))
-    columns = AS_RUN if chosen.float32 else HEAD
+    columns = AS_RUN if chosen.float32 else COMMAND if chosen.command else HEAD
     print(head(columns), flush=True)
     pool = ProcessPoolExecutor(chosen.jobs, get_context("spawn")) if chosen.jobs > 1 else None
+    made = map(command, *zip(*(w[:3] for w in work), strict=True)) if chosen.command and work else None
     with pool or nullcontext():
-        for found in pool.map(told, work) if pool else map(told, work):
+        for found in made or (pool.map(told, work) if pool else map(told, work)):
             rows.append(found)
             print(line(str(found.get(key, "-"))[:40] for key in columns), flush=True)
             if found["checked"].startswith("refused"):

@@ -133,3 +133,22 @@ def languages() -> dict[str, Automaton]:
     loops = {(0, "a"): 1, (1, "x"): 2, (1, "y"): 3, (2, "a"): 4, (4, "x"): 2, (3, "a"): 5, (5, "y"): 3}
     found["ax-or-ay"] = by_table("axy", loops, {0, 2, 3})
     return found
+
+
+def held_out() -> dict[str, Automaton]:
+    """Languages that no model was ever tuned on; each is trained by its name alone."""
+
+    def second(state: str, symbol: str) -> str | None:
+        if state == "":
+            return symbol if symbol in "ab" else None
+        return state if symbol in ("c" if state == "a" else "d") + "e" else None
+
+    aba = {(0, "a"): 1, (0, "b"): 0, (1, "a"): 1, (1, "b"): 2, (2, "b"): 0}
+    return {
+        "abc-star": by_table("abc", {(s, "abc"[s]): (s + 1) % 3 for s in range(3)}, {0}),
+        "no-aba": by_table("ab", aba, {0, 1, 2}),
+        "last-is-a": explored("abc", "", lambda s, a: a, lambda s: s == "a"),
+        "at-least-2-a": explored("ab", 0, lambda s, a: min(2, s + (a == "a")), lambda s: s == 2),
+        "first-decides": explored("abcde", "", second, bool),
+        "a-before-b": explored("abc", 0, lambda s, a: None if a == "b" and not s else int(s or a == "a"), bool),
+    }

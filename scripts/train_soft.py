@@ -1,13 +1,15 @@
 """Train small softmax transformers as people do, on 26 regular languages, and write them as people store them.
 
     python scripts/train_soft.py -o FOLDER [--layers 1] [--heads 1] [--width 16] [--no-positions] [--only NAME,...]
+        [--activation relu]
     python scripts/train_soft.py --describe FOLDER     # automata and recorded logits beside models that are there
 
 Next-symbol-set predictors of GPT-2's shape (causal softmax, LayerNorm first, gelu_new): at every prefix of a word of
 the language the logit of a symbol is to be positive where some word goes on with it, that of <eos> where the prefix is
 in the language. Words are random walks in the automaton (scripts/train_languages.py), up to 100 symbols behind <bos>;
 binary cross-entropy, AdamW, cosine schedule, gradients clipped; the best of the states seen is kept. All languages of
-one architecture are trained at once, with a leading dimension for the models. Needs torch; seeded; minutes on one core.
+one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. Needs torch;
+seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
@@ -19,16 +21,20 @@ import argparse
 import json
 import math
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional
-from train_languages import Automaton, languages
+from train_languages import Automaton, held_out, languages
 
 LENGTH, POSITIONS, EPS = 100, 152, 1e-5
 BATCH, RATE, EVERY, TESTED = 64, 3e-3, 400, 512
+ACTIVATIONS: dict[str, Any] = {
+    "gelu_new": partial(functional.gelu, approximate="tanh"), "gelu": functional.gelu, "relu": functional.relu
+}  # fmt: skip
 Parameters = dict[str, torch.Tensor]
 
 
@@ -103,7 +109,7 @@ def parameters(models: int, tokens: int, options: argparse.Namespace) -> Paramet
     return found
 
 
-def forward(p: Parameters, words: torch.Tensor, heads: int) -> torch.Tensor:
+def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str) -> torch.Tensor:
     """Logits (models, count, positions, tokens)."""
     models, count, n = words.shape
     x = p["wte.weight"][torch.arange(models)[:, None, None], words]
@@ -124,7 +130,7 @@ def forward(p: Parameters, words: torch.Tensor, heads: int) -> torch.Tensor:
         q, k, v = (part.reshape(models * count, n, heads, d // heads).transpose(1, 2) for part in parts)
         read = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + linear(read.transpose(1, 2).reshape(models, count, n, d), f"{h}.attn.c_proj")
-        hidden = functional.gelu(linear(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"), approximate="tanh")
+        hidden = ACTIVATIONS[kind](linear(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"))
         x = x + linear(hidden, f"{h}.mlp.c_proj")
     return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f"), p["lm_head.weight"])
 
@@ -132,8 +138,8 @@ def forward(p: Parameters, words: torch.Tensor, heads: int) -> torch.Tensor:
 class Best:
     """For each model the best weights seen: by the share of prefixes answered right, then by the least margin."""
 
-    def __init__(self, walks: Walks, heads: int) -> None:
-        self.walks, self.heads, (self.words, self.targets) = walks, heads, walks.sample(TESTED)
+    def __init__(self, walks: Walks, heads: int, kind: str) -> None:
+        self.walks, self.heads, self.kind, (self.words, self.targets) = walks, heads, kind, walks.sample(TESTED)
         self.score: list[tuple[float, float]] = [(-1.0, -math.inf)] * len(walks.used)
         self.kept: list[Parameters] = [{} for _ in walks.used]
 
@@ -143,7 +149,7 @@ class Best:
         with torch.no_grad():
             for start in range(0, TESTED, 128):
                 z, y = (t[:, start : start + 128] for t in (self.words, self.targets))
-                z = forward(p, z, self.heads)
+                z = forward(p, z, self.heads, self.kind)
                 signed = torch.where(counts, (2 * y - 1) * z, torch.full_like(z, 99.0))
                 right.append((signed > 0).all(-1).float().mean((1, 2)))
                 margin.append(signed.amin((1, 2, 3)))
@@ -159,7 +165,7 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
     decayed = [{"params": [a for name, a in p.items() if name.endswith("weight") == weights], "weight_decay": decay}
                for weights, decay in ((True, 0.01), (False, 0.0))]  # fmt: skip
     optimiser = torch.optim.AdamW(decayed, lr=RATE, betas=(0.9, 0.98))
-    best, start, counts = Best(walks, options.heads), time.monotonic(), walks.used[:, None, None]
+    best, start, counts = Best(walks, options.heads, options.activation), time.monotonic(), walks.used[:, None, None]
     for step in range(options.steps):
         if step % 200 == 0:
             pool = walks.sample(BATCH * 8)
@@ -168,7 +174,7 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
         done = step / options.steps
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1, (step + 1) / 200) * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
-        z = forward(p, words, options.heads)
+        z = forward(p, words, options.heads, options.activation)
         loss = functional.binary_cross_entropy_with_logits(z, targets, weight=counts.expand_as(z), reduction="none")
         optimiser.zero_grad(set_to_none=True)
         total: Any = loss.sum(-1).mean((1, 2)).sum()
@@ -204,12 +210,12 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
         tensors[key if key.startswith("lm_head") else f"transformer.{key}"] = rows.contiguous().float()
     save_file(tensors, folder / f"{name}.safetensors", metadata={"format": "pt"})
     config = {
-        "architectures": ["GPT2LMHeadModel"], "activation_function": "gelu_new", "layer_norm_epsilon": EPS,
+        "architectures": ["GPT2LMHeadModel"], "activation_function": options.activation, "layer_norm_epsilon": EPS,
         "n_layer": options.layers, "n_head": options.heads, "n_embd": d,
         "n_positions": POSITIONS if options.positions else None, "vocab_size": len(vocab),
         "bos_token_id": len(vocab) - 2, "eos_token_id": len(vocab) - 1, "tie_word_embeddings": False, "vocab": vocab,
         "position_embeddings": "learned" if options.positions else "none", "attention": "softmax",
-        "task": {"kind": "next-set", "language": name.rsplit("-", 2 if name.endswith("-nope") else 1)[0],
+        "task": {"kind": "next-set", "language": name.rsplit(f"-{options.layers}l", 1)[0],
                  "trained_to_length": LENGTH,
                  "dfa": {"start": 0, "delta": automaton.delta, "accepting": automaton.accepting}},
         "sampled": {"prefixes_right": score[0], "least_margin": score[1], "words": TESTED},
@@ -221,7 +227,7 @@ def describe(folder: Path) -> None:
     """Beside each model of a folder its automaton, and logits that torch gives in float32 on a few random walks."""
     from safetensors.torch import load_file
 
-    known = languages()
+    known = languages() | held_out()
     for path in sorted(folder.glob("*.safetensors")):
         name = path.name.removesuffix(".safetensors")
         config = json.loads((folder / f"{name}.config.json").read_text())
@@ -233,7 +239,7 @@ def describe(folder: Path) -> None:
         tokens, logits = [], []
         for word, n in zip(walks, (2, 5, 12), strict=True):
             tokens.append(word[:n].tolist())
-            rows = forward(p, word[None, None, :n], config["n_head"])[0, 0].tolist()
+            rows = forward(p, word[None, None, :n], config["n_head"], config["activation_function"])[0, 0].tolist()
             logits.append([[float(f"{z:.7g}") for z in row] for row in rows])
         (folder / f"{name}.record.json").write_text(json.dumps({"tokens": tokens, "logits": logits}) + "\n")
         print(name, np.abs(np.array(logits[-1])).max())
@@ -247,16 +253,18 @@ def main() -> None:
     for name, default in (("layers", 1), ("heads", 1), ("width", 16), ("steps", 12000), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-positions", dest="positions", action="store_false")
+    parser.add_argument("--activation", choices=ACTIVATIONS, default="gelu_new")
     parser.add_argument("--only", default="", help="languages, separated by commas")
     options = parser.parse_args()
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(options.seed)
         torch.set_num_threads(1)
-        chosen: dict[str, Any] = languages()
-        chosen = {name: chosen[name] for name in options.only.split(",")} if options.only else chosen
+        known = languages() | held_out()
+        chosen = {name: known[name] for name in options.only.split(",")} if options.only else languages()
         best = train(Walks(list(chosen.values())), options)
         tag = f"{options.layers}l{options.heads}h{options.width}d" + ("" if options.positions else "-nope")
+        tag += "" if options.activation == "gelu_new" else f"-{options.activation}"
         for (name, automaton), found, score in zip(chosen.items(), best.kept, best.score, strict=True):
             write(options.output, f"{name}-{tag}", automaton, found, score, options)
             print(f"{name}-{tag}: {score[0]:.6f} of the prefixes right, least margin {score[1]:.3f}")

@@ -342,6 +342,7 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=3))
 def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
+    monkeypatch.setattr(search_module, "COARSE", ())
     monkeypatch.setattr(search_module, "FEW", 0)
     monkeypatch.setattr(search_module, "SHORTEST", 1)
     monkeypatch.setattr(search_module, "GAIN", 9.0)
@@ -547,6 +548,55 @@ def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest
     run.states[0].keys.append((7, 0, 0))
     run.cases()
     assert run.best() is run.states[1]
+
+
+def test_every_prefix_below_a_short_wrong_word_is_a_case_of_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However hard its cases are: the halving of cells is left out, and with it most of the search."""
+    monkeypatch.setattr(search_module, "CELLS", 1)
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph, 40)
+    assert (found.status, found.shortest, found.memory) == ("wrong", True, ("all symbols",))
+    assert found.wrong is not None
+    words = sum(2**length for length in range(len(found.wrong.word)))
+    assert [case.cells for case in found.cases] == [1] * words
+    assert " shortest " in verify(model.content, found.to_bytes())
+
+
+def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph(((1, 0), (-1, 0)), frozenset({0}), (0,), (frozenset(), frozenset()))
+    table = decide.singles(graph, 3)
+    assert table is not None
+    finer, seen = graph.remembering(table), set[int]()
+    words = [(), (0,), (1,), (0, 1), (1, 0), (1, 1), (0, 1, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1)]
+    for word in words:
+        seen.add(finer.state(word))
+        assert finer.of[finer.state(word)] == graph.state(word)
+    assert len(seen) == len(words)
+    assert finer.state((0, 1, 0, 1)) == finer.state((1, 1, 1, 1, 0, 1))
+    monkeypatch.setattr(decide, "SINGLE", len(words))
+    assert decide.singles(graph, 3) is not None
+    assert decide.singles(graph, 4) is None
+
+
+def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checker's time grows with their number; without them the same cases are decided."""
+    model, _, graph = claim("tomita2-1l1h16d")
+    found = verify_trained(model, graph, 30)
+    monkeypatch.setattr(search_module, "COARSE", ())
+    whole = verify_trained(model, graph, 30)
+    assert (found.status, whole.status) == ("right", "right")
+    sizes = [[len(case.upper) for case in each.cases] for each in (found, whole)]
+    assert 4 * sum(sizes[0]) <= 3 * sum(sizes[1])
+    assert len(found.to_bytes()) < len(whole.to_bytes())
+    for each in (found, whole):
+        assert verify(model.content, each.to_bytes()).startswith("s VERIFIED right n=0..30 ")
+
+
+def test_the_powers_of_the_exponential_are_within_four_units() -> None:
+    with localcontext() as context:
+        context.prec = 120
+        for k, found in enumerate(numbers.powers()):
+            assert abs(found - Decimal(-k).exp() * numbers.UNIT) <= 4
 
 
 def test_a_small_model_is_answered_within_two_seconds() -> None:

@@ -28,7 +28,7 @@ BOUND = BITS - 16
 """Bounds are integers times ``2^-16``."""
 QUOTIENT = BITS - 40
 """Bounds on quotients of denominators are integers times ``2^-40``."""
-SPANS = 24
+SPANS = 64
 """The widest coordinates, which have generators; the others go to the remainder."""
 TURNS = 256
 VERDICT = {

@@ -86,8 +86,7 @@ def distance(y: Form) -> int:
     long, short = order[-LONG:], order[:-LONG]
     gram = sum(size + sum(2 * abs(dot(g, h)) for _, h in long[:i]) for i, (size, g) in enumerate(long))
     further = sum(math.isqrt(size) + 1 for size, _ in short)
-    reach, ball = reached(y), (math.isqrt(gram) + further + math.isqrt(dot(y.rest, y.rest)) + 2) ** 2
-    return min(dot(reach, reach), ball)
+    return (math.isqrt(gram) + further + math.isqrt(dot(y.rest, y.rest)) + 2) ** 2
 
 
 def reached(y: Form) -> Vector:
@@ -105,9 +104,7 @@ def centred(y: Form) -> Wide:
 
 def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int]:
     """``A, mid, off``: ``1/sqrt(v) + A v`` is within ``off`` of ``mid`` for every variance ``v`` that can occur."""
-    root, step = math.isqrt(v0), math.isqrt(square) + 1
-    low = max(epsilon, v0 - dev, max(0, root - step) ** 2)
-    high = min(v0 + 2 + dev + square, (math.isqrt(v0 + 2) + 1 + step) ** 2)
+    low, high = max(epsilon, v0 - dev), v0 + 2 + dev + square
     a, b = math.isqrt(low), math.isqrt(high)
     chord = ONE**4 // (a * b * (a + b))
     ends = (ONE**2 // a + (chord * low >> SQUARE) + 2, ONE**2 // b + (chord * high >> SQUARE) + 2)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import cache
 from itertools import chain
 from operator import mul
@@ -24,8 +23,6 @@ UNIT = 1 << EXP_BITS
 """Exponentials have 256 bits behind the point, as all those of a word may be small together."""
 FAR = 176
 """Beyond ``exp(-176)`` nothing is left of 256 bits."""
-DIGITS = Context(prec=50, rounding=ROUND_HALF_EVEN, Emin=-9999, Emax=9999)
-TALL = Decimal(UNIT)
 TANH = 29436744586989209808
 """``2 sqrt(2/pi)`` in units, rounded down."""
 CUBIC = 824846161255922600
@@ -178,24 +175,26 @@ def normed(norm: Norm, x: Ball) -> Ball:
 
 
 @cache
-def powers() -> tuple[list[int], list[int], list[int]]:
-    """``exp(-k)``, ``exp(-k/2^8)`` and ``exp(-k/2^16)`` in units of ``2^-256``, off by a part in ``2^160`` and one."""
-    steps = ((FAR + 1, 1), (256, 256), (256, 65536))
-    first, second, third = ([int(DIGITS.multiply(DIGITS.exp(DIGITS.divide(Decimal(-k), Decimal(step))), TALL))
-                             for k in range(count)] for count, step in steps)  # fmt: skip
-    return first, second, third
+def powers() -> list[int]:
+    """``exp(-k)`` in units of ``2^-256``, off by at most 4: the series of ``exp(-1)`` has 60 terms."""
+    e, found = UNIT, [UNIT]
+    for k in range(60, 0, -1):
+        e = UNIT - e // k
+    for _ in range(FAR):
+        found.append(found[-1] * e >> EXP_BITS)
+    return found
 
 
 def exponential(x: int) -> int:
     """``exp(x)`` for ``x <= 0``: in units of ``2^-256`` off by at most 8, and a part in ``2^80`` (Lemma V3)."""
-    whole, part = -x >> BITS, -x & (ONE - 1)
+    whole, r, e = -x >> BITS, (-x & (ONE - 1)) << EXP_BITS - BITS - 8, UNIT
     if whole > FAR:
         return 0
-    first, second, third = powers()
-    r = part & ((1 << 48) - 1)
-    series = UNIT - (r << 192) + (r * r << 127) - ((r**3 << 64) // 6) + r**4 // 24
-    found = first[whole] * second[part >> 56] >> EXP_BITS
-    return (found * third[part >> 48 & 255] >> EXP_BITS) * series >> EXP_BITS
+    for k in range(9, 0, -1):
+        e = UNIT - (e * r >> EXP_BITS) // k
+    for _ in range(8):
+        e = e * e >> EXP_BITS
+    return e * powers()[whole] >> EXP_BITS
 
 
 def enclosed(x: int, radius: int) -> tuple[int, int]:
@@ -250,7 +249,7 @@ def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
         a = (ends[1] - ends[0] << BITS) // max(high - low, 1)
         found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
         return a, min(found) - 1, max(found) + 1
-    pieces, f = min(16, 2 + (12 * (high - low) >> BITS)), ACTIVATIONS[kind]
+    pieces, f = min(16, 2 + (8 * (high - low) >> BITS)), ACTIVATIONS[kind]
     points = [low + (high - low) * t // pieces for t in range(pieces + 1)]
     values = [f(x) for x in points]
     a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)

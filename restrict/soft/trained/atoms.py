@@ -56,20 +56,27 @@ class Atoms:
             raise ModelError(f"{model.name}: what attention reads goes beyond 2^25, which no certificate holds")
         self.bias = layer.projection.bias
         self.n, self.heads, self.least = n, heads, least
-        self.bases = [self._basis(self.v[h]) for h in range(heads)]
+        self.axes = [_axes(v) for v in self.v]
+        self.bases = self.spanned(least)
 
-    def _basis(self, v: Array) -> Basis:
-        flat = values(v)
-        mean = flat.mean(0)
-        _, _, rows = np.linalg.svd(flat - np.round(mean * UNIT) / UNIT, full_matrices=False)
-        reach = np.abs((flat - mean) @ rows.T).max(0)
-        return basis_of(v, mean, rows[reach > self.least])
+    def spanned(self, least: float) -> list[Basis]:
+        """A basis for each head: the directions in which some value is farther than ``least`` from the mean."""
+        both = zip(self.v, self.axes, strict=True)
+        return [basis_of(v, mean, rows[reach > least]) for v, (mean, rows, reach) in both]
 
     def weights(self, h: int, i: int, a: int) -> Array:
         """The weights, shape ``(i + 1, S)``, of all symbols up to ``i`` with symbol ``a`` (-1: start), at most 1."""
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.maximum(np.exp(scores - scores.max()), LIGHT)
         return found
+
+
+def _axes(v: Array) -> tuple[Array, Array, Array]:
+    """The mean of a head's values, their principal directions, and how far they go in each."""
+    flat = values(v)
+    mean = flat.mean(0)
+    _, _, rows = np.linalg.svd(flat - np.round(mean * UNIT) / UNIT, full_matrices=False)
+    return mean, rows, np.abs((flat - mean) @ rows.T).max(0)
 
 
 def values(v: Array) -> Array:

@@ -63,20 +63,18 @@ def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, float]:
 
 def distance(g: F64, r: F64) -> float:
     """A bound on the square of the length of what a form deviates (Lemma 2)."""
-    reach, sizes, further = r + np.abs(g).sum(1), (g * g).sum(0), 0.0
+    sizes, further = (g * g).sum(0), 0.0
     if len(sizes) > LONG:
         order = np.argsort(sizes)
         g, further = g[:, order[-LONG:]], float(np.sqrt(sizes[order[:-LONG]]).sum())
-    ball = math.sqrt(float(np.abs(g.T @ g).sum())) + further + math.sqrt(float(r @ r))
-    return min(float(reach @ reach), ball**2)
+    return (math.sqrt(float(np.abs(g.T @ g).sum())) + further + math.sqrt(float(r @ r))) ** 2
 
 
 def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:
     """The variance of a centred form (Lemma 2): its first order, what that leaves out, and both ends."""
     v0, loose, line = _square(c) + epsilon, 2 * float(np.abs(c) @ r) / len(c), 2 / len(c) * (c @ g)
-    dev, root, far = float(np.abs(line).sum()) + loose, math.sqrt(v0), math.sqrt(square)
-    low = max(epsilon, v0 - dev, max(0.0, root - far) ** 2)
-    return line, loose, low, min(v0 + dev + square, (root + far) ** 2)
+    dev = float(np.abs(line).sum()) + loose
+    return line, loose, max(epsilon, v0 - dev), v0 + dev + square
 
 
 def inverse(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[float, F64, float, float]:
@@ -124,7 +122,7 @@ def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
         xs = np.stack([low, np.clip(0.0, low, high), high])
         ys = np.maximum(xs, 0.0)
     else:
-        pieces = np.minimum(PIECES, 2 + (12 * width).astype(np.int64))
+        pieces = np.minimum(PIECES, 2 + (8 * width).astype(np.int64))
         steps = np.arange(pieces.max(initial=1) + 1)[:, None]
         xs = low + width * (np.minimum(steps, pieces) / pieces)  # a range of few pieces has its end several times
         ys = gelu(activation, xs)

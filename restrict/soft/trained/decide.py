@@ -39,6 +39,8 @@ SHARE = 4
 """Two layers: a graph without a memory has one part of so many of the time that is left."""
 MEMORIES = 3
 """Memories, one upon the other."""
+SINGLE = 200
+"""Prefixes, all that are shorter than a wrong word, up to which each is a case of its own: one cell, no search."""
 HISTORIES = 80
 """Two layers: what came before is remembered by at most so many states for a position."""
 RUN = 6
@@ -180,6 +182,19 @@ def memories(symbols: int) -> Iterator[Memory]:
         yield "the three symbols before the last", _suffixes(symbols, 4)
 
 
+def singles(graph: Graph, last: int) -> list[list[int]] | None:
+    """The automaton that knows every prefix of at most ``last`` symbols, and of longer ones nothing; ``None`` where
+    these are more than ``SINGLE``."""
+    nodes, table = [(0, 0)], list[list[int]]()
+    for q, length in nodes:
+        after = [t if length < last else -1 for t in graph.delta[q]]
+        table.append([-1 if t < 0 else len(nodes) + sum(u >= 0 for u in after[:s]) for s, t in enumerate(after)])
+        nodes += [(t, length + 1) for t in after if t >= 0]
+        if len(nodes) > SINGLE:
+            return None
+    return [[to if to >= 0 else len(nodes) for to in row] for row in [*table, [-1] * len(graph.delta[0])]]
+
+
 def _suffixes(symbols: int, most: int) -> list[list[int]]:
     """The automaton of the last ``most`` symbols."""
     words: list[tuple[int, ...]] = [()]
@@ -267,6 +282,9 @@ class _Run:
 
     def cases(self) -> None:
         """The cases that are not decided, in order, up to the shortest wrong word that is known."""
+        graph = self.states[0].graph
+        if self.wrong is not None and (table := singles(graph, len(self.wrong.word) - 1)) is not None:
+            self.states.append(self.begun(graph.remembering(table), ("all symbols",)))
         while True:
             at = self.states[-1]
             if at.done == len(at.keys) or len(at.open) >= MANY or self.late():

@@ -27,12 +27,15 @@ SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
 TRIED = 5
 """Coordinates, the widest ones, that are tried before one is halved."""
-SPANS = 24
+SPANS = 64
 """Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
 BOUND = 1 << 16
 """Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
 QUOTIENT, LARGEST = 1 << 40, 1 << 16
 """Bounds on quotients of denominators are integers times ``2^-40``; quotients beyond the second are not used."""
+COARSE = (0.1, 0.03)
+"""A case is first tried without the coordinates in which no value is farther from the mean than this, then with more of
+them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
 TURNS = 24
@@ -93,6 +96,11 @@ class Search:
         self.weights: list[Array] = []
         self.quotients: tuple[Key, list[int], list[int]] | None = None
         self.turns = [self.atoms.bases]
+        fewer = [self.atoms.spanned(least) for least in COARSE if least > self.atoms.least]
+        whole = sum(len(basis.rows) for basis in self.atoms.bases)
+        self.turns += [bases for bases in fewer if 4 * sum(len(basis.rows) for basis in bases) <= 3 * whole]
+        self.coarse = range(1, len(self.turns))
+        self.missed: dict[tuple[int, int, int], int] = {}
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
         self.errors: Callable[[Key, Form], Array] | None = None
@@ -129,6 +137,12 @@ class Search:
         """The checker's hints for a case (position, symbol, state), in its own coordinates if it is hard; or why it is
         open."""
         group = key[1:]
+        for number in self.coarse:
+            if key[0] >= AGAIN * self.missed.get((number, *group), 0):
+                self.use(number)
+                if isinstance(found := self.attempt(key, 1), Case):
+                    return found
+                self.missed[number, *group] = key[0]
         self.use(self.chosen.get(group, 0))
         found = self.attempt(key)
         hard = isinstance(found, Open) or found.cells > FEW
@@ -167,10 +181,11 @@ class Search:
             at += m
         return found
 
-    def attempt(self, key: Key) -> Case | Open:
-        """The hints for the checker in a case, or why it is open, in the coordinates that are in use."""
+    def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
+        """The hints for the checker in a case, by at most so many cells, or why it is open, in the coordinates that are
+        in use."""
         high, low = self.box(key)
-        return self.settled(key, *outward(high, low))
+        return self.settled(key, *outward(high, low), most)
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
         """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
@@ -184,16 +199,16 @@ class Search:
         finally:
             self.errors = None
 
-    def settled(self, key: Key, upper: list[int], width: list[int]) -> Case | Open:
-        """Decide a case on its box."""
+    def settled(self, key: Key, upper: list[int], width: list[int], most: int = CELLS) -> Case | Open:
+        """Decide a case on its box by at most so many cells."""
         top = np.array(upper) / BOUND
-        self.left, self.worst, self.quotients = CELLS, (math.inf, -1), None
+        self.left, self.worst, self.quotients = most, (math.inf, -1), None
         tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
         if tree is None:
             return Open(key, self.graph.labels[self.worst[1]], self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
-        return Case(key, upper, width, tree, CELLS - self.left, self.worst[0], self.number)
+        return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number)
 
     def cell(self, key: Key, low: Array, high: Array, depth: int) -> Tree | None:
         """The tree that decides a cell of a case by at most ``depth`` halvings: 0 for a leaf, ``[coordinate, tree,
@@ -336,8 +351,8 @@ def basis_document(bases: list[Basis]) -> list[dict[str, Any]]:
 
 
 def bases_document(turns: list[list[Basis]], cases: list[Case]) -> tuple[dict[str, Any], dict[int, int]]:
-    """The first of some bases and those that cases are in, as a certificate holds them, and the place of each there."""
-    used = sorted({0, *(case.basis for case in cases)})
+    """The bases that cases are in, as a certificate holds them, and the place of each there."""
+    used = sorted({case.basis for case in cases} or {0})
     made = [basis_document(turns[number]) for number in used]
     found: dict[str, Any] = {"basis": made[0]} | ({"turned": made[1:]} if len(used) > 1 else {})
     return found, {number: place for place, number in enumerate(used)}

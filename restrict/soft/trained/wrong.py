@@ -18,7 +18,9 @@ from restrict.soft.trained.model import Array, Trained, forward, forward_all, no
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
 RANDOM, WORK = 256, 1 << 22
-"""Random words of the greatest length, and scores of all words of a hunt: at 2000 symbols one random word is left."""
+"""Random words of the greatest length, and scores of all of them: at 2000 symbols one random word is left."""
+EACH = 1 << 19
+"""Scores of all words of the shortest lengths that are tried one by one."""
 MAPS = 128
 """A token's maps take as long as ``d^2`` by this many scores: most of the time in wide models."""
 MANY, DEAR = 1 << 16, 3 * 10**10
@@ -94,7 +96,7 @@ class Hunt:
 
     def short(self, late: Callable[[], bool] | None = None) -> tuple[Wrong | None, int]:
         """A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried: length by
-        length, while there are at most ``SHORT`` and their scores at most ``WORK``; where ``late`` says whether time is
+        length, while there are at most ``SHORT`` and their scores at most ``EACH``; where ``late`` says whether time is
         over, up to ``MANY``, as long as that is not too dear."""
         words: list[tuple[int, ...]] = [()]
         states, length, work, dear = [0], 0, 0, 0
@@ -102,7 +104,7 @@ class Hunt:
         while True:
             found = self.first(words, states, length)
             work += len(words) * self.cost(length)
-            if found is not None or length == self.n or (work > WORK and late is None):
+            if found is not None or length == self.n or (work > EACH and late is None):
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
