@@ -249,7 +249,7 @@ def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
         a = (ends[1] - ends[0] << BITS) // max(high - low, 1)
         found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
         return a, min(found) - 1, max(found) + 1
-    pieces, f = min(16, 2 + (8 * (high - low) >> BITS)), ACTIVATIONS[kind]
+    pieces, f = min(16, 2 + (12 * (high - low) >> BITS)), ACTIVATIONS[kind]
     points = [low + (high - low) * t // pieces for t in range(pieces + 1)]
     values = [f(x) for x in points]
     a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)

@@ -122,7 +122,7 @@ def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
         xs = np.stack([low, np.clip(0.0, low, high), high])
         ys = np.maximum(xs, 0.0)
     else:
-        pieces = np.minimum(PIECES, 2 + (8 * width).astype(np.int64))
+        pieces = np.minimum(PIECES, 2 + (12 * width).astype(np.int64))
         steps = np.arange(pieces.max(initial=1) + 1)[:, None]
         xs = low + width * (np.minimum(steps, pieces) / pieces)  # a range of few pieces has its end several times
         ys = gelu(activation, xs)
