@@ -97,6 +97,7 @@ def accepts(content: bytes, spare: str) -> bool:
     return document is None or SCHEMAS[kind_of(document, spare)].is_valid(document)
 
 
+@cache
 def both(case: str) -> bool:
     """Whether both files of a case of the corpus are of their schemas."""
     model, proof = test_malformed.files(case)
