@@ -301,7 +301,7 @@ def test_the_same_seed_gives_the_same_bytes_and_they_are_read_back(tmp_path: Pat
 
 
 def test_the_tokens_of_all_boxes_are_not_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, model = 4_000, load("random:layers=2,heads=2,states=4,seed=1")
+    n, model = 20_000, load("random:layers=2,heads=2,states=4,seed=1")
     found = lower_bound(model, n, k=1).bound
     monkeypatch.setattr("restrict.checker.account.MEMORY", len(found.boxes) * 4 * n)
     assert check(model, found).split()[4] == "at_least=2"
@@ -456,11 +456,10 @@ def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None
 
 @pytest.mark.parametrize("seed", heavy_after(range(3, 11), 1, every=4))
 def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
-    mutants = 50 if seed == 3 else 100
-    counts = bound_mutations.sweep(np.random.default_rng(seed), mutants)
+    counts = bound_mutations.sweep(np.random.default_rng(seed), 100)
     assert {name: row[3] for name, row in counts.items() if row[3]} == {}
-    assert sum(row[1] for row in counts.values()) > mutants / 5
-    assert sum(row[2] for row in counts.values()) > mutants / 5
+    assert sum(row[1] for row in counts.values()) > 20
+    assert sum(row[2] for row in counts.values()) > 20
     assert len(counts) > 10
 
 
@@ -532,7 +531,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Boxes that closed a tree prove its level without a second tree."""
-    spec, n = "random:layers=2,heads=2,states=4,seed=2", 14
+    spec, n = "random:layers=2,heads=2,states=4,seed=2", 10
     boxes = boxes_for(spec, n)
 
     def cut(*_: object, **__: object) -> None:
