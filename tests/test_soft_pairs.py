@@ -99,7 +99,7 @@ def compared(model: SoftModel, n: int, rng: np.random.Generator, directions: int
     return count
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
 def test_every_direction_is_bounded_as_all_pairs_of_words_say(shape: str) -> None:
     rng = np.random.default_rng(1)
     assert sum(compared(load(shape.format(0)), n, rng, 5, 1.25) for n in (2, 4)) > 30
@@ -211,7 +211,7 @@ def some_delta(symbols: int, rng: np.random.Generator) -> Delta:
     return tuple(tuple(int(q) for q in row) for row in rows)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
 @pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=4))
 def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, seed: int) -> None:
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
@@ -220,7 +220,7 @@ def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, se
     assert parts_hold(model, n, some_delta(len(model.alphabet), rng), rng) > 2
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
 @pytest.mark.parametrize("case", heavy_after(((0, FEW), *((k, 40) for k in range(14))), 1, every=7))
 def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, case: tuple[int, int]) -> None:
     """Over all words and, with the heavy tests, over an automaton's: what was attained is evaluated again."""
@@ -231,7 +231,7 @@ def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, case: tupl
     assert parts == FEW or whole_bound(model, n, parts, some_delta(len(model.alphabet), rng)) >= 1
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
 def test_parts_leave_no_weight_out(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts that were not halved cover the limits of the whole, for one head end to end."""
     found, seen, norms = changes_of(load(shape.format(3)), 5)[:1], [], Changes.norms
@@ -345,7 +345,7 @@ def largest(model: SoftModel, n: int, changes: list[Changes], delta: Delta | Non
     return max(found)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 2))
 @pytest.mark.parametrize("seed", heavy_after(range(30), 1, every=8))
 def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -> None:
     """Bound, attained and truth are the same up to rounding, over all words and an automaton's; halving is sound."""
@@ -618,7 +618,7 @@ def test_a_range_that_is_no_number_is_none() -> None:
             assert len(logit.halves(whole)) == 2
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 2))
 def test_no_pair_of_cells_loses_an_exchange(shape: str) -> None:
     assert pairs_left(load(shape.format(0)), 5, None, np.random.default_rng(7)) > 4
 
