@@ -84,15 +84,13 @@ def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monke
     monkeypatch.setattr(fuzz_checker, "verify", credulous)
     monkeypatch.setattr(fuzz_checker, "shrunk", lambda trial, *_: trial)
     monkeypatch.setattr(fuzz_checker, "ALONE", 1 << 30)
-    false = 0
-    for part in range(1, 6):
-        _, tally = fuzz_checker.chunk((name, 2, part, 40))
-        false += tally.counts["false"]
-        # Where a file is not read to its end, the judge may not understand it.
-        assert all(wrong == "accepted and false" or wrong.startswith("the judge: ") for wrong, _ in tally.failures)
-        if false >= 3:
-            return
-    raise AssertionError(f"{false} of 200 mutants are called false")
+    for mutants in (40, 160):
+        _, tally = fuzz_checker.chunk((name, 2, 1, mutants))
+        if tally.counts["false"] >= 3:
+            break
+    assert tally.counts["false"] >= 3
+    # Where a file is not read to its end, the judge may not understand it.
+    assert all(wrong == "accepted and false" or wrong.startswith("the judge: ") for wrong, _ in tally.failures)
 
 
 def test_a_crash_is_found_shrunk_and_run_again(

@@ -387,7 +387,7 @@ def test_a_predicate_is_refuted_but_not_checkable() -> None:
 
 def test_a_predicate_without_a_member_in_reach_is_not_called_trivial() -> None:
     never = Predicate("never", tuple("01"), lambda w: False)
-    found = refute(restrict.load("contains-one"), never, 12)
+    found = refute(restrict.load("contains-one"), never, 30)
     assert isinstance(found, NoRefutation)
     assert not found.proved
 

