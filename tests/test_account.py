@@ -28,7 +28,7 @@ from tests.fuzzing.operators import listed_in
 Document = dict[str, Any]
 STEP, START = 5 * 0.5e-6, 0.4
 """Processor seconds of a step at the most, and of a run that takes none."""
-LIMIT, FEWER = 6_000_000, 1_500_000
+LIMIT, FEWER = 2_000_000, 500_000
 """Steps that a check may take, with the heavy tests and with all others."""
 SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)

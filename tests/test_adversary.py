@@ -455,7 +455,7 @@ def test_a_treacherous_model_is_judged_as_by_the_oracle(name: str) -> None:
     document, n = TREACHEROUS[name]
     same_as_the_oracle(document, n)
     rng = random.Random(name)
-    for _ in range(6):
+    for _ in range(3):
         free = naive.letters(document, n)
         fixed = {at: rng.choice(document["alphabet"]) for at in free if rng.random() < 0.5}
         cone = {
@@ -520,7 +520,8 @@ def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
     """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
     rng, compared = random.Random(chunk), 0
     spans = {name: (0, value + 2) for name, value in FUZZ_NAMES.items()}
-    for _ in range(3000):
+    many = 3000 if chunk > 1 else 1200
+    for _ in range(many):
         text = random_text(rng, 4)
         parser = outcome(check.parse, text, check.Place("test"), FUZZ_NAMES)
         if parser is None:
@@ -539,7 +540,7 @@ def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
             assert type(found) is int, (text, kept)
             assert found == expected, (text, point, kept)
         assert span[0] <= expected <= span[1], (text, point)
-    assert compared >= 1000
+    assert compared >= many // 3
 
 
 # ---------------------------------------------------------------- tensor files

@@ -16,6 +16,7 @@ from restrict.model.program import Head, Map, Model, Output
 from restrict.model.restriction import Restriction
 from restrict.model.rules import Dot, Table
 from restrict.rows import winners
+from tests.marks import heavy_after
 
 SCORES = (
     "k % 3 + j",
@@ -106,13 +107,14 @@ def test_the_kinds_are_all_that_is_seen(everything: None) -> None:
     assert kinds_of(Model("m", model.alphabet, (told,), Output("a"))) is None
 
 
-def test_a_large_vocabulary_is_certified_by_its_kinds() -> None:
+@pytest.mark.parametrize("symbols", heavy_after((5_000, 50_000), 1))
+def test_a_large_vocabulary_is_certified_by_its_kinds(symbols: int) -> None:
     """50 000 symbols of seven kinds: a row has 10^8 scores, that of the kinds 14 000."""
     score = "hash(3, i, q % 7, j, k % 7) % 1000003"
     head = {"name": "a", "kind": "head", "value": "token", "query": "token", "key": "token", "score": score}
     rule = "hash(5, token % 7, a % 7) % 2"
     out = {"name": "y", "kind": "map", "args": ["token", "a"], "domain": 2, "map": rule}
-    top = {"format": "restrict-model/1", "name": "vocabulary", "alphabet": [f"s{t}" for t in range(50_000)]}
+    top = {"format": "restrict-model/1", "name": "vocabulary", "alphabet": [f"s{t}" for t in range(symbols)]}
     output = {"variable": "y", "position": "last", "accept": [1]}
     model = loads(json.dumps(top | {"variables": [head, out], "output": output}).encode())
     kinds = kinds_of(model)

@@ -169,7 +169,7 @@ def completions(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return product(*[("a", "b") if c == "*" else (c,) for c in cells])
 
 
-@pytest.mark.parametrize("programs", heavy_after((12, 200), 1))
+@pytest.mark.parametrize("programs", heavy_after((12, 60, 200), 1, every=2))
 def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
     assert bounded_on_one_side(12, programs) >= 0.75 * programs
 

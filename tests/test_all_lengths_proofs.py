@@ -49,7 +49,7 @@ def proofs(seed: int, programs: int) -> Counter[str]:
     return kinds
 
 
-@pytest.mark.parametrize("programs", [30, pytest.param(440, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("programs", heavy_after((30, 110, 440), 1, every=2))
 def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None:
     kinds = proofs(1, programs)
     for kind in ("recognises", "differs", "computes", "deviates", "forces", "cost", "lengths"):
@@ -80,7 +80,7 @@ def test_thousands_of_true_claims_have_a_proof() -> None:
     assert proofs(1, 3000)["too large"] <= 100
 
 
-@pytest.mark.parametrize("programs", heavy_after((1, 40), 1))
+@pytest.mark.parametrize("programs", heavy_after((1, 10, 40), 1, every=2))
 def test_no_mutant_with_a_false_claim_is_verified(programs: int) -> None:
     counts = attack(np.random.default_rng(0), programs, 30)
     told: Counter[str] = sum(counts.values(), Counter())
@@ -167,7 +167,7 @@ def test_the_costs_are_exact() -> None:
         verify(content, to_bytes(proof))
 
 
-@pytest.mark.parametrize("most", [60, pytest.param(1500, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("most", heavy_after((60, 400, 1500), 1, every=2))
 def test_forcing_costs_of_random_automata_are_exact(most: int) -> None:
     """Random automata, with groups: the least costs at every length up to 7 by all restrictions one by one, further by
     sets of states; and the checker accepts what is computed, and no other function that differs at a short length."""

@@ -77,15 +77,6 @@ def _proved(model: bytes, certificate: bytes, folder: Path, names: tuple[str, ..
         return reject
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_an_attack_gets_an_answer_within_the_limits(name: str, tmp_path: Path) -> None:
-    proof = proof_of(files(name), tmp_path)
-    code, out, err = alone(*files(name), *proof, "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
-    assert code in ((0, 3, 4, 5) if proof else (2, 3, 4, 5))
-    assert (out.count("\n"), err.count("\n")) == ((1, 0) if code == 0 else (0, 1))
-    assert "out of memory" not in err
-
-
 SOFT = {
     "R_soft_epsilon": 4,
     "R_soft_norm": 4,
@@ -96,11 +87,16 @@ SOFT = {
 """What the checker says of each pair with a softmax model."""
 
 
-@pytest.mark.parametrize("name", SOFT)
-def test_an_attack_on_soft_certificates_ends_as_it_should(name: str) -> None:
-    code, out, err = alone(*files(name), "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
-    assert (code, out) == (SOFT[name], "")
-    assert err.count(": ") >= 2, "FILE: PLACE: REASON"
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_an_attack_gets_an_answer_within_the_limits(name: str, tmp_path: Path) -> None:
+    proof = proof_of(files(name), tmp_path)
+    code, out, err = alone(*files(name), *proof, "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
+    assert code in ((0, 3, 4, 5) if proof else (2, 3, 4, 5))
+    assert (out.count("\n"), err.count("\n")) == ((1, 0) if code == 0 else (0, 1))
+    assert "out of memory" not in err
+    if name in SOFT:
+        assert code == SOFT[name]
+        assert err.count(": ") >= 2, "FILE: PLACE: REASON"
 
 
 def test_every_softmax_model_among_the_attacks_is_listed() -> None:

@@ -72,7 +72,7 @@ def test_longer_words_get_the_same_in_small_blocks_with_little_room(
         second = Head("g", "m", scores + " + 2 * q", key="m", query="h", mask=mask, ties=ties)  # type: ignore[arg-type]
         variables = (first, Map("m", ("token", "h"), 3, "(token + 2 * h) % 3"), second)
         at = Model("two heads", ("a", "b", "c"), variables, Output("g", "every")).at(70)
-        for _ in range(3):
+        for _ in range(2):
             assert_same(at, random_restriction(rng, at))
 
 

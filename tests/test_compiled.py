@@ -27,6 +27,7 @@ from tests.kernel_cases import (
     large_trial,
     mutants,
 )
+from tests.marks import heavy_after
 
 
 def rows_changed(rng: np.random.Generator, proof: bytes) -> bytes:
@@ -67,7 +68,7 @@ def compared(rng: np.random.Generator, model: bytes, proof: bytes, count: int) -
     return told
 
 
-@pytest.mark.parametrize("programs", [25, pytest.param(600, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("programs", heavy_after((15, 100, 600), 1, every=2))
 def test_small_proofs_and_mutants_have_one_verdict(programs: int) -> None:
     rng, told = np.random.default_rng(5), Counter[str]()
     pairs: list[Pair] = [(bound_pair if at % 4 == 0 else certificate_pair)(rng) for at in range(programs)]

@@ -98,7 +98,7 @@ def test_every_solver_is_valid_and_the_exact_ones_are_optimal(seed: int) -> None
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", heavy_after(range(60), 20))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 20, every=3))
 def test_sat_and_auto_decide_every_budget(seed: int) -> None:
     problem, best = small(seed)
     for budget in range(problem.inputs + 1):
@@ -132,7 +132,7 @@ def test_the_packing_bound_is_the_linear_programming_value() -> None:
 
 
 def test_local_search_meets_the_optimum_of_small_random_problems() -> None:
-    for seed in range(5):
+    for seed in range(3):
         problem = family(16, 4, seed)
         assert local(problem, seed=seed).count == solve(problem, solver="maxsat").count
 
@@ -294,7 +294,7 @@ def test_failure_probabilities_are_upper_bounds_and_exact_where_they_say_so(seed
         assert lemma.probability == pytest.approx(float(failure), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(20), 8))
+@pytest.mark.parametrize("seed", heavy_after(range(20), 8, every=3))
 def test_the_conflict_graph_joins_the_pairs_that_share_an_input(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pairs = random_pairs(rng, 8, 2, 6, 2, 3)

@@ -19,6 +19,7 @@ from restrict.all_lengths import proof
 from restrict.all_lengths.automaton import automaton
 from restrict.all_lengths.forms import REACH
 from restrict.base.errors import ResourceLimit, RestrictError, UsageError
+from restrict.cli import main as command_line
 from restrict.cli.main import cli
 from restrict.force.cases import find_tree
 from restrict.force.looking import Looking
@@ -46,22 +47,34 @@ CASES = {
 }
 
 
+def limits() -> None:
+    """Limit this process."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEBIBYTES << 20, MEBIBYTES << 20))
+
+
 def run(*words: str, standard_input: bytes = b"") -> tuple[int, str, str]:
     """The command line in a process of its own, with limits."""
-
-    def limits() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (MEBIBYTES << 20, MEBIBYTES << 20))
-
     command = [sys.executable, "-m", "restrict", *words]
     done = subprocess.run(command, capture_output=True, check=False, preexec_fn=limits, input=standard_input)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+def forked(folder: Path, *words: str) -> tuple[int, str, str]:
+    """The command line in a copy of this process, with limits: nothing has to be imported again."""
+    if not (child := os.fork()):
+        limits()
+        with (folder / "out").open("w") as sys.stdout, (folder / "err").open("w") as sys.stderr:
+            code = command_line._run(list(words))
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code, (folder / "out").read_text(), (folder / "err").read_text()
+
+
 @pytest.mark.parametrize("case", heavy_after(CASES, 6), ids=lambda case: " ".join(case)[:40])
-def test_an_attack_gets_its_answer(case: tuple[str, ...]) -> None:
+def test_an_attack_gets_its_answer(case: tuple[str, ...], tmp_path: Path) -> None:
     code, said = CASES[case]
-    found, out, err = run(case[0], str(ATTACKS / f"{case[1]}.m.json"), *case[2:])
+    found, out, err = forked(tmp_path, case[0], str(ATTACKS / f"{case[1]}.m.json"), *case[2:])
     assert (found, err.count("\n")) == (code, int(code != 0)), err
     assert said in (err if code else " ".join(out.split()))
 
@@ -226,8 +239,8 @@ def test_no_command_replaces_what_it_reads(line: str, read: dict[str, Path]) -> 
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_the_refusal_is_one_line(small: Path) -> None:
-    code, out, err = run("certify", str(small), "-n", "6", "-o", str(small))
+def test_the_refusal_is_one_line(small: Path, tmp_path: Path) -> None:
+    code, out, err = forked(tmp_path, "certify", str(small), "-n", "6", "-o", str(small))
     assert (code, out) == (2, "")
     assert err.startswith(f"restrict: {small}: this would replace a file that the command reads; write")
     assert err.count("\n") == 1

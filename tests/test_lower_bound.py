@@ -287,12 +287,13 @@ def test_bounds_are_never_above_the_optimum_and_reach_it(programs: int) -> None:
     assert bounded >= programs // 12
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(1, 9), 1))
+@pytest.mark.parametrize("seed", heavy_after(range(1, 9), 1, every=3))
 def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
     model = load(f"random:layers=2,heads=2,states=3,seed={seed}")
-    best = least_forcing(model.content or b"", 7, 6)
+    n = 5 if seed == 1 else 7
+    best = least_forcing(model.content or b"", n, n - 1)
     for k in range(min(best.values()) + 1):
-        found = lower_bound(model, 7, k=k)
+        found = lower_bound(model, n, k=k)
         assert (found.at_least > k) == (k < min(best.values()))
         assert all(least <= best[label] for label, least in found.bound.labels.items())
 
@@ -308,7 +309,7 @@ def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
 
 def test_the_same_seed_gives_the_same_bytes_and_they_are_read_back(tmp_path: Path) -> None:
     model = load("random:layers=2,heads=2,states=4,seed=2")
-    first, second = (lower_bound(model, 24, k=1, seed=4).bound for _ in range(2))
+    first, second = (lower_bound(model, 12, k=1, seed=4).bound for _ in range(2))
     assert first.to_bytes() == second.to_bytes()
     first.save(tmp_path / "b.json")
     assert LowerBound.load(tmp_path / "b.json").to_bytes() == first.to_bytes()
@@ -332,9 +333,9 @@ def test_time_that_was_given_is_spent_where_a_box_is_missing(monkeypatch: pytest
         return find(search, node, label)
 
     monkeypatch.setattr(BoxSearch, "find", unlucky)
-    assert lower_bound(model, 24, k=1).stopped == "open"
+    assert lower_bound(model, 12, k=1).stopped == "open"
     failures.clear()
-    found = lower_bound(model, 24, k=1, time=60)
+    found = lower_bound(model, 12, k=1, time=60)
     assert (found.at_least, found.stopped) == (2, "asked")
     assert len(failures) == 3
     assert failures[0] == failures[1] == failures[2]
@@ -355,7 +356,7 @@ class Crew:
         return iter(pickle.loads(pickle.dumps([found[t] for t in range(len(parts))])))
 
 
-@pytest.mark.parametrize(("spec", "n"), [("random:layers=2,heads=2,states=4,seed=2", 24), ("and-of-ors", 16)])
+@pytest.mark.parametrize(("spec", "n"), [("random:layers=2,heads=2,states=4,seed=2", 12), ("and-of-ors", 16)])
 def test_workers_change_nothing(spec: str, n: int) -> None:
     crew, alone = Crew(), lower_bound(load(spec), n, k=1, seed=4).bound
     with lent(crew):
@@ -468,7 +469,7 @@ def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None
     assert verdict(model, document | dict(change)) == 4
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(3, 11), 1))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 11), 1, every=4))
 def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
     counts = bound_mutations.sweep(np.random.default_rng(seed), 100)
     assert {name: row[3] for name, row in counts.items() if row[3]} == {}
@@ -545,7 +546,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Boxes that closed a tree prove its level without a second tree."""
-    spec, n = "random:layers=2,heads=2,states=4,seed=2", 14
+    spec, n = "random:layers=2,heads=2,states=4,seed=2", 10
     boxes = boxes_for(spec, n)
 
     def cut(*_: object, **__: object) -> None:

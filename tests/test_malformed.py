@@ -267,7 +267,7 @@ def test_a_mutated_term_never_crashes() -> None:
     words += ["else", "==", "<", "0", "1", "64", "0.5", "1e9", "1e-999", "9.25e3", "and", "e", ".", "\u0663"]
     made, claim = soft_mutations.opened(content), json.loads(certificate)
     codes = set()
-    for seed in SEEDS:
+    for seed in SEEDS[::2]:
         rng = random.Random(seed)
         made.document["position"]["terms"] = ["".join(rng.choices(words, k=rng.randint(1, 7)))]
         data = made.to_bytes()

@@ -35,7 +35,7 @@ def test_since_needs_one_symbol_in_c_plus_one(c: int) -> None:
 
 
 def test_a_free_share_gives_a_bound_that_does_not_grow() -> None:
-    found = {n: periodic(Task.of(since(), n, target="all"), free=int(0.9 * n)) for n in (500, 5000, 50_000)}
+    found = {n: periodic(Task.of(since(), n, target="all"), free=int(0.9 * n)) for n in (500, 5000)}
     assert {int(one.dependencies.max()) for one in found.values()} == {9}
     assert all(one.restriction.free >= 0.9 * n for n, one in found.items())
 

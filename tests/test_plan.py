@@ -136,7 +136,7 @@ def test_a_planner_ends_with_its_rows_and_the_search_goes_on_without_it() -> Non
     with pytest.raises(OutOfRows):
         planner(ForcingState(model.at(500)), 20).solve(Goal("y4", 499, frozenset({1})), 2)
     for few in ({"plan_rows": 20}, {"plan_rows": 0}, {"plan_scores": 10**6}):
-        fixed, rows = found_by(500, **few)
+        fixed, rows = found_by(150, **few)
         assert fixed is not None
         assert rows < 4_000
 
@@ -156,7 +156,7 @@ def test_all_labels_are_planned() -> None:
 
 @pytest.mark.parametrize("mask", ["strict_past", "past", "strict_future"])
 def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, tmp_path: Path) -> None:
-    for seed, n in itertools.product(range(2), (1, 2, 3, 50)):
+    for seed, n in ((0, 1), (0, 2), (1, 3), (1, 20)):
         document = random_model(5, 2, 2, seed)
         for variable in document["variables"]:
             if variable["kind"] == "head":
@@ -173,9 +173,9 @@ def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, tmp_pa
 
 
 def test_deep_programs_fix_fewer_positions_with_plans() -> None:
-    planned, rows = found_by(3_000, plan_rows=2_000)
-    searched, _ = found_by(3_000, planned=100)
-    assert (planned or 3_000) < (searched or 0)
+    planned, rows = found_by(500, plan_rows=2_000)
+    searched, _ = found_by(500, planned=100)
+    assert (planned or 500) < (searched or 0)
     assert rows > 100
 
 
@@ -214,7 +214,7 @@ def test_ctrl_c_while_a_plan_is_made_keeps_the_best(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Planner, "solve", interrupted)
     model = restrict.load("random:layers=5,heads=2,states=2,seed=3")
-    found = restrict.certify(model, 500)
+    found = restrict.certify(model, 100)
     assert found.provenance["stopped"] == "interrupted"
     assert restrict.check(model, found)
 
@@ -228,6 +228,6 @@ def test_the_time_ends_a_plan_and_the_best_is_kept(monkeypatch: pytest.MonkeyPat
         return solve(self, goal, effort)
 
     monkeypatch.setattr(Planner, "solve", late)
-    fixed, rows = found_by(500)
+    fixed, rows = found_by(100)
     assert fixed is not None
     assert rows < 2_000

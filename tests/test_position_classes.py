@@ -19,6 +19,7 @@ from restrict.checker.positions import Analysis, Form
 from restrict.checker.rules import expression as checkers
 from restrict.model.rules import evaluate, formula
 from tests import naive
+from tests.marks import heavy_after
 
 LONGEST = 40
 GRID = np.array([(i, j, n) for n in range(1, LONGEST + 1) for i in range(n) for j in range(n)])
@@ -166,14 +167,9 @@ def sample(lemma: str, seed: int, count: int) -> int:
 
 
 @pytest.mark.parametrize("lemma", LEMMAS)
-def test_a_lemma_holds_at_all_positions(lemma: str) -> None:
-    sample(lemma, 1, 12)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("lemma", LEMMAS)
-def test_a_lemma_holds_at_all_positions_of_many_expressions(lemma: str) -> None:
-    sample(lemma, 2, 250)
+@pytest.mark.parametrize("count", heavy_after((12, 60, 250), 1, every=2))
+def test_a_lemma_holds_at_all_positions(lemma: str, count: int) -> None:
+    sample(lemma, count, count)
 
 
 @pytest.mark.parametrize("lemma", LEMMAS)

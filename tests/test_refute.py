@@ -108,8 +108,8 @@ def examine(found: Refutation, model: Model, spec: str) -> None:
 def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
     """Random programs over bits, with and without markers, at n <= 6: the optimum, or the proof that there is none."""
     rng = np.random.default_rng(sum(map(ord, spec)))
-    counts = {"refuted": 0, "immune": 0, "unconfirmed": 0}
-    while sum(counts.values()) < 60:
+    counts, many = {"refuted": 0, "immune": 0, "unconfirmed": 0}, 24 if spec in OVER_BITS[:2] else 60
+    while sum(counts.values()) < many:
         document = generator.random_program(rng, None, 6)
         if len(document["alphabet"]) != 2 or document["output"]["position"] != "last":
             continue
@@ -136,8 +136,8 @@ def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
         assert found.optimum == expected
         assert found.free <= expected
         counts["refuted"] += 1
-    assert counts["refuted"] >= 5, counts
-    assert counts["unconfirmed"] <= 6, counts
+    assert counts["refuted"] >= many // 12, counts
+    assert counts["unconfirmed"] <= many // 10, counts
 
 
 def test_sat_agrees_with_the_table() -> None:
@@ -392,11 +392,8 @@ def test_a_predicate_without_a_member_in_reach_is_not_called_trivial() -> None:
     assert not found.proved
 
 
-FORGERIES = 1500
-
-
-@pytest.mark.heavy
-def test_no_forged_refutation_is_accepted() -> None:
+@pytest.mark.parametrize("forgeries", heavy_after((400, 1500), 0, every=2))
+def test_no_forged_refutation_is_accepted(forgeries: int) -> None:
     """Mutants of true refutations: whatever the checker accepts is true, by enumeration of all inputs under rho."""
     rng = np.random.default_rng(20261121)
     originals = []
@@ -409,7 +406,7 @@ def test_no_forged_refutation_is_accepted() -> None:
         if isinstance(found, Refutation):
             originals.append((model, spec, json.loads(found.to_bytes())))
     verdicts = {0: 0, 3: 0, 4: 0}
-    for t in range(FORGERIES):
+    for t in range(forgeries):
         model, spec, document = originals[t % len(originals)]
         forged = forge(rng, copy.deepcopy(document), originals[int(rng.integers(len(originals)))][2])
         try:
@@ -419,7 +416,7 @@ def test_no_forged_refutation_is_accepted() -> None:
             continue
         verdicts[0] += 1
         assert is_true(model, forged), forged
-    assert min(verdicts.values()) > 60, verdicts
+    assert min(verdicts.values()) > forgeries / 25, verdicts
 
 
 def forge(rng: np.random.Generator, d: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -127,7 +127,8 @@ def random_models(kind: str, count: int, folder: Path) -> list[tuple[Model, int]
 @pytest.mark.parametrize(
     ("kind", "count"),
     [("order", 8), ("any", 8), ("brasp", 3)]
-    + [pytest.param(k, c, marks=pytest.mark.heavy) for k, c in (("order", 300), ("any", 300), ("brasp", 100))],
+    + [pytest.param(k, c, marks=pytest.mark.heavy) for k, c in (("order", 100), ("any", 100), ("brasp", 35))]
+    + [pytest.param(k, c, marks=pytest.mark.slow(sampled=True)) for k, c in (("order", 300), ("brasp", 100))],
 )
 def test_random_programs_are_simulated_exactly(kind: str, count: int, tmp_path: Path) -> None:
     rng, done = np.random.default_rng(3), 0

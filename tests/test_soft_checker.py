@@ -36,7 +36,7 @@ LIBRARY = {"soft-file-key"}
 # ---------------------------------------------------------------- what is verified is true
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(8), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(8), 2, every=3))
 def test_a_verified_claim_is_true_of_every_input(seed: int) -> None:
     """The least epsilon that the checker verifies, against all inputs (or 48 of them) in decimals of 60 digits."""
     rng = np.random.default_rng([3, seed])
@@ -46,22 +46,20 @@ def test_a_verified_claim_is_true_of_every_input(seed: int) -> None:
         assert soft_mutations.is_true(model, certificate) is not False, certificate
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(6), 1))
+@pytest.mark.parametrize("seed", heavy_after(range(6), 1, every=3))
 def test_no_mutant_is_accepted_and_false(seed: int) -> None:
-    counts = soft_mutations.sweep(np.random.default_rng([4, seed]), 500)
+    mutants = 500 if seed else 250
+    counts = soft_mutations.sweep(np.random.default_rng([4, seed]), mutants)
     assert [name for name, row in counts.items() if row[3]] == []
     total = [sum(row[t] for row in counts.values()) for t in range(5)]
-    assert total[0] == 500
-    assert total[1] > 150
-    assert total[2] > 50
+    assert total[0] == mutants
+    assert total[1] > 0.3 * mutants
+    assert total[2] > 0.1 * mutants
     assert set(soft_mutations.OPERATORS) - set(counts) == set(), "every operator was tried"
 
 
 def test_the_random_models_have_every_feature_of_the_format() -> None:
     rng, seen = np.random.default_rng(12), set[str]()
-    for _ in range(400):
-        model, certificate = soft_mutations.original(rng)
-        seen |= features(soft_mutations.opened(model), json.loads(certificate))
     wanted = {f"mask {mask}" for mask in soft_mutations.MASKS} | {f"term {text}" for text in soft_mutations.TERMS}
     wanted |= {f"scale {text}" for text in soft_mutations.SCALES} | {f"eps {text}" for text in soft_mutations.EPS}
     wanted |= {f"{kind} {how}" for kind in ("none", "table", "terms") for how in ("add", "concat")}
@@ -72,7 +70,12 @@ def test_the_random_models_have_every_feature_of_the_format() -> None:
         {f"n = {n}" for n in range(1, 6)} | {f"{k} symbols" for k in (1, 2, 3, 8)} | {f"{k} layers" for k in range(3)}
     )
     wanted |= {f"{k} heads" for k in range(3)} | {f"{k} labels" for k in (1, 2, 3)} | {"network", "no network"}
-    assert wanted - seen == set()
+    for _ in range(400):
+        model, certificate = soft_mutations.original(rng)
+        seen |= features(soft_mutations.opened(model), json.loads(certificate))
+        if wanted <= seen:
+            return
+    raise AssertionError(wanted - seen)
 
 
 def features(made: soft_mutations.Soft, claim: soft_mutations.Document) -> set[str]:

@@ -119,7 +119,7 @@ def test_samplers_draw_what_the_source_says(name: str) -> None:
 def test_the_floor_is_below_the_measured_value(name: str, symbols: tuple[str, ...], percent: int) -> None:
     for seed, causal in itertools.product(range(2), range(2)):
         model = language_model(symbols, seed, percent, causal)
-        for n in (1, 2, 4, 7):
+        for n in (1, 2, 4, 5 if name == "2dyck" else 7):
             row = cross_entropy(model, n, name, p=Fraction(1, 5))
             assert row.exhaustive
             assert row.optimum * (1 - 1e-9) <= row.floor <= row.measured + 1e-12
@@ -127,14 +127,14 @@ def test_the_floor_is_below_the_measured_value(name: str, symbols: tuple[str, ..
 
 def test_the_floor_tends_to_chance() -> None:
     model = language_model(("0", "1"), 1, 5)
-    rows = [cross_entropy(model, n, "parity", p=Fraction(1, 10), samples=50) for n in (8, 32, 128)]
+    rows = [cross_entropy(model, n, "parity", p=Fraction(1, 10), samples=10) for n in (8, 32, 128)]
     limit = Parity(Fraction(1, 10)).chance_given_last(9)
     gaps = [limit - row.floor for row in rows]
     assert gaps[0] > gaps[1] > gaps[2] > 0
     assert gaps[2] < 2e-4
     assert rows[-1].floor > rows[-1].optimum
     brackets = language_model(BRACKETS, 1, 5)
-    row = cross_entropy(brackets, 65, "2dyck", p=Fraction(1, 10), samples=50)
+    row = cross_entropy(brackets, 65, "2dyck", p=Fraction(1, 10), samples=10)
     extra = float(Dyck2(Fraction(1, 10)).p0(65)) * 0.9
     assert row.floor == pytest.approx(row.optimum + extra, abs=1e-3)
 

@@ -29,6 +29,7 @@ from restrict.trial.certificate import try_boxes, try_certificate, try_dependenc
 from restrict.trial.run import Trial, defined_at
 from restrict.trial.words import words_of
 from tests import naive
+from tests.marks import heavy_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 DYCK = str(INSTANCES / "brasp-dyck1-depth2.json")
@@ -365,7 +366,7 @@ COMMANDS = [
         swap("restrict.tradeoff._undominated", lambda points: tuple(map(other_values, points))),
     ),
     (
-        ["certify", TAGGER, "-n", "30", "--target", "all"],
+        ["certify", TAGGER, "-n", "10", "--target", "all"],
         swap("restrict.depth_reduction.theorem1._certificate", lambda c: replace(c, claim=replace(c.claim, c=0))),
     ),
 ]
@@ -401,19 +402,20 @@ def test_a_true_certificate_passes_and_each_false_claim_is_noticed() -> None:
 
 def test_a_claim_about_every_position_is_tried_by_single_changes() -> None:
     model = restrict.load(TAGGER)
-    found = restrict.certify(model, 30, target="all")
-    assert try_certificate(model.at(30), found).count > 2
+    found = restrict.certify(model, 10, target="all")
+    assert try_certificate(model.at(10), found).count > 2
     assert found.c > 0
     with pytest.raises(Disagreement, match="depends on at most 0 symbols"):
-        try_certificate(model.at(30), replace(found, claim=replace(found.claim, c=0)))
+        try_certificate(model.at(10), replace(found, claim=replace(found.claim, c=0)))
 
 
-def test_a_million_positions_are_run_as_far_as_the_output_reads() -> None:
+@pytest.mark.parametrize("n", heavy_after((100_000, 1_000_000), 1))
+def test_many_positions_are_run_as_far_as_the_output_reads(n: int) -> None:
     model = restrict.load(ONE)
-    found = restrict.certify(model, 1_000_000)
-    assert try_certificate(model.at(1_000_000), found).count == 2
+    found = restrict.certify(model, n)
+    assert try_certificate(model.at(n), found).count == 2
     with pytest.raises(Disagreement):
-        try_certificate(model.at(1_000_000), other_values(found))
+        try_certificate(model.at(n), other_values(found))
 
 
 def test_words_that_are_too_long_to_run_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,7 @@ def test_a_light_word_that_goes_farther_is_found() -> None:
             assert greatest(e, v, *graph.edges, np.array((23, 2, 3)), begin) >= most - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 6, every=2))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 6, every=4))
 def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     """Random cells of residual streams behind attention: the integers of the checker contain the plain values."""
     rng = np.random.default_rng(seed)
@@ -322,7 +322,7 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(300), 8, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(300), 8, every=8))
 def test_verdicts_on_random_models_are_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
@@ -339,7 +339,7 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
         assert verdict_cases.true_of(model.content, document) is not False
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
 def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
     monkeypatch.setattr(search_module, "COARSE", ())
@@ -375,7 +375,9 @@ def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch
             seen += 1
             assert verify(model.content, found.to_bytes())
             assert verdict_cases.true_of(model.content, found.document()) is not False
-    assert seen >= 3
+        if seen >= 3:
+            return
+    raise AssertionError(seen)
 
 
 def test_both_answers_occur_among_random_models() -> None:
@@ -385,8 +387,9 @@ def test_both_answers_occur_among_random_models() -> None:
         model, naive = verdict_cases.random_checkpoint(rng)
         status = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5).status
         seen[status] = seen.get(status, 0) + 1
-    assert seen["right"] >= 2
-    assert seen["wrong"] >= 2
+        if min(seen.get("right", 0), seen.get("wrong", 0)) >= 2:
+            return
+    raise AssertionError(seen)
 
 
 def test_the_forward_pass_is_the_plain_one() -> None:
@@ -401,7 +404,7 @@ def test_the_forward_pass_is_the_plain_one() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 2, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 2, every=6))
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 0.5
 BROKEN = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
 LOOPS = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
+ANSWERED = (0, 3, 6, *(seed for seed in range(120) if seed not in (0, 3, 6)))
+"""Seeds of random models; of the first three one is left open, one is right and one is wrong, each at once."""
 PROVED = ROOT / "instances" / "trained" / "tomita1-1l1h16d-nope.safetensors"
 
 
+@cache
 def without_positions(seed: int) -> tuple[Trained, Naive, Graph]:
     """A random model without positions, with a random language."""
     rng = np.random.default_rng(seed)
@@ -37,6 +41,13 @@ def without_positions(seed: int) -> tuple[Trained, Naive, Graph]:
         model, naive = verdict_cases.random_checkpoint(rng)
         if model.positions is None:
             return model, naive, verdict_cases.random_graph(rng, model, naive)
+
+
+@cache
+def answered(seed: int) -> EveryLength:
+    """The verdict on a random model, at every length."""
+    model, _, graph = without_positions(seed)
+    return verify_every_length(model, graph, longest=16, seconds=SECONDS)
 
 
 def words_of(graph: Graph, most: int) -> list[tuple[tuple[int, ...], int]]:
@@ -74,7 +85,7 @@ def verified(seed: int) -> EveryLength:
 # ---------------------------------------------------------------- bounds
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 4, every=2))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 4, every=4))
 def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int) -> None:
     model, naive, graph = without_positions(seed)
     search, first, last = EverySearch(model, graph), 1 + seed % 3, 4
@@ -101,7 +112,7 @@ def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int
             assert (points.min(0) >= below[part] - 1e-9).all()
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(6), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(6), 1))
 def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
     """The greatest value over words of up to 3000 symbols comes near the bound, where no weight is too small for it."""
     model, _, graph = without_positions(seed)
@@ -124,10 +135,9 @@ def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
 # ---------------------------------------------------------------- claims
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(120), 3, every=4))
+@pytest.mark.parametrize("seed", heavy_after(ANSWERED, 3, every=8))
 def test_answers_about_random_models_are_true(seed: int) -> None:
-    model, _, graph = without_positions(seed)
-    found = verify_every_length(model, graph, longest=16, seconds=SECONDS)
+    (model, _, graph), found = without_positions(seed), answered(seed)
     line = verify(model.content, found.to_bytes()) if found.proves else ""
     document = {"model": {"heads": model.heads, "epsilon": f"1/{model.epsilon.denominator}", "offset": 0,
                           "activation": model.activation, "start": model.bos, "rows": list(model.tokens)},
@@ -148,10 +158,9 @@ def test_answers_about_random_models_are_true(seed: int) -> None:
 
 
 def test_all_answers_occur_among_random_models() -> None:
-    seen: set[str] = set()
-    for seed in range(12):
-        model, _, graph = without_positions(seed)
-        seen.add(verify_every_length(model, graph, longest=16, seconds=SECONDS).status)
+    seen = set[str]()
+    for seed in (*ANSWERED[1:3], *ANSWERED[5:20]):
+        seen.add(answered(seed).status)
         if {"right", "wrong"} <= seen:
             return
     raise AssertionError(seen)
@@ -222,9 +231,9 @@ def test_an_interrupt_keeps_what_is_decided() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(0, 800, 10), 2, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 800, 10), 2, every=8))
 def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
-    model, found = proof_of(seed, "right" if seed % 20 else "wrong")
+    model, found = proof_of(seed, "right" if seed % 20 == 3 else "wrong")
     rng, document, known = np.random.default_rng(seed), found.document(), dict[str, bool]()
     taken = 0
     for _ in range(130):
@@ -242,15 +251,14 @@ def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
 def proof_of(seed: int, status: str) -> tuple[Trained, EveryLength]:
     """A random model of which something is proved: with potentials, or with a wrong word."""
     while True:
-        model, _, graph = without_positions(seed)
-        found = verify_every_length(model, graph, longest=16, seconds=SECONDS)
+        found, at = answered(seed), seed
         seed += 1
         proof = found.proof if found.status == status else None
         if proof is not None and (status == "wrong" or any(map(any, proof.phi))):
-            return model, found
+            return without_positions(at)[0], found
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(0, 200, 20), 1, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 200, 20), 1, every=5))
 def test_potentials_are_tested_at_every_transition(seed: int) -> None:
     """Longest paths are the least potentials: one that is smaller by the least amount is refused."""
     model, found = proof_of(seed, "right")

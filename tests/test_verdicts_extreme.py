@@ -92,7 +92,7 @@ def test_a_logit_that_is_as_good_as_0_is_not_called_wrong() -> None:
 
 def test_words_that_are_light_beside_other_symbols_have_a_box() -> None:
     """The score of `b`, which no word has, is above those of all others by more than exp can hold."""
-    for seed in range(12):
+    for seed in range(5):
         model = checkpoint(seed, {"attn.c_attn.weight": 2e3, "attn.c_proj.weight": 1e-3})
         found, line = confirmed(verify_trained(model, said(model, ONLY_A), 3, float32=True), "c")
         assert found.status in ("right", "open", "wrong")
@@ -108,6 +108,8 @@ def test_the_checker_says_of_a_light_word_that_it_does_not_know() -> None:
         document |= {"n": 2, "upto": -1, "basis": [], "cases": [], "wrong": {"word": [0, 0], "label": 0}}
         code, reason = refusal(model, document)
         said_no.add((code, "vanish" in reason))
+        if seed > 12 and len(said_no) > 2:
+            break
     assert said_no == {(0, False), (3, False), (3, True)}
 
 
@@ -167,7 +169,7 @@ def test_weights_beyond_those_of_the_checker_are_refused_when_they_are_read(fact
 def test_what_overflows_in_float32_is_not_right_as_run(times: dict[str, float]) -> None:
     """Squares in the last LayerNorm leave the range of float32, so the computed logits are those of the bias."""
     differ = 0
-    for seed in range(6):
+    for seed in range(3):
         model = checkpoint(seed, {"mlp.c_fc.weight": 1e10, "mlp.c_proj.weight": 1e11, **times})
         found = verify_trained(model, graph := said(model, STAR), 1, float32=True)
         assert found.float32 is not None
