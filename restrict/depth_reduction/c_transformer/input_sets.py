@@ -13,8 +13,8 @@ from restrict.base.arrays import I64, offsets
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import input_sets
 
-MOST_BYTES = 400 << 20
-"""What the sets of one variable may take."""
+MOST_BYTES = 1280 << 20
+"""What the sets of one variable may take: a row of bits for each of 100 000 positions takes 1192 MiB."""
 BUFFER = 1 << 20
 """Words that a kernel fills at a time."""
 
@@ -49,15 +49,19 @@ class InputSets:
         return InputSets.joined(ends, parts)
 
     @staticmethod
-    def joined(ends: I64, parts: Sequence[tuple[int, I64]]) -> InputSets:
+    def joined(ends: I64, parts: list[tuple[int, I64]]) -> InputSets:
         """From blocks of consecutive sets: the position after each, and its items; set ``i`` ends there at ``ends[i]``,
-        (n,)."""
-        ptr, first, total = np.append(0, ends), 0, 0
-        for stop, items in parts:
-            ptr[first + 1 : stop + 1] += total
-            first, total = stop, total + len(items)
+        (n,). Empties the list, so that the sets are not held twice."""
+        ptr, first, total = np.append(0, ends), 0, sum(len(items) for _, items in parts)
         refuse(len(ends), total)
-        return InputSets(ptr, np.concatenate([np.empty(0, np.int64), *(items for _, items in parts)]))
+        found = np.empty(total, np.int64)
+        parts.reverse()
+        while parts:
+            stop, items = parts.pop()
+            found[ptr[first] : ptr[first] + len(items)] = items
+            ptr[first + 1 : stop + 1] += ptr[first]
+            first = stop
+        return InputSets(ptr, found)
 
     @staticmethod
     def of_lists(ptr: I64, inputs: I64) -> InputSets:

@@ -107,7 +107,7 @@ def _by_kernel(
     else:
         for _ in pool().map(run, range(threads())):
             pass
-    return InputSets.joined(ends, [(stop, found[first]) for first, stop in cuts])
+    return InputSets.joined(ends, [(stop, found.pop(first)) for first, stop in cuts])
 
 
 def _by_rows(
