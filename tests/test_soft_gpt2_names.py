@@ -236,15 +236,16 @@ def verdict_cases_language(naive: Naive, n: int) -> Any:
     return Language()
 
 
-def test_the_difference_of_two_logits_is_exact_or_refused() -> None:
+def test_the_difference_of_two_logits_is_exact_or_they_are_labels() -> None:
     arrays, config = encoder(np.random.default_rng(1), 1, 2)
     stored = load(gpt2_names(import_weights(arrays, config=config)).content)
     assert stored["lm_head.weight"].dtype == np.float64
     exact = [float(b) - float(a) for a, b in zip(*arrays["head.weight"], strict=True)]
     assert stored["lm_head.weight"][3].tolist() == exact
     arrays["head.weight"][:, 0] = 1e-20, 1
-    with pytest.raises(ModelError, match="two logits whose difference is no float64"):
-        gpt2_names(import_weights(arrays, config=config))
+    made = gpt2_names(import_weights(arrays, config=config))
+    assert (made.read_out, made.config["labels"]) == ("greatest", ["0", "1"])
+    assert np.array_equal(load(made.content)["lm_head.weight"], arrays["head.weight"])
 
 
 # ---------------------------------------------------------------- what is refused
@@ -271,11 +272,11 @@ def test_other_models_that_no_verdict_covers() -> None:
     arrays, config = encoder(rng, 1)
     bare = {name: a for name, a in arrays.items() if not name.startswith("encoder.norm")}
     lensed, said = lens(rng, 1)
-    many = {"alphabet": ("a", "b", "<bos>", "<eos>"), "labels": ("x", "y", "z", "w")}
+    many = {"alphabet": ("a", "b", "<bos>", "<eos>"), "labels": ("x", "y", "z", "w"), "read_out": "set"}
     for found, says in (
         (import_weights(bare, config=config), "without a final LayerNorm"),
         (import_weights(arrays, Options(end_marker="<eos>"), config=config), "an end marker"),
-        (import_weights(arrays, Options(**many), config=config), r"labels are not the symbols .*\"?x y z w"),  # type: ignore[arg-type]
+        (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not the symbols .*\"?x y z w"),  # type: ignore[arg-type]
         (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),
         (import_weights(lens_arrays(rng) | {"unembed.W_U": np.ones((6, 3)), "unembed.b_U": np.ones(3)},
                         Options(alphabet=("a", "b", "<bos>"))), "heads whose widths do not add up to 6"),

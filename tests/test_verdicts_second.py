@@ -376,7 +376,7 @@ def test_a_trained_model_of_two_layers_is_wrong(tmp_path: Path) -> None:
     document = json.loads(out.read_bytes())
     assert document["format"] == "restrict-soft-verdict/2"
     document["wrong"]["word"] = [0, 1, 0]
-    with pytest.raises(Reject, match="not shown to have the wrong sign"):
+    with pytest.raises(Reject, match="not shown to be wrong"):
         verify(name.read_bytes(), json.dumps(document).encode())
 
 

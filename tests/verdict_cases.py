@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
 
 def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Trained, Naive]:
     """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, tied or not,
-    its read-out with a bias or without."""
+    its read-out with a bias or without, of the vocabulary or of labels of its own."""
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -70,13 +70,20 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Traine
         made["lm_head.bias"] = other.normal(size=symbols + 2).astype(np.float32)
     if config["activation_function"] == "gelu_new" and other.random() < 0.5:
         config["activation_function"] = "gelu"
+    if not config["tie_word_embeddings"] and other.random() < 0.3:
+        config["labels"] = ["yes", "no", "both", "none", "odd"][: int(other.integers(1, 6))]
+        count = len(config["labels"])
+        made["lm_head.weight"] = other.normal(size=(count, config["n_embd"])).astype(np.float32)
+        if "lm_head.bias" in made:
+            made["lm_head.bias"] = other.normal(size=count).astype(np.float32)
     content = save(made)
     said = read_object(json.dumps(config).encode(), "c", decimals=True)
     return trained("random", content, said, "r"), Naive(content, config)
 
 
-def random_graph(rng: np.random.Generator, model: Trained, naive: Naive) -> Graph:
-    """A random partial automaton; wanted is what the model says behind one word of each state, sometimes a lie."""
+def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greatest: bool = False) -> Graph:
+    """A random partial automaton; wanted is what the model says behind one word of each state, sometimes a lie; or, if
+    ``greatest``, the greatest logit there, sometimes with others, sometimes others alone."""
     states, symbols = int(rng.integers(1, 4)), len(model.symbols)
     delta = rng.integers(0, states, size=(states, symbols))
     delta[rng.random(delta.shape) < 0.2] = -1
@@ -92,6 +99,12 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive) -> Grap
         want.append(frozenset(k for k in labels if (said[k] > 0) != (rng.random() < 0.02)))
     some = labels[: int(rng.integers(1, len(labels) + 1))]
     rows = tuple(tuple(row) for row in delta.tolist())
+    if greatest:
+        for q in range(states):
+            said = naive.logits(tuple(model.tokens[s] for s in words.get(q, ())))
+            more = {k for k in some if rng.random() < 0.25}
+            want[q] = frozenset({max(some, key=lambda k: said[k])} | more if rng.random() > 0.1 else more or {some[0]})
+        return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True)
     return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)))
 
 
@@ -151,8 +164,17 @@ def wrong_words(naive: Naive, document: dict[str, Any], upto: int) -> Iterator[t
     language, rows = document["language"], document["model"]["rows"]
     for word, q in prefixes((language["delta"], language["accept"]), document["n"], upto):
         said = naive.logits(tuple(rows[s] for s in word))
-        if any(abs(said[k]) > 1e-9 and (said[k] > 0) != (k in language["want"][q]) for k in language["labels"]):
+        if any(far > 1e-9 for far in beyond(said, language, q).values()):
             yield word
+
+
+def beyond(said: Sequence[float], language: dict[str, Any], q: int) -> dict[int, float]:
+    """How far the labels' logits are on the wrong side behind a prefix that leads to state ``q``."""
+    labels, want = language["labels"], language["want"][q]
+    if "read_out" in language:
+        best = max(said[k] for k in want)
+        return {k: said[k] - best for k in labels if k not in want}
+    return {k: -said[k] if k in want else said[k] for k in labels}
 
 
 def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool | None:
@@ -164,8 +186,12 @@ def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool 
     naive = as_said(content, document)
     if wrong is None:
         return next(wrong_words(naive, document, upto), None) is None
-    bad = list(wrong_words(naive, document, longest))
-    return tuple(wrong["word"]) in bad and all(len(word) > upto for word in bad)
+    bad, language, q = list(wrong_words(naive, document, longest)), document["language"], 0
+    for s in wrong["word"]:
+        q = language["delta"][q][s]
+    said = naive.logits(tuple(document["model"]["rows"][s] for s in wrong["word"]))
+    there = tuple(wrong["word"]) in bad and beyond(said, language, q).get(wrong["label"], 0) > 1e-9
+    return there and all(len(word) > upto for word in bad)
 
 
 def mutated(rng: np.random.Generator, document: Any) -> Any:

@@ -10,6 +10,7 @@ with enclosures. Docs: docs/soft-verdicts.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -91,7 +92,8 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
     require(room and deepest <= n, task.top.key("n"), "there are no position embeddings that far")
     check = kind(task, model, language, Atoms(model, deepest, task.meter))
     if "fixed" in fields:
-        require(upto == n and wrong is None, task.top.key("upto"), "expected n, and no wrong word", upto)
+        whole = upto == n and wrong is None and not language.greatest
+        require(whole, task.top.key("upto"), "expected n, signs, and no wrong word", upto)
         language.fixed = restriction(fields["fixed"], n, len(model.rows), task.top.key("fixed"))
     if upto >= 0:
         check.read_basis(fields["basis"], task.top.key("basis"))
@@ -107,10 +109,11 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
     if wrong is None:
         require(upto >= 0 and fields["cases"] != [], task.top.key("cases"), "nothing is claimed of any word")
         shown = "" if upto == n else f" prefixes=0..{upto}"
-        return f"s VERIFIED right n=0..{n}{shown} cases={len(fields['cases'])} {model.sha256}"
+        return f"s VERIFIED right n=0..{n}{shown}{language.told} cases={len(fields['cases'])} {model.sha256}"
     check.refuted(wrong, n, task.top.key("wrong"))
     shortest = " shortest" if upto == len(wrong["word"]) - 1 else ""
-    return f"s VERIFIED wrong n=0..{n} at={len(wrong['word'])} label={wrong['label']}{shortest} {model.sha256}"
+    at = f"at={len(wrong['word'])} label={wrong['label']}{shortest}"
+    return f"s VERIFIED wrong n=0..{n}{language.told} {at} {model.sha256}"
 
 
 def restriction(value: list[Any], n: int, symbols: int, place: Place) -> dict[int, int]:
@@ -127,6 +130,7 @@ class Check:
     def __init__(self, task: Task, model: Model, language: Language, atoms: Atoms) -> None:
         self.meter, self.model, self.language, self.atoms = task.meter, model, language, atoms
         self.signs: dict[int, Sign] = {label: model.sign(label) for label in language.labels}
+        self.nothing = Sign([0] * model.d, 0, 0)
         self.basis: list[Basis] = []
         self.turned: list[list[Basis]] = []
         self.final: Network = model.blocks[-1].network
@@ -316,17 +320,25 @@ class Check:
     def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
         """Every label has its sign on this cell."""
         self.meter.charge(self.price)
-        wanted = self.language.want[key[2]]
         count = sum(len(b.rows) for b in self.basis)
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         y = self.start(key, boxes, kept)
         z = self.tail(y, *self.image(y, boxes, kept))
-        for label, sign in self.signs.items():
-            least, lines = signed(sign, label in wanted, z, self.final, self.model.epsilon)
+        for label, sign in self.asked(self.language.want[key[2]], z):
+            least, lines = signed(sign, z, self.final, self.model.epsilon)
             short, more = lines[: len(kept)], lines[len(kept) :]
             least -= total(more)
             if least <= total(short) and not self.own(key, boxes, least, dict(zip(kept, short, strict=True))):
-                unproved(place, f"label {label} is not shown to be {'positive' if label in wanted else 'negative'}")
+                unproved(place, f"label {label} is not shown to be right")
+
+    def asked(self, wanted: set[int], z: Behind) -> list[tuple[int, Sign]]:
+        """What is to be positive: a wanted label, and the negative of another one; or, of each label that is not
+        wanted, what the wanted one that is greatest in the middle of the cell is more."""
+        if not self.language.greatest:
+            return [(k, s if k in wanted else self.nothing.less(s)) for k, s in self.signs.items()]
+        s = math.isqrt(dot(z.middle, z.middle) // len(z.middle) + self.model.epsilon)
+        best = max((self.signs[k] for k in sorted(wanted)), key=lambda sign: dot(sign.row, z.centre) + sign.beta * s)
+        return [(k, best.less(s)) for k, s in self.signs.items() if k not in wanted]
 
     def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int]) -> bool:
         """The label's own direction over all words of the case: Theorem 5, and Theorem 6 where there are several heads
@@ -409,9 +421,14 @@ class Check:
         self.weigh(len(word), word[-1] if word else START)
         y = self.point([START, *word])
         z = self.tail(y, *moved(self.final.normal, y))
-        want = label in self.language.want[states[-1]]
-        if signed(self.signs[label], not want, z, self.final, self.model.epsilon)[0] <= 0:
-            unproved(place, f"label {label} is not shown to have the wrong sign")
+        want, sign = self.language.want[states[-1]], self.signs[label]
+        found = [self.nothing.less(sign) if label in want else sign]
+        if self.language.greatest:
+            require(label not in want, place.key("label"), "the label is wanted there", label)
+            self.meter.charge(len(want) * 2 * self.map)
+            found = [sign.less(self.signs[k]) for k in want]
+        if any(signed(s, z, self.final, self.model.epsilon)[0] <= 0 for s in found):
+            unproved(place, f"label {label} is not shown to be wrong")
 
     def point(self, word: list[int]) -> Form:
         """The residual stream of one word behind attention."""

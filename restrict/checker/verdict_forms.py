@@ -62,6 +62,11 @@ class Sign(NamedTuple):
     beta: int
     error: int
 
+    def less(self, other: Sign) -> Sign:
+        """A label's logit less another's."""
+        row = [a - b for a, b in zip(self.row, other.row, strict=True)]
+        return Sign(row, self.beta - other.beta, self.error + other.error)
+
 
 def moved(f: Linear, y: Form) -> tuple[Form, int]:
     """``f(y)``, and what of each remainder is due to rounding."""
@@ -216,9 +221,9 @@ def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector]:
     return (found >> BITS) + 2, [a + dot(heads, g) >> BITS for a, g in zip(stream, z.values.spans, strict=True)]
 
 
-def signed(sign: Sign, wanted: bool, z: Behind, f: Network, epsilon: int) -> tuple[int, Vector]:
-    """A lower bound ``k + sum g_m eps_m`` on the logit, or on its negative, times the last deviation (Lemma 4)."""
-    u, beta, error = sign if wanted else Sign([-v for v in sign.row], -sign.beta, sign.error)
+def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> tuple[int, Vector]:
+    """A lower bound ``k + sum g_m eps_m`` on the logit times the last deviation (Lemma 4)."""
+    u, beta, error = sign
     c, d = z.middle, len(z.centre)
     s = math.isqrt(dot(c, c) // d + epsilon)
     row = [v + beta * p // (d * s) for v, p in zip(u, c, strict=True)]

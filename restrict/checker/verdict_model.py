@@ -135,7 +135,10 @@ class Model:
             self.positions = file.take("transformer.wpe.weight", count, d)
         self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
         self.last = self.norm(file, "transformer.ln_f")
-        self.unembed = self.embed if fields["tied"] == "yes" else file.take("lm_head.weight", self.labels, d)
+        self.unembed = self.embed
+        if fields["tied"] == "no":
+            self.labels = file.length("lm_head.weight", self.labels, SIZE)
+            self.unembed = file.take("lm_head.weight", self.labels, d)
         self.shifts = file.take("lm_head.bias", self.labels)[0] if "lm_head.bias" in file.left else [0] * self.labels
 
     def block(self, file: Tensors, h: str) -> Block:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .account import Place, require
-from .read import integers, listing, record
+from .read import Maybe, integers, listing, record
 from .verdict_numbers import Vector
 
 NEVER = -(1 << 600)
@@ -14,7 +14,13 @@ NEVER = -(1 << 600)
 STATES = 4096
 FAR = 1 << 40
 """The distance where no word leads to acceptance."""
-GRAPH = {"delta": listing, "accept": integers(0, STATES), "labels": integers(0, 1 << 20), "want": listing}
+GRAPH = {
+    "delta": listing,
+    "accept": integers(0, STATES),
+    "labels": integers(0, 1 << 20),
+    "want": listing,
+    "read_out": Maybe(("greatest",)),
+}
 MEMORY = {"delta": listing, "of": integers(0, STATES)}
 Delta = list[list[int]]
 Step = list[list[tuple[int, int]]]
@@ -47,6 +53,9 @@ class Language:
         require(len(fields["want"]) == states, place.key("want"), "expected a list of labels for each state")
         want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
         require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
+        self.greatest, self.told = "read_out" in fields, " greatest" if "read_out" in fields else ""
+        some = all(want) or not self.greatest
+        require(some, place.key("want"), "the greatest of no labels is wanted in a state")
         self.of = list(range(states))
         self.fixed: dict[int, int] = {}
         self.ways: list[Way] = [[(0, [])]]

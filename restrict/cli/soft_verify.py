@@ -42,9 +42,11 @@ class Upto(Whole):
 )  # fmt: skip
 @click.option("--inputs", default=None, type=Text(), help="The words that may come, if not those of the language.")
 @click.option(
-    "--read-out", type=click.Choice(["next-set", "membership"]), default=None,
-    help="Which logits are to have which sign.  [default: next-set; membership with --equals]",
+    "--read-out", type=click.Choice(["next-set", "membership", "next", "greatest", "tags"]), default=None,
+    help="Which logits are to have which sign, or which is to be the greatest.  [default: next-set; membership with "
+    "--equals]",
 )  # fmt: skip
+@click.option("--label", default=None, help="With --read-out greatest: the label of members.")
 @click.option(
     "--offset", type=Whole(0, 4096), default=0, show_default=True,
     help="The start token stands at this position embedding, the symbols behind it.",
@@ -61,6 +63,7 @@ def verify_trained_command(
     equals: str | None,
     inputs: str | None,
     read_out: str | None,
+    label: str | None,
     offset: int,
     seconds: float,
     no_recheck: bool,
@@ -80,7 +83,7 @@ def verify_trained_command(
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(model), offset)
-    graph = claimed(loaded, language, equals, inputs, read_out)
+    graph = claimed(loaded, language, equals, inputs, read_out, label)
     language = language if equals is None else f"the program {equals}"
     where = "every length" if all_lengths else f"n = {n}"
     with progress_on(f"{loaded.name[:40]}, {where}") as progress:
@@ -105,22 +108,27 @@ def verify_trained_command(
 
 
 def claimed(
-    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str | None
-) -> Graph:
+    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str | None,
+    label: str | None,
+) -> Graph:  # fmt: skip
     """The words and what is wanted behind them."""
     from restrict.all_lengths.verify import named
     from restrict.base.errors import UsageError
-    from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, task_language
+    from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, tagged_graph, task_language
 
     words = None if inputs is None else dfa_of(named(inputs), loaded)
+    if read_out == "tags":
+        if language is not None or equals is not None or label is not None:
+            raise UsageError("--read-out tags is what the configuration says: without -L, --equals and --label")
+        return tagged_graph(loaded, words)
     if equals is None:
         right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
-        return graph_of(loaded, right, words, read_out or "next-set")
+        return graph_of(loaded, right, words, read_out or "next-set", label)
     if language is not None:
         raise UsageError("give a language with -L or a program with --equals, one of the two")
     from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
 
     program = program_of(equals, loaded.symbols)
     decided = dfa_of(decisions_of(program, loaded.symbols), loaded)
-    graph = graph_of(loaded, decided, words or all_words(loaded), read_out or "membership")
+    graph = graph_of(loaded, decided, words or all_words(loaded), read_out or "membership", label)
     return graph if decides_empty(program) else empty_left_out(loaded, graph)

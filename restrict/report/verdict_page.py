@@ -22,6 +22,7 @@ from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained, forward, load, shifted
+from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.verdict import BOUND, Key, Search, Tree
 
 LABELS = ("head", "fixed", "first", "second", "forced", "needed")
@@ -57,7 +58,7 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
         page.sections.append(_state_section(found, graph, state, [r for r in ranges if r.key[2] == state]))
     if ranges:
         page.sections.append(_margin_section(ranges))
-        hardest = min((r for r in ranges if r.key[0]), key=lambda r: r.margin, default=None)
+        hardest = min((r for r in ranges if r.key[0] and r.margin < math.inf), key=lambda r: r.margin, default=None)
         if hardest is not None:
             page.sections.append(_word_section(found, graph, hardest))
     if "wrong" in root:
@@ -70,11 +71,14 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
     """The claim in words."""
     if "wrong" in root:
         word = " ".join(model.symbols[s] for s in root["wrong"]["word"]) or "the empty word"
+        if "read_out" in root["language"]:
+            return f"{model.labels[root['wrong']['label']]} is the greatest, and not wanted, behind: {word}."
         return f"The sign of {model.labels[root['wrong']['label']]} is wrong behind: {word}."
     if "fixed" in root:
         fixed = ", ".join(f"{i}: {model.symbols[s]}" for i, s in root["fixed"]) or "nothing"
         return f"With {fixed} fixed, every label has one sign behind all words of {root['n']} symbols."
-    return f"Every label has the sign that is wanted behind every prefix of at most {root['upto']} symbols."
+    what = "The greatest label is one" if "read_out" in root["language"] else "Every label has the sign"
+    return f"{what} that is wanted behind every prefix of at most {root['upto']} symbols."
 
 
 def graph_of_document(root: dict[str, Any]) -> Graph:
@@ -83,7 +87,8 @@ def graph_of_document(root: dict[str, Any]) -> Graph:
     labels, want = tuple(language["labels"]), [frozenset(w) for w in language["want"]]
     delta, of = (memory["delta"], memory["of"]) if memory else (language["delta"], range(len(language["delta"])))
     accept = frozenset(p for p, q in enumerate(of) if q in set(language["accept"]))
-    return Graph(tuple(map(tuple, delta)), accept, labels, tuple(want[q] for q in of), tuple(of))
+    wanted = tuple(want[q] for q in of)
+    return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest="read_out" in language)
 
 
 def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Range]:
@@ -107,8 +112,7 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
             for low, high in _leaves(rest[0] if rest else 0, top - np.array(width) / BOUND, top)
         ]
         low, high = np.min([leaf[0] for leaf in leaves], axis=0), np.max([leaf[1] for leaf in leaves], axis=0)
-        signs = search.wanted[q]
-        yield Range((i, a, q), low, high, float(np.where(signs > 0, low, -high).min()))
+        yield Range((i, a, q), low, high, min(leaf[2] for leaf in leaves))
 
 
 def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
@@ -122,21 +126,24 @@ def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]
     yield from _leaves(second, above, high)
 
 
-def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Array]:
-    """Least and greatest value of every label on a cell; its own direction is used where the box does not settle it."""
+def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Array, float]:
+    """Least and greatest value of every label on a cell, and the least of what is asked of them; own directions are
+    used where the box does not settle that."""
     cell, kept = search.kept(key, low, high)
-    ends = []
-    for sign in (1.0, -1.0):
-        least, short = search.tail.signs(cell.form(), sign * np.ones(len(search.graph.labels)))
-        found = least - np.abs(short).sum(1)
-        for label in np.flatnonzero(search.wanted[key[2]] == sign):
-            if found[label] <= 0 and search.atoms.heads == 1:
-                line = np.zeros(len(low))
-                line[kept] = short[label]
-                search.weigh(key[0], key[1])
-                found[label] = max(found[label], search.own(key, low, high, least[label], line))
-        ends.append(sign * found)
-    return ends[0], ends[1]
+    asked, found = search.graph.asked[key[2]], []
+    ones = np.ones_like(asked.signs)
+    for which in (Asked(ones, False), Asked(-ones, False), asked):
+        least, short, _ = search.tail.signs(cell.form(), which)
+        found.append(least - np.abs(short).sum(1))
+    for k in np.flatnonzero(found[2] <= 0) if search.atoms.heads == 1 else ():
+        line = np.zeros(len(low))
+        line[kept] = short[k]
+        search.weigh(key[0], key[1])
+        found[2][k] = max(found[2][k], search.own(key, low, high, least[k], line))
+    if not asked.greatest:
+        found[0] = np.where(asked.signs > 0, found[2], found[0])
+        found[1] = np.where(asked.signs < 0, found[2], found[1])
+    return found[0], -found[1], float(found[2].min(initial=math.inf))
 
 
 # ---------------------------------------------------------------- drawings
@@ -188,7 +195,8 @@ def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]
             top, bottom = axes.y(max(float(r.high[at]) for r in mine)), axes.y(min(float(r.low[at]) for r in mine))
             left = axes.x(i) + size * (at - len(graph.labels) / 2)
             group.shapes.append(Shape("rect", (left, top, size, max(bottom - top, 2.0)), f"range{look}"))
-        wanted = "positive" if label in graph.want[state] else "negative"
+        good, bad = ("one of the greatest", "less") if graph.greatest else ("positive", "negative")
+        wanted = good if label in graph.want[state] else bad
         legend.append((f"range{look}", f"{model.labels[label]}, wanted {wanted}"))
     least = min(ranges, key=lambda r: r.margin)
     words = [f"Least margin {least.margin:.3g}, at position {least.key[0]}. The vertical scale is squeezed."]
@@ -198,7 +206,7 @@ def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]
 def _margin_section(ranges: list[Range]) -> Section:
     """The least margin of each position."""
     least: dict[int, float] = {}
-    for r in ranges:
+    for r in (r for r in ranges if r.margin < math.inf):
         least[r.key[0]] = min(least.get(r.key[0], math.inf), r.margin)
     axes = _Axes("least margins", max(least), list(least.values()))
     group = axes.drawing.group()
@@ -209,10 +217,11 @@ def _margin_section(ranges: list[Range]) -> Section:
 
 
 def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
-    """The attention of the word that attacks find nearest to a wrong sign, in the case of the least margin."""
+    """The attention of the word that attacks find nearest to a wrong answer, in the case of the least margin."""
     search = Search(model, graph, hardest.key[0])
     attack = Attack(model, graph, search.atoms)
-    found = [pair for label in graph.labels for pair in attack.words(hardest.key, label)]
+    asked = [graph.labels[p] for p in graph.asked[hardest.key[2]].places]
+    found = [pair for label in asked for pair in attack.words(hardest.key, label)]
     value, word = min(found)
     weights = [search.atoms.weights(h, hardest.key[0], hardest.key[1]) for h in range(search.atoms.heads)]
     steps, names = np.arange(len(word) + 1), ["start", *(model.symbols[s] for s in word)]
@@ -233,8 +242,8 @@ def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
         group.shapes.append(Shape("text", (20 + gap * (k + 0.5), y, min(10, gap)), "label", shown, "middle"))
     words = [
         f"The case of the least margin: position {hardest.key[0]}, last symbol "
-        f"{model.symbols[hardest.key[1]]}, state {hardest.key[2]}. On this word the label nearest to a wrong sign has "
-        f"the value {value:.3g}, the certified margin is {hardest.margin:.3g}."
+        f"{model.symbols[hardest.key[1]]}, state {hardest.key[2]}. On this word what is asked of the logits "
+        f"has the value {value:.3g}, the certified margin is {hardest.margin:.3g}."
     ]
     if first:
         words.append(f"The last {len(names) - first} of {len(names)} symbols are drawn.")
@@ -253,8 +262,10 @@ def _wrong_section(model: Trained, graph: Graph, word: list[int]) -> Section:
         group.shapes.append(Shape("text", (4, 44.0 + 22 * at, 10), "label", model.labels[label]))
     for j, name in enumerate(names):
         state = graph.delta[state][word[j - 1]] if j else 0
-        signs = [bool(said[j, at] > 0) for at in range(len(graph.labels))]
-        wanted = [label in graph.want[state] for label in graph.labels]
+        bar = float(said[j].max()) if graph.greatest else 0.0
+        signs = [bool(x >= bar if graph.greatest else x > bar) for x in said[j]]
+        wanted = [label in graph.want[state] and (s or not graph.greatest)
+                  for label, s in zip(graph.labels, signs, strict=True)]  # fmt: skip
         told = [f"{x:.3g}{'' if s == w else ' (wrong)'}" for x, s, w in zip(said[j], signs, wanted, strict=True)]
         rows.append([str(j), name, str(state), *told])
         if j < first:

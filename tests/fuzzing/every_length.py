@@ -20,7 +20,7 @@ def original(rng: Generator) -> Trial:
     while True:
         model, naive = verdict_cases.random_checkpoint(rng)
         if model.positions is None:
-            graph = verdict_cases.random_graph(rng, model, naive)
+            graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
             found = verify_every_length(model, graph, longest=8, seconds=0.5)
             if found.proves and found.status != "open":
                 return Trial(model.content, found.to_bytes())

@@ -26,12 +26,13 @@ READ_AS = (
 
 def original(rng: Generator) -> Trial:
     """A random model with a claim about a random language that the engine proves; half of them with axes of their own
-    for every case, and a third have two layers. One layer of two heads has bounds on quotients in every case."""
+    for every case, a third have two layers, and a third compare logits. One layer of two heads has bounds on quotients
+    in every case."""
     while True:
         model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         with patch.multiple(search, **own):
-            found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), N, seconds=5)
+            found = verify_trained(model, verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3), N, seconds=5)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
         if found.proves:
             return Trial(model.content, found.to_bytes())
@@ -55,8 +56,8 @@ def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
 
 
 def claim_changed(rng: Generator, document: Document) -> None:
-    """Another claim with the same hints, in place: of the language, of what is wanted, or of how weights are read."""
-    language, said, kind = document["language"], document["model"], int(rng.integers(6))
+    """Another claim with the same hints, in place: of the language, of what is wanted and how, or of how weights are read."""
+    language, said, kind = document["language"], document["model"], int(rng.integers(7))
     state = int(rng.integers(len(language["want"])))
     if kind <= 1:
         label = pick(rng, language["labels"])
@@ -68,6 +69,9 @@ def claim_changed(rng: Generator, document: Document) -> None:
         language["accept"] = sorted({*language["accept"]} ^ {state})
     elif kind == 4:
         document |= {key: int(document[key] + rng.integers(-1, 2)) for key in ("n", "upto") if key in document}
+    elif kind == 5:
+        if language.pop("read_out", None) is None:
+            language["read_out"] = "greatest"
     else:
         key, values = pick(rng, [*READ_AS, ("rows", (said["rows"][::-1],))])
         said[key] = pick(rng, values)

@@ -1,8 +1,8 @@
 """An imported model with the names that verdicts read: GPT-2's. What is written is a rearrangement of the model's
 numbers: matrices turned, heads side by side, zeros where the model has no bias, no network, or no row. Nothing is
 rounded, so the file is the same function. One number is computed: where an acceptor has two logits, the row of the end
-token is their difference, and it is refused where a difference is no float64. What verdicts do not cover is refused
-with its name."""
+token is their difference; where that is no float64, and where the greatest of other labels is read, the file has the
+labels as rows of their own. What verdicts do not cover is refused with its name."""
 
 from __future__ import annotations
 
@@ -36,13 +36,16 @@ class Written(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The read-out by tokens: all names, the end token, the row and the bias of each name."""
+    """The read-out: the names of the tokens, the end token, the row and the bias of each token, or of each of
+    ``labels``; ``kind`` is the read-out of verdicts."""
 
     names: tuple[str, ...]
     end: str | None
     rows: Floats
     shifts: Floats
-    note: str | None
+    kind: str = "next-set"
+    note: str | None = None
+    labels: tuple[str, ...] = ()
 
 
 def gpt2_names(found: Imported) -> Written:
@@ -91,12 +94,14 @@ def gpt2_names(found: Imported) -> Written:
     }  # fmt: skip
     if model.positions.table is not None:
         config["n_positions"] = len(model.positions.table)
+    if answers.labels:
+        config["labels"] = list(answers.labels)
     if found.task is not None:
         config["task"] = found.task
     config["imported"] = [f"{s.name}: {s.value} ({s.text()})" for s in found.settings]
     content = save({name: _stored(a) for name, a in sorted(tensors.items())})
     said = tuple(note for note in (*notes, answers.note) if note is not None)
-    return Written(content, config, said, "next-set" if answers.note is None else "membership")
+    return Written(content, config, said, answers.kind)
 
 
 def save_gpt2_names(found: Imported, path: str | Path) -> Written:
@@ -169,34 +174,46 @@ def _covered(model: SoftModel) -> list[str]:
 
 
 def _answers(found: Imported) -> Answers:
-    """The read-out's rows by the names of tokens; an acceptor answers by the end token."""
-    model, output, stop, note = found.model, found.model.output, found.stop, None
+    """The read-out's rows by the names of tokens; an acceptor answers by the end token, other labels by themselves."""
+    model, output, stop = found.model, found.model.output, found.stop
     names, rows, shifts = output.labels, output.unembed, output.bias
-    if len(rows) == 1 or (output.kind == "softmax" and len(rows) == 2 and names != found.tokens):
-        if len(rows) == 2:
-            rows, shifts = _difference(model, rows), _difference(model, shifts)
-        stop = stop or END
+    greatest, kind, note = output.kind == "softmax" and len(rows) > 1, "next-set", None
+    single = None if len(rows) == 1 else _difference(rows, shifts) if greatest and names != found.tokens else None
+    if len(rows) == 1 or single is not None:
+        rows, shifts = single or (rows, shifts)
+        stop, kind = stop or END, "membership"
         note = f"an acceptor: {stop} is positive where it says {names[-1]!r}, so give --read-out membership"
         names = (stop,)
     more = tuple(name for name in names if name not in found.tokens)
     end = stop if stop in names else more[0] if more else None
-    if (note is None and not set(model.alphabet) <= set(names)) or more not in ((), (end,)) or end in model.symbols:
-        _refuse(model, f"a read-out whose labels are not the symbols and an end token ({quote(' '.join(names[:6]))})")
+    proper = kind == "membership" or set(model.alphabet) <= set(names)
+    if not proper or more not in ((), (end,)) or end in model.symbols:
+        told = quote(" ".join(names[:6]))
+        if not greatest:
+            _refuse(model, f"signs of labels that are not the symbols and an end token ({told})")
+        note = f"labels of its own ({told}): give --read-out greatest --label NAME, or --read-out tags"
+        return Answers(found.tokens, stop, rows, shifts, "greatest", note, names)
     tokens = (*found.tokens, *more)
     placed = np.zeros((len(tokens), model.width)), np.zeros(len(tokens))
     at = [tokens.index(name) for name in names]
     placed[0][at], placed[1][at] = rows, shifts
-    return Answers(tokens, end, *placed, note)
+    return Answers(tokens, end, *placed, kind, note)
 
 
-def _difference(model: SoftModel, pair: Floats) -> Floats:
-    """The second entry less the first, as one entry; exact, by Knuth's sum of two numbers."""
-    b, a = pair
-    found = a - b
-    part = found - a
-    if np.any((a - (found - part)) - (b + part)):
-        _refuse(model, "two logits whose difference is no float64")
-    return np.array([found])
+def _difference(*pairs: Floats) -> tuple[Floats, ...] | None:
+    """The second entry of each pair less the first, as one entry; exact, by Knuth's sum of two numbers, or ``None``, as
+    of what is no pair."""
+    made = []
+    for pair in pairs:
+        if len(pair) != 2:
+            return None
+        b, a = pair
+        found = a - b
+        part = found - a
+        if np.any((a - (found - part)) - (b + part)):
+            return None
+        made.append(np.array([found]))
+    return tuple(made)
 
 
 def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:

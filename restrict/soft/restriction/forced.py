@@ -157,7 +157,7 @@ def words_of(model: Trained, inputs: Dfa | None) -> Graph:
 
 def labels_of(model: Trained, name: str | None) -> tuple[int, ...]:
     """The labels whose signs are the decision: one by name, ``all`` of the read-out, by default the end token's."""
-    everything = (*model.tokens, *(() if model.eos is None else (model.eos,)))
+    everything = model.outputs
     if name == "all" or (name is None and model.eos is None):
         return everything
     if name is None:

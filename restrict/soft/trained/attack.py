@@ -14,6 +14,7 @@ from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.read_out import Asked
 
 STARTS, STEPS = 4, 6
 """Random words that an attack starts from, beside the mean of all values, and linearisations from each."""
@@ -32,12 +33,13 @@ class Attack:
         assert model.final is not None
         self.model, self.graph, self.atoms = model, graph, atoms
         self.rng = np.random.default_rng(seed)
-        rows = model.unembed * model.final.weight
-        self.rows, self.beta = rows - rows.mean(1, keepdims=True), model.beta
+        rows = (model.unembed * model.final.weight)[list(graph.labels)]
+        self.rows, self.beta = rows - rows.mean(1, keepdims=True), model.beta[list(graph.labels)]
         self.mean = sum((np.array(b.centre) / (1 << 24) for b in atoms.bases), np.zeros(model.d))
 
-    def label(self, y: Array, label: int) -> tuple[float, Array]:
-        """A label's logit times the last deviation, and its gradient by the stream behind attention."""
+    def label(self, y: Array, label: int, asked: Asked | None = None) -> tuple[float, Array]:
+        """What is asked of a label, by default its logit, times the last deviation, and the gradient of this by the
+        stream behind attention. ``label``: one of the graph's."""
         layer, epsilon = self.model.layers[0], float(self.model.epsilon)
         gap = y - y.mean()
         deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
@@ -47,10 +49,12 @@ class Attack:
         z = y + value @ layer.outer.weight + layer.outer.bias
         last = z - z.mean()
         s = math.sqrt(float(last @ last) / len(z) + epsilon)
-        behind = self.rows[label] + self.beta[label] * last / (len(z) * s)
+        said, place = self.rows @ z + self.beta * s, self.graph.labels.index(label)
+        line = np.eye(len(said))[place] if asked is None else asked.rows(said)[asked.places == place][0]
+        behind = line @ self.rows + (line @ self.beta) * last / (len(z) * s)
         back = (layer.inner.weight @ (slope * (layer.outer.weight @ behind))) * layer.norm2.weight
         gradient = behind + (back - back.mean() - x * float(back @ x) / len(x)) / deviation
-        return float(self.rows[label] @ z + self.beta[label] * s), gradient
+        return float(line @ said), gradient
 
     def output(self, word: Word, weights: list[Array]) -> tuple[list[Array], list[float]]:
         """What each head returns behind a word, and its denominator."""
@@ -70,18 +74,18 @@ class Attack:
         return self.graph.traced(back, key)
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
-        """Words of a case, each with the label's value behind it times its sign. ``key``: the case, of position 1 at
-        least. ``label``: a row of the unembedding. ``weights``: of each head, if they are known. Yields words in the
+        """Words of a case, each with the value of what is asked of the label. ``key``: the case, of position 1 at
+        least. ``label``: a row of the unembedding, of which something is asked there. ``weights``: of each head, if they are known. Yields words in the
         order in which they are found. Cost: 30 longest paths at most."""
         i, a, q = key
         weights = weights or [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
-        sign = 1.0 if label in self.graph.want[q] else -1.0
+        asked = self.graph.asked[q]
         start, seen = self.atoms.x[i, a] + self.atoms.bias, set[Word]()
         for number in range(STARTS + 1):
             if number:
                 word = self.longest(key, self.rng.normal(size=weights[0].shape))
             else:
-                gradient = -sign * self.label(start + self.mean, label)[1]
+                gradient = -self.label(start + self.mean, label, asked)[1]
                 parts = [w * (self.atoms.v[h, : i + 1] @ gradient) for h, w in enumerate(weights)]
                 word = self.longest(key, np.sum(parts, axis=0))
             for _ in range(STEPS):
@@ -89,10 +93,10 @@ class Attack:
                     break
                 seen.add(word)
                 outs, sums = self.output(word, weights)
-                value, gradient = self.label(start + sum(outs), label)
-                yield sign * value, word
+                value, gradient = self.label(start + sum(outs), label, asked)
+                yield value, word
                 parts = [
-                    -sign * w * ((self.atoms.v[h, : i + 1] - outs[h]) @ gradient) / sums[h]
+                    -w * ((self.atoms.v[h, : i + 1] - outs[h]) @ gradient) / sums[h]
                     for h, w in enumerate(weights)
                 ]
                 word = self.longest(key, np.sum(parts, axis=0))
@@ -100,9 +104,9 @@ class Attack:
     def worst(self, key: Key) -> list[int]:
         """The labels that have the least margin at the mean of all values."""
         y = self.atoms.x[key[0], key[1]] + self.atoms.bias + self.mean
-        want = self.graph.want[key[2]]
-        margin = {k: self.label(y, k)[0] * (1 if k in want else -1) for k in self.graph.labels}
-        return sorted(margin, key=lambda k: margin[k])[:WORST]
+        asked = self.graph.asked[key[2]]
+        found = {k: self.label(y, k, asked)[0] for k in (self.graph.labels[p] for p in asked.places)}
+        return sorted(found, key=lambda k: found[k])[:WORST]
 
     def at(self, cases: list[Key]) -> Word | None:
         """A word that is wrong in one of some cases, by this class's own pass. Gives a word, or ``None``."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import F64
+from restrict.soft.trained.read_out import Asked
 
 CURVED = 0.83
 """Above the second derivative of the GELU (Lemma 3)."""
@@ -142,10 +143,11 @@ def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     return slopes, (most - least) / 2
 
 
-def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
-    """Lower bounds ``k + l . eps`` on each label's logit times its sign and the last deviation (Lemma 4). ``c, g, r``
-    is the residual stream behind attention; shapes ``(labels,)`` and ``(labels, m)``. The remainders of the stream and
-    of the neurons are carried back from the label, so that they may cancel on the way (Lemma V6)."""
+def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+    """Lower bounds ``k + l . eps`` on what is asked of the logits, times the last deviation (Lemma 4): ``k`` of shape
+    ``(asked,)``, ``l`` of shape ``(asked, m)``, and the combinations of logits. ``c, g, r`` is the residual stream
+    behind attention. The remainders of the stream and of the neurons are carried back from the logits, so that they may
+    cancel on the way (Lemma V6)."""
     d, m = g.shape
     middle, spans, rest, _, square = centred(c, g, r)
     by = inverse(t.epsilon, middle, spans, rest, square)
@@ -157,11 +159,13 @@ def signed(t: Tables, wanted: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     out = c + t.outer @ x + t.outer_bias
     middle = out - out.sum() / d
     s = math.sqrt(_square(middle) + t.epsilon)
-    beta, u = t.beta * wanted, t.rows * wanted[:, None]
+    said = t.rows @ out + t.beta * s
+    lines = asked.rows(said)
+    beta, u = lines @ t.beta, lines @ t.rows
     row = u + np.outer(beta, middle / (d * s))
     back = row @ t.outer
     line, inner = back @ y, back * slopes
     line[:, :m] += row @ g
-    least = u @ out + beta * s - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
+    least = lines @ said - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
     least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs(inner @ t.normal) @ r * (abs(by[0]) + by[3])
-    return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m]
+    return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m], lines

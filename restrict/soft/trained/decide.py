@@ -138,6 +138,8 @@ def claim_document(graph: Graph) -> dict[str, Any]:
             "want": [sorted(want) for want in base.want],
         }
     }
+    if base.greatest:
+        found["language"]["read_out"] = "greatest"
     if graph is not base:
         found["memory"] = {"delta": [list(row) for row in graph.delta], "of": of}
     return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from restrict.soft.trained.cells import Tables, activated, centred, moved, normalised, signed, variance
 from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
+from restrict.soft.trained.read_out import Asked
 
 
 class Form(NamedTuple):
@@ -93,10 +94,10 @@ class Tail:
             float(np.linalg.norm(gram @ gram)) ** 0.25,
         )
 
-    def signs(self, y: Form, wanted: Array) -> tuple[Array, Array]:
-        """From the stream behind attention lower bounds ``k + g . eps`` on each label's logit times its sign ``wanted``
-        (1 or -1) and the last deviation (Lemma 4): ``k`` (labels,), ``g`` (labels, m)."""
-        return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
+    def signs(self, y: Form, asked: Asked) -> tuple[Array, Array, Array]:
+        """From the stream behind attention lower bounds ``k + g . eps`` on what is asked of the logits, times the last
+        deviation (Lemma 4): ``k`` (asked,), ``g`` (asked, m), and the combinations of logits (asked, labels)."""
+        return signed(self.tables, asked, y.c, np.ascontiguousarray(y.g), y.r)
 
     def stages(self, y: Form) -> Stages:
         """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""
@@ -118,12 +119,12 @@ class Tail:
         _, _, low, high = variance(self.tables.epsilon, c, g, r, square)
         return c, reach, np.array(low), np.array(high)
 
-    def halving(self, cell: Cell, wanted: Array, label: int, tried: Iterable[int]) -> int:
-        """The coordinate of ``tried`` whose halves of the cell lose least to the second order for a label (its place;
-        ``wanted``: 1 or -1 for each). The loss is what lies between the label's value in the middle of a half and its
+    def halving(self, cell: Cell, asked: Asked, label: int, tried: Iterable[int]) -> int:
+        """The coordinate of ``tried`` whose halves of the cell lose least to the second order for a label (its place
+        among the combinations). The loss is what lies between the label's value in the middle of a half and its
         bound there less the first order, which own directions settle."""
 
         def loss(half: Cell) -> float:
-            return float(self.signs(half.middle(), wanted)[0][label] - self.signs(half.form(), wanted)[0][label])
+            return float(self.signs(half.middle(), asked)[0][label] - self.signs(half.form(), asked)[0][label])
 
         return min(tried, key=lambda m: sum(loss(cell.half(m, upper)) for upper in (False, True)))

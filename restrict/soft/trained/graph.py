@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -16,6 +16,7 @@ from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
 from restrict.soft.trained.model import Trained, forward
+from restrict.soft.trained.read_out import Asked
 
 MOST_STATES = 4096
 
@@ -23,7 +24,8 @@ MOST_STATES = 4096
 @dataclass(frozen=True)
 class Graph:
     """``delta[q][s]`` is a state or -1; ``want[q]`` are the labels (rows of the unembedding) to be positive among
-    ``labels``. With a memory, ``of[q]`` is the state of ``base`` that state ``q`` refines."""
+    ``labels``; or, if ``greatest``, one of them is to be the greatest of ``labels``. With a memory, ``of[q]`` is the
+    state of ``base`` that state ``q`` refines."""
 
     delta: tuple[tuple[int, ...], ...]
     accept: frozenset[int]
@@ -31,6 +33,18 @@ class Graph:
     want: tuple[frozenset[int], ...]
     of: tuple[int, ...] = ()
     base: Graph | None = field(default=None, repr=False)
+    greatest: bool = False
+
+    @cached_property
+    def asked(self) -> list[Asked]:
+        """What is asked of the labels' logits in each state."""
+        signs = np.array([[1.0 if k in want else -1.0 for k in self.labels] for want in self.want])
+        return [Asked(row, self.greatest) for row in signs]
+
+    def about(self, q: int, number: int) -> int:
+        """The label that one of the combinations which are asked for in a state is about."""
+        places = self.asked[q].places
+        return self.labels[int(places[number]) if len(places) else 0]
 
     @cached_property
     def edges(self) -> tuple[I64, I64, I64]:
@@ -114,7 +128,7 @@ class Graph:
         of = tuple(q for q, _, _ in found)
         accept = frozenset(p for p, q in enumerate(of) if q in self.accept)
         delta = tuple(row for _, _, row in found)
-        return Graph(delta, accept, self.labels, tuple(self.want[q] for q in of), of, self)
+        return replace(self, delta=delta, accept=accept, want=tuple(self.want[q] for q in of), of=of, base=self)
 
 
 def paired(
@@ -132,34 +146,44 @@ def paired(
         yield p, q, tuple(row)
 
 
-def task_language(model: Trained) -> Dfa:
-    """The language that a checkpoint's configuration says it was trained on. ``model``: a checkpoint whose task has
-    ``dfa`` with ``delta`` (null: no such transition) and ``accepting``."""
+def task_table(model: Trained) -> tuple[list[list[int]], int, dict[str, Any]]:
+    """The automaton of a checkpoint's configuration: complete transitions, of which the last state is dead, the start,
+    and the rest. ``model``: one whose task has ``dfa`` with ``delta`` (null: no such transition)."""
     given = None if not isinstance(model.task, dict) else model.task.get("dfa")
     if given is None:
         raise UsageError(f"the configuration of {model.name} has no task.dfa; name the language with -L")
     try:
-        rows, accept, start = given["delta"], given["accepting"], given.get("start", 0)
+        rows, start = given["delta"], given.get("start", 0)
         dead, symbols = len(rows), len(model.symbols)
         delta = [[dead if t is None else t for t in row] for row in rows] + [[dead] * symbols]
         whole = all(t is None or (type(t) is int and 0 <= t < dead) for row in rows for t in row)
-        proper = whole and all(len(row) == symbols for row in delta)
-        proper = proper and len(accept) == dead and type(start) is int and 0 <= start < dead
+        proper = whole and all(len(row) == symbols for row in delta) and type(start) is int and 0 <= start < dead
     except (TypeError, KeyError, AttributeError):
         proper = False
     if not proper:
+        raise ModelError(f"the configuration of {model.name}: task.dfa is no automaton over {' '.join(model.symbols)}")
+    return delta, start, given
+
+
+def task_language(model: Trained) -> Dfa:
+    """The language that a checkpoint's configuration says it was trained on: ``accepting`` says which states do."""
+    delta, start, given = task_table(model)
+    accept = given.get("accepting")
+    if not isinstance(accept, list) or len(accept) != len(delta) - 1:
         raise ModelError(f"the configuration of {model.name}: task.dfa is no automaton over {' '.join(model.symbols)}")
     return minimal(model.symbols, delta, start, [q for q, yes in enumerate(accept) if yes])
 
 
 def empty_left_out(model: Trained, graph: Graph) -> Graph:
     """The graph with a start of its own, behind which is wanted what the model says: nothing is asked of it there."""
-    said = forward(model, model.rows([]))[-1]
-    want = frozenset(k for k in graph.labels if said[k] > 0)
+    said = forward(model, model.rows([]))[-1][list(graph.labels)]
+    bar = max(said) if graph.greatest else np.nextafter(0, 1)
+    want = frozenset(k for k, logit in zip(graph.labels, said, strict=True) if logit >= bar)
     delta = [tuple(t + 1 if t >= 0 else -1 for t in row) for row in graph.delta]
     accept = frozenset(q + 1 for q in graph.accept) | ({0} if 0 in graph.accept else set())
     count = len(delta) + 1
-    return Graph((delta[0], *delta), accept, graph.labels, (want, *graph.want), tuple(range(count)))
+    given = tuple(range(count))
+    return replace(graph, delta=(delta[0], *delta), accept=accept, want=(want, *graph.want), of=given)
 
 
 def all_words(model: Trained) -> Dfa:
@@ -180,21 +204,74 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
     return minimal(model.symbols, delta, 0, dfa.accept)
 
 
-def graph_of(model: Trained, language: Dfa, inputs: Dfa | None = None, read_out: str = "next-set") -> Graph:
+def graph_of(
+    model: Trained, language: Dfa, inputs: Dfa | None = None, read_out: str = "next-set", label: str | None = None
+) -> Graph:
     """The graph of a claim about the words of ``inputs``, by default of ``language``. ``read_out``: ``next-set`` (a
     symbol's logit is positive iff some word of the language goes on with it, the end token's iff the prefix is a
-    member) or ``membership`` (the end token alone)."""
+    member), ``membership`` (the end token alone), ``next`` (the greatest of these logits is one that would be positive)
+    or ``greatest`` (``label`` is the greatest of all labels iff the prefix is a member)."""
     language, words = (minimal(d.alphabet, d.delta, 0, d.accept) for d in (language, inputs or language))
     if words.dead == 0:
         raise UsageError("no word may come: the language of inputs is empty")
-    if model.eos is None and read_out == "membership":
-        raise UsageError(f"{model.name} has no end token, by which membership is read")
     found = list(paired(words.delta, language.delta, words.dead))
-    end = () if model.eos is None else (model.eos,)
-    labels = (*(model.tokens if read_out == "next-set" else ()), *end)
+    labels = asked_labels(model, read_out, label)
     want = []
     for _, q, _ in found:
+        member = q in language.accept
+        if read_out == "greatest":
+            mine = {k for k in labels if model.labels[k] == label}
+            want.append(frozenset(mine if member else set(labels) - mine))
+            continue
         good = {token for s, token in enumerate(model.tokens) if language.delta[q][s] != language.dead}
-        want.append(frozenset((good | (set(end) if q in language.accept else set())) & set(labels)))
+        want.append(frozenset((good | ({model.eos} if member else set())) & set(labels)))
     accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    return Graph(tuple(row for _, _, row in found), accept, labels, tuple(want), tuple(range(len(found))))
+    graph = Graph(tuple(row for _, _, row in found), accept, labels, tuple(want), tuple(range(len(found))))
+    return graph if read_out in ("next-set", "membership") else compared(graph)
+
+
+def asked_labels(model: Trained, read_out: str, label: str | None) -> tuple[int, ...]:
+    """The labels that a read-out is about."""
+    names = quote(" ".join(model.labels))
+    if read_out == "greatest":
+        if label not in model.labels:
+            raise UsageError(f"--label names the label of members, one of {names}, for --read-out greatest")
+        return model.outputs
+    if label is not None:
+        raise UsageError("--label is for --read-out greatest")
+    if model.labels != model.vocab:
+        raise UsageError(
+            f"the read-out of {model.name} has labels of its own, {names}: give --read-out greatest --label NAME, or "
+            "tags"
+        )
+    if model.eos is None and read_out == "membership":
+        raise UsageError(f"{model.name} has no end token, by which membership is read")
+    return model.outputs if read_out != "membership" else model.outputs[-1:]
+
+
+def compared(graph: Graph) -> Graph:
+    """The graph whose wanted labels hold the greatest; some label is wanted in every state that a prefix reaches."""
+    reached = {q for states in graph.prefixes(len(graph.delta)) for q in states}
+    if any(not graph.want[q] for q in reached):
+        raise UsageError("behind a prefix that may come no label is right, so none can be the greatest")
+    everything = frozenset(graph.labels)
+    return replace(graph, greatest=True, want=tuple(want or everything for want in graph.want))
+
+
+def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
+    """The graph of tags: the label that ``task.dfa.tags`` of the configuration gives each state is to be the greatest.
+    ``inputs``: the words that may come, by default all that the automaton reads."""
+    delta, start, given = task_table(model)
+    tags, dead = given.get("tags"), len(delta) - 1
+    if not isinstance(tags, list) or len(tags) != dead or any(tag not in model.labels for tag in tags):
+        raise UsageError(f"the configuration of {model.name} has no task.dfa.tags, a label of the model for each state")
+    words = inputs or minimal(model.symbols, delta, start, range(dead))
+    swap = {start: 0, 0: start}  # paired automata start at 0
+    delta = [[swap.get(t, t) for t in delta[swap.get(q, q)]] for q in range(dead + 1)]
+    found = list(paired(words.delta, delta, words.dead))
+    if any(q == dead for _, q, _ in found):
+        raise UsageError("a word that may come is none that the automaton of the tags reads")
+    want = tuple(frozenset({model.labels.index(tags[swap.get(q, q)])}) for _, q, _ in found)
+    accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
+    graph = Graph(tuple(row for _, _, row in found), accept, model.outputs, want, tuple(range(len(found))))
+    return compared(graph)

@@ -98,7 +98,9 @@ class Trained:
     unembed: Array = field(repr=False)
     shifts: Array = field(repr=False)
     tied: bool
+    vocab: tuple[str, ...]
     labels: tuple[str, ...]
+    """The vocabulary again, unless the configuration names labels of the read-out's own."""
     symbols: tuple[str, ...]
     bos: int | None
     eos: int | None
@@ -140,7 +142,14 @@ class Trained:
     @property
     def tokens(self) -> tuple[int, ...]:
         """The row of each symbol."""
-        return tuple(self.labels.index(symbol) for symbol in self.symbols)
+        return tuple(self.vocab.index(symbol) for symbol in self.symbols)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The labels that a read-out may be about: those of symbols and of the end token, or all of its own."""
+        if self.labels != self.vocab:
+            return tuple(range(len(self.labels)))
+        return (*self.tokens, *(() if self.eos is None else (self.eos,)))
 
     @property
     def longest(self) -> int | None:
@@ -162,7 +171,7 @@ class Trained:
         for symbol in word:
             if symbol not in self.symbols:
                 raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
-        return [*(() if self.bos is None else (self.bos,)), *(self.labels.index(symbol) for symbol in word)]
+        return [*(() if self.bos is None else (self.bos,)), *(self.vocab.index(symbol) for symbol in word)]
 
 
 def load(path: str | Path) -> Trained:
@@ -280,7 +289,8 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     if type(tied) is not bool:
         read.fail(f"config tie_word_embeddings: expected true or false, not {quote(tied)}")
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
-    labels = _labels(read, rows)
+    vocab = _names(read, "vocab", rows, "vocab_size")
+    labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
     found = Trained(
@@ -294,11 +304,12 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         embed=embed,
         positions=read.tensor("wpe.weight", read.size("n_positions"), d) if learned else None,
         final=read.norm("ln_f", d),
-        unembed=_unembed(read, embed, tied),
-        shifts=read.tensor(SHIFTS, rows) if SHIFTS in tensors else np.zeros(rows),
+        unembed=_unembed(read, embed, tied, len(labels)),
+        shifts=read.tensor(SHIFTS, len(labels)) if SHIFTS in tensors else np.zeros(len(labels)),
         tied=tied,
+        vocab=vocab,
         labels=labels,
-        symbols=tuple(label for token, label in enumerate(labels) if token not in special.values()),
+        symbols=tuple(name for token, name in enumerate(vocab) if token not in special.values()),
         bos=special["bos"],
         eos=special["eos"],
         pad=special["pad"],
@@ -333,13 +344,21 @@ def _tensors(content: bytes, source: str) -> dict[str, Array]:
     return {key: value.astype(np.float64) for key, value in found.items()}
 
 
-def _labels(read: _Reader, rows: int) -> tuple[str, ...]:
-    vocab = read.config.get("vocab")
-    if not isinstance(vocab, list) or not all(isinstance(v, str) and v for v in vocab):
-        read.fail("config vocab: expected a list with the name of each token")
-    if len(vocab) != rows or len(set(vocab)) != rows:
-        read.fail(f"config vocab: expected {rows} different names, as vocab_size says, not {len(set(vocab))}")
-    return tuple(vocab)
+def _names(read: _Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
+    """The names of so many rows."""
+    names = read.config.get(key)
+    if not isinstance(names, list) or not all(isinstance(v, str) and v for v in names):
+        read.fail(f"config {key}: expected a list with the name of each {'token' if key == 'vocab' else 'label'}")
+    if len(names) != rows or len(set(names)) != rows:
+        read.fail(f"config {key}: expected {rows} different names, as {told} says, not {len(set(names))}")
+    return tuple(names)
+
+
+def _outputs(read: _Reader) -> tuple[int, str]:
+    """How many rows the read-out has, and what says so."""
+    if "lm_head.weight" not in read.tensors:
+        read.fail("the tensor lm_head.weight is missing")
+    return len(read.tensors["lm_head.weight"]), "lm_head.weight"
 
 
 def _epsilon(read: _Reader) -> Fraction:
@@ -350,10 +369,10 @@ def _epsilon(read: _Reader) -> Fraction:
     return Fraction(text)
 
 
-def _unembed(read: _Reader, embed: Array, tied: bool) -> Array:
+def _unembed(read: _Reader, embed: Array, tied: bool, labels: int) -> Array:
     """The unembedding; a tied one may stand in the file again, if it is the same."""
     if not tied:
-        return read.tensor("lm_head.weight", *embed.shape)
+        return read.tensor("lm_head.weight", labels, embed.shape[1])
     if "lm_head.weight" in read.tensors and not np.array_equal(read.tensor("lm_head.weight", *embed.shape), embed):
         read.fail("lm_head.weight differs from wte.weight although config says tie_word_embeddings")
     return embed

@@ -154,7 +154,6 @@ class Second:
         self.framed: dict[tuple[int, int], tuple[int, int]] = {}
         self.frames: list[list[Basis]] = []
         self.most = [np.zeros(d) for _ in range(heads)]
-        self.wanted = self.first.wanted
         self.worst = -math.inf, 0
         self.late: Callable[[], bool] = lambda: False
         """Whether the time is over: asked at every cell of a case's own node, and the case is then open."""
@@ -264,7 +263,7 @@ class Second:
             if found is not None:
                 self.framed[group] = key[0], found[0].second
         if found is None:
-            return Open(key, self.graph.labels[self.worst[1]], self.worst[0])
+            return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         self.keep(key, found[1])
         return found[0]
 
@@ -368,14 +367,16 @@ class At:
         if hopeless or self.used >= CELLS or not depth or not len(kept):
             self.worst = margin, worst
             return None
-        wanted, tried = self.search.wanted[self.key[2]], np.argsort((low - high)[kept])[:TRIED].tolist()
-        m = int(kept[self.search.tail.halving(cell, wanted, worst, tried)])
+        asked, tried = self.search.graph.asked[self.key[2]], np.argsort((low - high)[kept])[:TRIED].tolist()
+        m = int(kept[self.search.tail.halving(cell, asked, worst, tried)])
         return halved(self.cell, low, high, m, depth)
 
     def margin(self, cell: Cell, kept: I64, low: Array, high: Array) -> tuple[float, int]:
         """The least bound of a label on a cell, given also in its widest coordinates, and which label has it."""
         search = self.search
-        least, short = search.tail.signs(cell.form(), search.wanted[self.key[2]])
+        least, short, _ = search.tail.signs(cell.form(), search.graph.asked[self.key[2]])
+        if not len(least):
+            return math.inf, 0
         least = least - np.abs(short[:, len(kept) :]).sum(1)
         lines = np.zeros((len(least), len(low)))
         lines[:, kept] = short[:, : len(kept)]

@@ -90,7 +90,6 @@ class Search:
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
         self.tail, self.n = Tail(model, graph.labels), n
-        self.wanted = np.array([[1.0 if k in want else -1.0 for k in graph.labels] for want in graph.want])
         self.warm: dict[tuple[int, int, int, int], Array] = {}
         self.last: tuple[int, int] = (-1, -1)
         self.weights: list[Array] = []
@@ -205,7 +204,7 @@ class Search:
         self.left, self.worst, self.quotients = most, (math.inf, -1), None
         tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
         if tree is None:
-            return Open(key, self.graph.labels[self.worst[1]], self.worst[0])
+            return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
         return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number)
@@ -215,13 +214,15 @@ class Search:
         tree]``; or ``None``. ``low``, ``high``: the ends of the cell."""
         self.left -= 1
         cell, kept = self.kept(key, low, high)
-        wanted = self.wanted[key[2]]
+        asked = self.graph.asked[key[2]]
         form = cell.form()
-        least, short = self.tail.signs(form, wanted)
+        least, short, combined = self.tail.signs(form, asked)
+        if not len(least):
+            return 0
         lines = np.zeros((len(least), len(low)))
         lines[:, kept] = short
         margins = least - np.abs(lines).sum(1)
-        off = np.zeros(len(least)) if self.errors is None else self.errors(key, form)
+        off = np.zeros(len(least)) if self.errors is None else np.abs(combined) @ self.errors(key, form)
         for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
             margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
         worst = int((margins - off).argmin())
@@ -235,7 +236,7 @@ class Search:
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
         tried = np.argsort((low - high)[kept])[:TRIED].tolist()
-        m = int(kept[self.tail.halving(cell, wanted, worst, tried)])
+        m = int(kept[self.tail.halving(cell, asked, worst, tried)])
         return halved(lambda *half: self.cell(key, *half), low, high, m, depth)
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:

@@ -14,6 +14,7 @@ from restrict.base.arrays import I64
 from restrict.soft.models.evaluate import activated
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained, forward, forward_all, normed
+from restrict.soft.trained.read_out import margin
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
@@ -32,7 +33,7 @@ CLIMB, CHANGES = 1 << 25, (1, 2, 4, 8)
 
 
 class Wrong(NamedTuple):
-    """A prefix (indices of symbols), the label whose sign is wrong, and its logit."""
+    """A prefix (indices of symbols), the label whose sign is wrong, or that is the greatest, and its logit."""
 
     word: tuple[int, ...]
     label: int
@@ -48,15 +49,17 @@ def logits(model: Trained, words: I64) -> Array:
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
     """The label farthest on the wrong side behind a word (a path of the graph) by the forward pass, or ``None``."""
     found = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
-    want = graph.want[graph.state(word)]
-    signed = {k: found[k] if k in want else -found[k] for k in graph.labels}
-    worst = min(signed, key=lambda k: float(signed[k]))
-    return Wrong(word, worst, float(found[worst])) if signed[worst] <= 0 else None
+    said, state = found[list(graph.labels)], graph.state(word)
+    margins = graph.asked[state].rows(said) @ said
+    if not len(margins) or margins.min() > 0:
+        return None
+    worst = graph.about(state, int(margins.argmin()))
+    return Wrong(word, worst, float(found[worst]))
 
 
 def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
-    """The least of the labels' logits behind a word (a path of the graph), each with the sign that is wanted; not
-    positive where the model, of one layer, is wrong. Linear in the word, unlike :func:`wrong_of`."""
+    """The least of what is asked of the logits behind a word (a path of the graph); not positive where the model, of
+    one layer, is wrong. Linear in the word, unlike :func:`wrong_of`."""
     (layer,), epsilon, d, heads = model.layers, float(model.epsilon), model.d, model.heads
     x = model.embed[model.rows([model.symbols[s] for s in word])]
     if model.positions is not None:
@@ -70,8 +73,7 @@ def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
     hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
     z = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
     said = (normed(z, model.final, epsilon) if model.final is not None else z) @ model.unembed.T + model.shifts
-    want = graph.want[graph.state(word)]
-    return min(float(said[k] if k in want else -said[k]) for k in graph.labels)
+    return float(margin(said[list(graph.labels)], graph.asked[graph.state(word)].signs, graph.greatest))
 
 
 class Hunt:
@@ -125,7 +127,7 @@ class Hunt:
         for at in range(0, len(words), size):
             last = logits(self.model, table[at : at + size])[:, -1]
             signs = self.signs[states[at : at + size]]
-            for k in np.flatnonzero(((last * signs <= 0) & (signs != 0)).any(1)):
+            for k in np.flatnonzero(margin(last, signs, self.graph.greatest) <= 0):
                 found = wrong_of(self.model, self.graph, words[at + int(k)])
                 if found is not None:
                     return found
@@ -166,11 +168,10 @@ class Hunt:
         return words, states
 
     def margins(self, words: I64, states: I64) -> Array:
-        """The least of the labels' logits behind every prefix of words of one length, each with the sign that is
-        wanted, in the shape of ``states`` (-1: not in the claim); infinite where nothing is wanted."""
+        """The least of what is asked of the logits behind every prefix of words of one length, in the shape of
+        ``states`` (-1: not in the claim); infinite where nothing is asked."""
         signs = np.where(states[..., None] >= 0, self.signs[np.maximum(states, 0)], 0)
-        found: Array = np.where(signs != 0, logits(self.model, words) * signs, np.inf).min(2)
-        return found
+        return margin(logits(self.model, words), signs, self.graph.greatest)
 
     def random(self) -> Wrong | None:
         """A shortest wrong prefix of some random words, or ``None``."""
