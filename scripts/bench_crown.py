@@ -69,7 +69,7 @@ def write(folder: Path, lengths: list[int], out: Path) -> None:
                 found[f"{number}.e"] = np.array(search.weights)
                 found[f"{number}.may"] = allowed(graph, key)
                 found[f"{number}.x"] = search.atoms.x[key[0], key[1]] + search.atoms.bias
-                found[f"{number}.wanted"] = search.wanted[key[2]]
+                found[f"{number}.wanted"] = search.graph.asked[key[2]].signs
             found["v"] = search.atoms.v[:, : n + 1]
             name = path.name.removesuffix(".safetensors")
             np.savez_compressed(out / f"{name}@{n:04}.npz", **found)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from restrict.base.errors import RestrictError
-from restrict.soft.restriction.forced import force_decision, labels_of
+from restrict.soft.restriction.forced import decision_of, force_decision
 from restrict.soft.trained.model import Trained, load
 
 
@@ -21,7 +21,7 @@ def cells(model: Trained, n: int, seconds: float, label: str | None) -> tuple[st
     """How many symbols are fixed, and the processor time."""
     begin = time.process_time()
     try:
-        found = force_decision(model, n, labels_of(model, label), seconds=seconds)
+        found = force_decision(model, n, decision_of(model, label), seconds=seconds)
         told = f"{len(found.fixed)}" + (" (time)" if found.stopped else "")
     except RestrictError:
         told = "none found"

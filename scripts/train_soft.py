@@ -1,15 +1,16 @@
 """Train small softmax transformers as people do, on 26 regular languages, and write them as people store them.
 
     python scripts/train_soft.py -o FOLDER [--layers 1] [--heads 1] [--width 16] [--no-positions] [--only NAME,...]
-        [--activation relu]
+        [--activation relu] [--read-out next]
     python scripts/train_soft.py --describe FOLDER     # automata and recorded logits beside models that are there
 
 Next-symbol-set predictors of GPT-2's shape (causal softmax, LayerNorm first, gelu_new): at every prefix of a word of
 the language the logit of a symbol is to be positive where some word goes on with it, that of <eos> where the prefix is
 in the language. Words are random walks in the automaton (scripts/train_languages.py), up to 100 symbols behind <bos>;
 binary cross-entropy, AdamW, cosine schedule, gradients clipped; the best of the states seen is kept. All languages of
-one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. Needs torch;
-seeded; minutes on one core.
+one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. ``--read-out
+next`` trains language models (cross-entropy, every symbol that may come next as likely), ``--read-out tags`` taggers:
+the label of a prefix is the automaton's state. Needs torch; seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
@@ -39,18 +40,21 @@ Parameters = dict[str, torch.Tensor]
 
 
 class Walks:
-    """Random walks in several automata at once, with the set of what may come next at every prefix."""
+    """Random walks in several automata at once, with the set of what may come next at every prefix, or the state."""
 
-    def __init__(self, automata: list[Automaton]) -> None:
+    def __init__(self, automata: list[Automaton], read_out: str) -> None:
         models, tokens = len(automata), 2 + max(len(a.alphabet) for a in automata)
         states = max(len(a.delta) for a in automata)
         self.delta = torch.zeros(models, states, tokens, dtype=torch.long)
         self.live, self.accepting = torch.zeros(models, states, tokens), torch.zeros(models, states)
         self.bos = torch.tensor([len(a.alphabet) for a in automata])
-        self.used = torch.zeros(models, tokens)  # the labels that count: symbols and <eos>
+        self.used = torch.zeros(models, tokens)  # the tokens that count: symbols and <eos>
+        self.read_out, self.labels = read_out, self.used if read_out != "tags" else torch.zeros(models, states)
         self.index = torch.arange(models)[:, None]
         for m, automaton in enumerate(automata):
             self.used[m, : len(automaton.alphabet)] = self.used[m, len(automaton.alphabet) + 1] = 1
+            if read_out == "tags":
+                self.labels[m, : len(automaton.delta)] = 1
             for state, row in enumerate(automaton.delta):
                 self.accepting[m, state] = automaton.accepting[state]
                 for symbol, to in enumerate(row):
@@ -58,7 +62,7 @@ class Walks:
                         self.delta[m, state, symbol], self.live[m, state, symbol] = to, 1
 
     def sample(self, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Words (models, count, LENGTH + 1) behind <bos>, and targets (..., tokens).
+        """Words (models, count, LENGTH + 1) behind <bos>, and targets (..., labels).
 
         Each walk has its own weights of symbols and its own tendency to repeat the last one, so that long runs and
         rare symbols occur. A walk that cannot go on is filled up with its first symbol, and its targets stay empty.
@@ -68,12 +72,15 @@ class Walks:
         repeat = torch.rand(models, count, 1) ** 3 * 0.9
         state, index = torch.zeros(models, count, dtype=torch.long), self.index.expand(models, count)
         words = torch.empty(models, count, LENGTH + 1, dtype=torch.long)
-        targets = torch.zeros(models, count, LENGTH + 1, tokens)
+        targets = torch.zeros(models, count, LENGTH + 1, self.labels.shape[1])
         words[:, :, 0] = self.bos[:, None]
         for at in range(LENGTH + 1):
             alive = self.live[index, state]
             stop = (self.bos + 1)[:, None, None].expand(models, count, 1)
-            targets[:, :, at] = alive.scatter(2, stop, self.accepting[index, state][..., None])
+            if self.read_out == "tags":
+                targets[:, :, at] = functional.one_hot(state, self.labels.shape[1])
+            else:
+                targets[:, :, at] = alive.scatter(2, stop, self.accepting[index, state][..., None])
             if at == LENGTH:
                 break
             chance = weights * alive
@@ -86,14 +93,14 @@ class Walks:
         return words, targets
 
 
-def parameters(models: int, tokens: int, options: argparse.Namespace) -> Parameters:
+def parameters(models: int, tokens: int, labels: int, options: argparse.Namespace) -> Parameters:
     """Fresh weights with GPT-2's names (without a prefix), each with a leading dimension of models."""
     d = options.width
 
     def normal(*shape: int, deviation: float) -> torch.Tensor:
         return torch.randn(models, *shape) * deviation
 
-    found = {"wte.weight": normal(tokens, d, deviation=0.3), "lm_head.weight": normal(tokens, d, deviation=0.3)}
+    found = {"wte.weight": normal(tokens, d, deviation=0.3), "lm_head.weight": normal(labels, d, deviation=0.3)}
     if options.positions:
         found["wpe.weight"] = normal(POSITIONS, d, deviation=0.05)
     norms = ["ln_f"]
@@ -110,7 +117,7 @@ def parameters(models: int, tokens: int, options: argparse.Namespace) -> Paramet
 
 
 def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str) -> torch.Tensor:
-    """Logits (models, count, positions, tokens)."""
+    """Logits (models, count, positions, labels)."""
     models, count, n = words.shape
     x = p["wte.weight"][torch.arange(models)[:, None, None], words]
     d = x.shape[-1]
@@ -145,12 +152,15 @@ class Best:
 
     def look(self, p: Parameters) -> None:
         """Measure the weights on the fixed sample, and keep what is better."""
-        counts, right, margin = self.walks.used[:, None, None] > 0, [], []
+        counts, right, margin = self.walks.labels[:, None, None] > 0, [], []
         with torch.no_grad():
             for start in range(0, TESTED, 128):
                 z, y = (t[:, start : start + 128] for t in (self.words, self.targets))
                 z = forward(p, z, self.heads, self.kind)
                 signed = torch.where(counts, (2 * y - 1) * z, torch.full_like(z, 99.0))
+                if self.walks.read_out != "next-set":
+                    good, bad = (torch.where(counts & (y == k), z, torch.full_like(z, -99.0)) for k in (1, 0))
+                    signed = (good.amax(-1) - bad.amax(-1))[..., None]
                 right.append((signed > 0).all(-1).float().mean((1, 2)))
                 margin.append(signed.amin((1, 2, 3)))
         for m, score in enumerate(zip(torch.stack(right).mean(0).tolist(), torch.stack(margin).amin(0).tolist(),
@@ -161,11 +171,13 @@ class Best:
 
 def train(walks: Walks, options: argparse.Namespace) -> Best:
     """Train all models at once."""
-    p = {name: a.requires_grad_() for name, a in parameters(walks.used.shape[0], walks.used.shape[1], options).items()}
+    (models, tokens), labels = walks.used.shape, walks.labels.shape[1]
+    fresh = parameters(models, tokens, labels, options)
+    p = {name: a.requires_grad_() for name, a in fresh.items()}
     decayed = [{"params": [a for name, a in p.items() if name.endswith("weight") == weights], "weight_decay": decay}
                for weights, decay in ((True, 0.01), (False, 0.0))]  # fmt: skip
     optimiser = torch.optim.AdamW(decayed, lr=RATE, betas=(0.9, 0.98))
-    best, start, counts = Best(walks, options.heads, options.activation), time.monotonic(), walks.used[:, None, None]
+    best, start, counts = Best(walks, options.heads, options.activation), time.monotonic(), walks.labels[:, None, None]
     for step in range(options.steps):
         if step % 200 == 0:
             pool = walks.sample(BATCH * 8)
@@ -175,7 +187,11 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1, (step + 1) / 200) * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
         z = forward(p, words, options.heads, options.activation)
-        loss = functional.binary_cross_entropy_with_logits(z, targets, weight=counts.expand_as(z), reduction="none")
+        if options.read_out == "next-set":
+            loss = functional.binary_cross_entropy_with_logits(z, targets, weight=counts.expand_as(z), reduction="none")
+        else:
+            share = targets / targets.sum(-1, keepdim=True).clamp(min=1)
+            loss = -share * functional.log_softmax(z.masked_fill(counts == 0, -1e4), -1)
         optimiser.zero_grad(set_to_none=True)
         total: Any = loss.sum(-1).mean((1, 2)).sum()
         total.backward()
@@ -204,9 +220,11 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
     from safetensors.torch import save_file
 
     vocab, d = [*automaton.alphabet, "<bos>", "<eos>"], options.width
+    states = [f"q{state}" for state in range(len(automaton.delta))]
+    labels = states if options.read_out == "tags" else vocab
     tensors = {}
     for key, a in found.items():
-        rows = a[: len(vocab)] if key in ("wte.weight", "lm_head.weight") else a
+        rows = a[: len(vocab)] if key == "wte.weight" else a[: len(labels)] if key == "lm_head.weight" else a
         tensors[key if key.startswith("lm_head") else f"transformer.{key}"] = rows.contiguous().float()
     save_file(tensors, folder / f"{name}.safetensors", metadata={"format": "pt"})
     config = {
@@ -215,11 +233,14 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
         "n_positions": POSITIONS if options.positions else None, "vocab_size": len(vocab),
         "bos_token_id": len(vocab) - 2, "eos_token_id": len(vocab) - 1, "tie_word_embeddings": False, "vocab": vocab,
         "position_embeddings": "learned" if options.positions else "none", "attention": "softmax",
-        "task": {"kind": "next-set", "language": name.rsplit(f"-{options.layers}l", 1)[0],
+        "task": {"kind": options.read_out, "language": name.rsplit(f"-{options.layers}l", 1)[0],
                  "trained_to_length": LENGTH,
-                 "dfa": {"start": 0, "delta": automaton.delta, "accepting": automaton.accepting}},
+                 "dfa": {"start": 0, "delta": automaton.delta, "accepting": automaton.accepting}
+                 | ({"tags": states} if options.read_out == "tags" else {})},
         "sampled": {"prefixes_right": score[0], "least_margin": score[1], "words": TESTED},
     }  # fmt: skip
+    if options.read_out == "tags":
+        config["labels"] = labels
     (folder / f"{name}.config.json").write_text(json.dumps(config) + "\n")
 
 
@@ -235,7 +256,7 @@ def describe(folder: Path) -> None:
         (folder / f"{name}.dfa.json").write_text(json.dumps(automaton.document(config["task"]["language"])) + "\n")
         p = {key.removeprefix("transformer."): a[None] for key, a in load_file(path).items()}
         torch.manual_seed(0)
-        walks = Walks([automaton]).sample(3)[0][0]
+        walks = Walks([automaton], "next-set").sample(3)[0][0]
         tokens, logits = [], []
         for word, n in zip(walks, (2, 5, 12), strict=True):
             tokens.append(word[:n].tolist())
@@ -254,6 +275,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-positions", dest="positions", action="store_false")
     parser.add_argument("--activation", choices=ACTIVATIONS, default="gelu_new")
+    parser.add_argument("--read-out", choices=("next-set", "next", "tags"), default="next-set")
     parser.add_argument("--only", default="", help="languages, separated by commas")
     options = parser.parse_args()
     if options.output is not None:
@@ -262,9 +284,10 @@ def main() -> None:
         torch.set_num_threads(1)
         known = languages() | held_out()
         chosen = {name: known[name] for name in options.only.split(",")} if options.only else languages()
-        best = train(Walks(list(chosen.values())), options)
+        best = train(Walks(list(chosen.values()), options.read_out), options)
         tag = f"{options.layers}l{options.heads}h{options.width}d" + ("" if options.positions else "-nope")
         tag += "" if options.activation == "gelu_new" else f"-{options.activation}"
+        tag += "" if options.read_out == "next-set" else f"-{options.read_out}"
         for (name, automaton), found, score in zip(chosen.items(), best.kept, best.score, strict=True):
             write(options.output, f"{name}-{tag}", automaton, found, score, options)
             print(f"{name}-{tag}: {score[0]:.6f} of the prefixes right, least margin {score[1]:.3f}")

@@ -17,7 +17,7 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.cli.main import cli
 from restrict.languages.dfa import Dfa
-from restrict.soft.restriction.forced import Fixed, Forced, force_decision, labels_of, words_of
+from restrict.soft.restriction.forced import Decision, Fixed, Forced, decision_of, force_decision, words_of
 from restrict.soft.trained.graph import task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.wrong import logits
@@ -47,9 +47,9 @@ def signs(model: Trained, words: list[tuple[int, ...]], labels: tuple[int, ...])
 def test_the_decision_behind_the_start_token_alone_needs_no_symbol() -> None:
     for name in NAMES:
         model = load(TRAINED / f"{name}.safetensors")
-        found = force_decision(model, 0, labels := labels_of(model, "all"))
+        found = force_decision(model, 0, decision := decision_of(model, "all"))
         assert found.fixed == {}
-        behind = forward(model, model.rows([]))[-1][list(labels)]
+        behind = forward(model, model.rows([]))[-1][list(decision.labels)]
         assert list(found.answer.values()) == (behind > 0).tolist()
         assert (found.verified or "").startswith("s VERIFIED forced n=0 fixed=0 cases=1 ")
 
@@ -62,21 +62,23 @@ def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool
     inputs = task_language(model) if limited else None
     every, missed = list(completions(model, n, {}, inputs)), 0
     both = {True: 0, False: 0}
-    for _ in range(8):
+    for _ in range(12):
         word = every[rng.integers(len(every))]
         places = rng.choice(n, size=rng.integers(1, n + 1), replace=False)
         fixed = {int(j) + 1: word[j] for j in sorted(places)}
-        labels = labels_of(model, "all" if rng.random() < 0.5 else None)
+        decision = decision_of(model, ("all", None, "greatest")[int(rng.integers(3))])
         words = list(completions(model, n, fixed, inputs))
-        one = len(signs(model, words, labels)) == 1
+        answers = {decision.answer(row) for row in logits(model, np.array(words).reshape(len(words), -1))[:, -1]}
+        one = len(answers) == 1
         try:
-            found = force_decision(model, n, labels, inputs=inputs, fixed=fixed, check=False)
+            found = force_decision(model, n, decision, inputs=inputs, fixed=fixed, check=False)
         except NotEstablished:
             missed += one
             both[False] += 1
             continue
         assert one
-        assert {tuple(found.answer.values())} == signs(model, words, labels)
+        assert {found.graph.want[0]} == answers
+        assert verify(model.content, found.to_bytes()).startswith(f"s VERIFIED forced n={n} ")
         both[True] += 1
     assert both[True] >= 2
     assert missed <= 2
@@ -86,7 +88,7 @@ def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool
 def found() -> Forced:
     """Few symbols of 60 that force whether the word may end."""
     model = load(TRAINED / "tomita2-1l1h16d.safetensors")
-    return force_decision(model, 60, labels_of(model, None))
+    return force_decision(model, 60, decision_of(model, None))
 
 
 def test_few_symbols_force_the_decision_and_the_checker_agrees(found: Forced) -> None:
@@ -105,7 +107,7 @@ def test_nothing_that_is_fixed_can_be_left_out(found: Forced) -> None:
     for j in found.fixed:
         fewer = {k: s for k, s in found.fixed.items() if k != j}
         with pytest.raises(NotEstablished, match="no restriction"):
-            force_decision(found.model, 60, found.graph.labels, fixed=fewer, check=False)
+            force_decision(found.model, 60, Decision(found.graph.labels), fixed=fewer, check=False)
 
 
 def altered(found: Forced, change: Callable[[dict[str, Any]], None]) -> bytes:
@@ -178,13 +180,13 @@ def test_the_command_line(tmp_path: Path) -> None:
 def test_a_word_that_no_input_has(found: Forced) -> None:
     language = task_language(found.model)
     with pytest.raises(UsageError, match="no word has these symbols"):
-        force_decision(found.model, 4, found.graph.labels, inputs=language, fixed={1: 1, 2: 1}, check=False)
+        force_decision(found.model, 4, Decision(found.graph.labels), inputs=language, fixed={1: 1, 2: 1}, check=False)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["ab-d-bc-1l1h16d-nope", "012-0-2-1l1h16d"])
 def test_at_most_five_of_149_force_every_label(name: str) -> None:
     model = load(Path(__file__).parent.parent / "instances" / "trained" / f"{name}.safetensors")
-    found = force_decision(model, 149, labels_of(model, "all"), seconds=120)
+    found = force_decision(model, 149, decision_of(model, "all"), seconds=120)
     assert len(found.fixed) <= 5
     assert (found.verified or "").startswith("s VERIFIED forced n=149")

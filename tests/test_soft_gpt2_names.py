@@ -244,7 +244,7 @@ def test_the_difference_of_two_logits_is_exact_or_they_are_labels() -> None:
     assert stored["lm_head.weight"][3].tolist() == exact
     arrays["head.weight"][:, 0] = 1e-20, 1
     made = gpt2_names(import_weights(arrays, config=config))
-    assert (made.read_out, made.config["labels"]) == ("greatest", ["0", "1"])
+    assert (made.read_out, made.config["labels"]) == ("greatest", ["label0", "label1"])
     assert np.array_equal(load(made.content)["lm_head.weight"], arrays["head.weight"])
 
 
@@ -276,7 +276,7 @@ def test_other_models_that_no_verdict_covers() -> None:
     for found, says in (
         (import_weights(bare, config=config), "without a final LayerNorm"),
         (import_weights(arrays, Options(end_marker="<eos>"), config=config), "an end marker"),
-        (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not the symbols .*\"?x y z w"),  # type: ignore[arg-type]
+        (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),  # type: ignore[arg-type]
         (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),
         (import_weights(lens_arrays(rng) | {"unembed.W_U": np.ones((6, 3)), "unembed.b_U": np.ones(3)},
                         Options(alphabet=("a", "b", "<bos>"))), "heads whose widths do not add up to 6"),

@@ -71,9 +71,9 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Traine
     if config["activation_function"] == "gelu_new" and other.random() < 0.5:
         config["activation_function"] = "gelu"
     if not config["tie_word_embeddings"] and other.random() < 0.3:
-        config["labels"] = ["yes", "no", "both", "none", "odd"][: int(other.integers(1, 6))]
-        count = len(config["labels"])
-        made["lm_head.weight"] = other.normal(size=(count, config["n_embd"])).astype(np.float32)
+        count = int(other.integers(1, 6))
+        config["labels"] = ["yes", "no", "both", "none", "odd"][:count]
+        made["lm_head.weight"] = other.normal(size=(count, made["lm_head.weight"].shape[1])).astype(np.float32)
         if "lm_head.bias" in made:
             made["lm_head.bias"] = other.normal(size=count).astype(np.float32)
     content = save(made)

@@ -92,8 +92,7 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
     require(room and deepest <= n, task.top.key("n"), "there are no position embeddings that far")
     check = kind(task, model, language, Atoms(model, deepest, task.meter))
     if "fixed" in fields:
-        whole = upto == n and wrong is None and not language.greatest
-        require(whole, task.top.key("upto"), "expected n, signs, and no wrong word", upto)
+        require(upto == n and wrong is None, task.top.key("upto"), "expected n, and no wrong word", upto)
         language.fixed = restriction(fields["fixed"], n, len(model.rows), task.top.key("fixed"))
     if upto >= 0:
         check.read_basis(fields["basis"], task.top.key("basis"))
@@ -105,7 +104,8 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
             require(len(answers) == 1, task.top.key("fixed"), "expected words, and one answer behind all of them")
         check.every(fields["cases"], expected, task.top.key("cases"))
     if "fixed" in fields:
-        return f"s VERIFIED forced n={n} fixed={len(language.fixed)} cases={len(fields['cases'])} {model.sha256}"
+        fixed = f"fixed={len(language.fixed)} cases={len(fields['cases'])}"
+        return f"s VERIFIED forced n={n}{language.told} {fixed} {model.sha256}"
     if wrong is None:
         require(upto >= 0 and fields["cases"] != [], task.top.key("cases"), "nothing is claimed of any word")
         shown = "" if upto == n else f" prefixes=0..{upto}"

@@ -34,7 +34,10 @@ STATES = ("was not re-checked", "is valid")
     "--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True,
     help="What may move by epsilon.",
 )  # fmt: skip
-@click.option("--label", default=None, help="Without --epsilon: whose sign is forced, or all; by default the end's.")
+@click.option(
+    "--label", default=None,
+    help="Without --epsilon: whose sign is forced, or all, or greatest (which label is); by default the end's.",
+)  # fmt: skip
 @click.option(
     "--inputs", default=None, type=Text(), shell_complete=complete_language,
     help="Without --epsilon: completions are prefixes of this language's words.",
@@ -107,7 +110,7 @@ def _forced(
 ) -> None:  # fmt: skip
     from restrict.base.errors import UsageError, quote
     from restrict.soft.importers.opened import is_checkpoint
-    from restrict.soft.restriction.forced import force_decision, labels_of
+    from restrict.soft.restriction.forced import decision_of, force_decision
     from restrict.soft.trained.graph import dfa_of
     from restrict.soft.trained.model import load
 
@@ -121,7 +124,7 @@ def _forced(
     fixed = None if fix is None else {i: loaded.tokens.index(loaded.rows([s])[-1]) for i, s in fix.items()}
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
         found = force_decision(
-            loaded, n, labels_of(loaded, label), inputs=None if inputs is None else words, fixed=fixed,
+            loaded, n, decision_of(loaded, label), inputs=None if inputs is None else words, fixed=fixed,
             seconds=seconds, check=check, told=inputs or "all words", tell=lambda what: progress(what, None),
         )  # fmt: skip
     told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})

@@ -43,8 +43,8 @@ class Upto(Whole):
 @click.option("--inputs", default=None, type=Text(), help="The words that may come, if not those of the language.")
 @click.option(
     "--read-out", type=click.Choice(["next-set", "membership", "next", "greatest", "tags"]), default=None,
-    help="Which logits are to have which sign, or which is to be the greatest.  [default: next-set; membership with "
-    "--equals]",
+    help="Which logits are to have which sign, or which is to be the greatest.  [default: as in the model's "
+    "configuration, or next-set; membership with --equals]",
 )  # fmt: skip
 @click.option("--label", default=None, help="With --read-out greatest: the label of members.")
 @click.option(
@@ -83,8 +83,11 @@ def verify_trained_command(
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(model), offset)
+    read_out = read_out or ("membership" if equals is not None else configured(loaded, language))
     graph = claimed(loaded, language, equals, inputs, read_out, label)
     language = language if equals is None else f"the program {equals}"
+    if graph.greatest:
+        language = f"{language or 'task'} (read-out {read_out})"
     where = "every length" if all_lengths else f"n = {n}"
     with progress_on(f"{loaded.name[:40]}, {where}") as progress:
         given: dict[str, Any] = {"language": language or "task", "seconds": seconds}
@@ -107,10 +110,15 @@ def verify_trained_command(
     leave(found)
 
 
+def configured(loaded: Trained, language: str | None) -> str:
+    """The read-out that a configuration names; tags are no language's."""
+    kind = None if loaded.task is None else loaded.task.get("kind")
+    return kind if kind in ("next", "membership") or (kind == "tags" and language is None) else "next-set"
+
+
 def claimed(
-    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str | None,
-    label: str | None,
-) -> Graph:  # fmt: skip
+    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str, label: str | None
+) -> Graph:
     """The words and what is wanted behind them."""
     from restrict.all_lengths.verify import named
     from restrict.base.errors import UsageError
@@ -123,12 +131,12 @@ def claimed(
         return tagged_graph(loaded, words)
     if equals is None:
         right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
-        return graph_of(loaded, right, words, read_out or "next-set", label)
+        return graph_of(loaded, right, words, read_out, label)
     if language is not None:
         raise UsageError("give a language with -L or a program with --equals, one of the two")
     from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
 
     program = program_of(equals, loaded.symbols)
     decided = dfa_of(decisions_of(program, loaded.symbols), loaded)
-    graph = graph_of(loaded, decided, words or all_words(loaded), read_out or "membership", label)
+    graph = graph_of(loaded, decided, words or all_words(loaded), read_out, label)
     return graph if decides_empty(program) else empty_left_out(loaded, graph)

@@ -32,7 +32,8 @@ def original(rng: Generator) -> Trial:
         model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         with patch.multiple(search, **own):
-            found = verify_trained(model, verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3), N, seconds=5)
+            graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
+            found = verify_trained(model, graph, N, seconds=5)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
         if found.proves:
             return Trial(model.content, found.to_bytes())
@@ -56,7 +57,8 @@ def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
 
 
 def claim_changed(rng: Generator, document: Document) -> None:
-    """Another claim with the same hints, in place: of the language, of what is wanted and how, or of how weights are read."""
+    """Another claim with the same hints, in place: of the language, of what is wanted and how, of how weights are
+    read."""
     language, said, kind = document["language"], document["model"], int(rng.integers(7))
     state = int(rng.integers(len(language["want"])))
     if kind <= 1:

@@ -25,7 +25,7 @@ from restrict.languages.dfa import Dfa
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
 from restrict.soft.trained.decide import FORMAT, Certified, Tell, head, model_document
-from restrict.soft.trained.graph import Graph, all_words, graph_of
+from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
 from restrict.soft.trained.model import Array, Trained, forward
 from restrict.soft.trained.verdict import Case, Key, Open, Search, bases_document, case_document, prepare
 from restrict.version import __version__
@@ -61,7 +61,7 @@ class Forced(Certified):
 
     @property
     def answer(self) -> dict[str, bool]:
-        """Each label and whether it is forced to be positive."""
+        """Each label and whether it is forced to be positive, or to be the greatest."""
         want = self.graph.want[0]
         return {self.model.labels[k]: k in want for k in self.graph.labels}
 
@@ -69,6 +69,8 @@ class Forced(Certified):
         """The claim in words. Gives four lines; the last one is the checker's."""
         names = self.model.symbols
         told = ", ".join(f"{name} {'positive' if on else 'negative'}" for name, on in self.answer.items())
+        if self.graph.greatest:
+            told = "".join(f"{name} is the greatest" for name, on in self.answer.items() if on)
         shown = ", ".join(f"{i}: {names[s]}" for i, s in sorted(self.fixed.items())) or "nothing"
         lines = [
             f"{self.model.name}, words of {self.n} symbols ({self.inputs}): {len(self.fixed)} fixed, "
@@ -133,7 +135,8 @@ class Restricted(Search):
         self.fixed, self.last = fixed, (-1, -1)
         self.chosen, self.tried = {}, {}
         found, keys = [], self.keys()
-        if any(self.escaped(key, label) for key in keys if key[0] for label in self.graph.labels):
+        asked = [self.graph.about(0, k) for k in range(len(self.graph.asked[0].places))]
+        if any(self.escaped(key, label) for key in keys if key[0] for label in asked):
             return None
         for key in keys:
             case = self.case(key)
@@ -143,7 +146,7 @@ class Restricted(Search):
         return found or None
 
     def escaped(self, key: Key, label: int) -> bool:
-        """Whether an attack finds a completion on which a label has the other sign."""
+        """Whether an attack finds a completion on which what is asked of a label does not hold."""
         attack = RestrictedAttack(self.model, self.graph, self.atoms)
         attack.fixed = self.fixed
         return any(value <= 0 for value, _ in attack.words(key, label))
@@ -151,25 +154,42 @@ class Restricted(Search):
 
 def words_of(model: Trained, inputs: Dfa | None) -> Graph:
     """The prefixes of the words of a language (or all words) as a graph on which nothing is wanted yet."""
-    graph = graph_of(model, inputs or all_words(model))
-    return replace(graph, accept=frozenset(range(len(graph.delta))), labels=(), want=())
+    words = proper_words(inputs or all_words(model))
+    delta = tuple(row for _, _, row in paired(words.delta, words.delta, words.dead))
+    return Graph(delta, frozenset(range(len(delta))), (), (), tuple(range(len(delta))))
 
 
-def labels_of(model: Trained, name: str | None) -> tuple[int, ...]:
-    """The labels whose signs are the decision: one by name, ``all`` of the read-out, by default the end token's."""
-    everything = model.outputs
+class Decision(NamedTuple):
+    """The signs of some labels, or which of them is the greatest."""
+
+    labels: tuple[int, ...]
+    greatest: bool = False
+
+    def answer(self, said: Array) -> frozenset[int]:
+        """What the logits of all labels decide: the labels that are positive, or the greatest."""
+        if self.greatest:
+            return frozenset({max(self.labels, key=lambda k: said[k])})
+        return frozenset(k for k in self.labels if said[k] > 0)
+
+    def wanting(self, graph: Graph, answer: frozenset[int]) -> Graph:
+        """The graph with one answer wanted behind every word."""
+        want = (answer,) * len(graph.delta)
+        return replace(graph, labels=self.labels, want=want, greatest=self.greatest)
+
+
+def decision_of(model: Trained, name: str | None) -> Decision:
+    """The sign of one label by name, or of ``all`` of the read-out, or which is the ``greatest``; by default the sign
+    of the end token, and the greatest where the read-out has labels of its own."""
+    everything, own = model.outputs, model.labels != model.vocab
+    if name == "greatest" or (name is None and own):
+        return Decision(everything, True)
     if name == "all" or (name is None and model.eos is None):
-        return everything
+        return Decision(everything)
     if name is None:
-        return everything[-1:]
+        return Decision(everything[-1:])
     if name not in [model.labels[k] for k in everything]:
         raise UsageError(f"{quote(name)} is no label of {model.name}: {' '.join(model.labels[k] for k in everything)}")
-    return (model.labels.index(name),)
-
-
-def wanting(graph: Graph, labels: tuple[int, ...], positive: frozenset[int]) -> Graph:
-    """The graph with one answer wanted behind every word."""
-    return replace(graph, labels=labels, want=(positive,) * len(graph.delta))
+    return Decision((model.labels.index(name),))
 
 
 class _Trail(NamedTuple):
@@ -183,8 +203,8 @@ class _Trail(NamedTuple):
 class _Hunt:
     """The search for few symbols that force some labels."""
 
-    def __init__(self, model: Trained, words: Graph, n: int, labels: tuple[int, ...], tell: Tell) -> None:
-        self.model, self.words, self.n, self.labels, self.tell = model, words, n, labels, tell
+    def __init__(self, model: Trained, words: Graph, n: int, decision: Decision, tell: Tell) -> None:
+        self.model, self.words, self.n, self.decision, self.tell = model, words, n, decision, tell
         self.best: tuple[Graph, Fixed, list[Case], list[list[Basis]]] | None = None
         self.until = float("inf")
 
@@ -200,8 +220,8 @@ class _Hunt:
 
     def followed(self, a: int) -> Iterator[tuple[int, ...]]:
         """Words that end with a symbol: those that attacks push farthest, each label up and down."""
-        empty = wanting(self.words, self.labels, frozenset())
-        full = wanting(self.words, self.labels, frozenset(self.labels))
+        signs = Decision(self.decision.labels)
+        empty, full = (signs.wanting(self.words, frozenset(want)) for want in ((), signs.labels))
         search = Search(self.model, empty, self.n)
         ends = sorted(self.words.reached(self.n)[-1])
         for graph in (empty, full):
@@ -209,16 +229,16 @@ class _Hunt:
             for q in ends:
                 if not any(row[a] == q for row in self.words.delta):
                     continue
-                for label in self.labels:
+                for label in signs.labels:
                     found = sorted(attack.words((self.n, a, q), label))
                     yield from [word for _, word in found[:STARTS]]
 
     def trail(self, word: tuple[int, ...]) -> _Trail:
         """A word, what the model says behind it, and its positions in the order in which they are fixed."""
         said = forward(self.model, self.model.rows([self.model.symbols[s] for s in word]))[-1]
-        positive = frozenset(k for k in self.labels if said[k] > 0)
-        search = Restricted(self.model, wanting(self.words, self.labels, positive), self.n)
-        return _Trail(word, search, self.order(search, word, positive))
+        graph = self.decision.wanting(self.words, self.decision.answer(said))
+        search = Restricted(self.model, graph, self.n)
+        return _Trail(word, search, self.order(search, word))
 
     def shortened(self, trail: _Trail, low: int, high: int) -> None:
         """Fix the first ``high`` symbols of a trail's order, or fewer; more than ``low`` are known to be needed."""
@@ -244,7 +264,7 @@ class _Hunt:
             self.best = (trail.search.graph, fixed, cases, list(trail.search.turns))
         return cases is not None
 
-    def order(self, search: Restricted, word: tuple[int, ...], positive: frozenset[int]) -> list[int]:
+    def order(self, search: Restricted, word: tuple[int, ...]) -> list[int]:
         """Positions, those first whose symbols push most; the last one, whose symbol asks, before all others."""
         attack = Attack(self.model, search.graph, search.atoms)
         weights = [search.atoms.weights(h, self.n, word[-1]) for h in range(search.atoms.heads)]
@@ -252,9 +272,10 @@ class _Hunt:
         start = search.atoms.x[self.n, word[-1]] + search.atoms.bias
         push: Array = np.zeros(self.n + 1)
         at = np.arange(self.n + 1)
-        for label in self.labels:
-            value, gradient = attack.label(start + np.sum(outs, axis=0), label)
-            gradient = gradient * (1.0 if label in positive else -1.0) / max(abs(value), 1e-9)
+        asked = search.graph.asked[0]
+        for label in (self.decision.labels[p] for p in asked.places):
+            value, gradient = attack.label(start + np.sum(outs, axis=0), label, asked)
+            gradient = gradient / max(abs(value), 1e-9)
             for h, w in enumerate(weights):
                 part = w * ((search.atoms.v[h] - outs[h]) @ gradient) / sums[h]
                 push += part[at, (0, *word)] - part.min(1)
@@ -265,7 +286,7 @@ class _Hunt:
 def force_decision(
     model: Trained,
     n: int,
-    labels: tuple[int, ...],
+    decision: Decision,
     *,
     inputs: Dfa | None = None,
     fixed: Fixed | None = None,
@@ -274,16 +295,15 @@ def force_decision(
     told: str = "all words",
     tell: Tell | None = None,
 ) -> Forced:
-    """Few symbols (or check: those ``fixed``) that force the signs of ``labels`` (rows of the unembedding) behind every
-    word of ``n`` symbols that has them and is a prefix in ``inputs`` (default: every word), which messages call
-    ``told``. ``seconds``: of improving. ``NotEstablished``: nothing was found or the checker does not follow."""
+    """Few symbols (or check: those ``fixed``) that force a decision, the same behind every word of ``n`` symbols that
+    has them and is a prefix in ``inputs`` (default: every word), which messages call ``told``. ``seconds``: of improving. ``NotEstablished``: nothing was found or the checker does not follow."""
     begin = time.monotonic()
     model_document(model)
     if len(model.layers) != 1:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; forced decisions are about models of one layer")
     if n > 4096 or n < 0:
         raise UsageError(f"-n must be at most 4096, not {n}")
-    hunt = _Hunt(model, words_of(model, inputs), n, labels, tell or (lambda _: None))
+    hunt = _Hunt(model, words_of(model, inputs), n, decision, tell or (lambda _: None))
     stopped = None
     try:
         prepare(model)
@@ -310,13 +330,13 @@ def _given(hunt: _Hunt, fixed: Fixed) -> None:
     bad = next((i for i in fixed if not 1 <= i <= hunt.n), None)
     if bad is not None:
         raise UsageError(f"position {bad} is not in 1 .. {hunt.n}; the start token stands at 0 and is never fixed")
-    search = Restricted(hunt.model, wanting(hunt.words, hunt.labels, frozenset()), hunt.n)
+    search = Restricted(hunt.model, Decision(hunt.decision.labels).wanting(hunt.words, frozenset()), hunt.n)
     search.fixed, search.last = fixed, (-1, -1)
     keys = search.keys()
     if not keys:
         raise UsageError("no word has these symbols")
     said = forward(hunt.model, hunt.model.rows([hunt.model.symbols[s] for s in _completion(search, keys[0])]))[-1]
-    graph = wanting(hunt.words, hunt.labels, frozenset(k for k in hunt.labels if said[k] > 0))
+    graph = hunt.decision.wanting(hunt.words, hunt.decision.answer(said))
     again = Restricted(hunt.model, graph, hunt.n)
     cases = again.forced(fixed)
     if cases is not None:

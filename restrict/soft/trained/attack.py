@@ -75,8 +75,8 @@ class Attack:
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
         """Words of a case, each with the value of what is asked of the label. ``key``: the case, of position 1 at
-        least. ``label``: a row of the unembedding, of which something is asked there. ``weights``: of each head, if they are known. Yields words in the
-        order in which they are found. Cost: 30 longest paths at most."""
+        least. ``label``: a row of the unembedding, of which something is asked there. ``weights``: of each head, if
+        they are known. Yields words in the order in which they are found. Cost: 30 longest paths at most."""
         i, a, q = key
         weights = weights or [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
         asked = self.graph.asked[q]
@@ -96,8 +96,7 @@ class Attack:
                 value, gradient = self.label(start + sum(outs), label, asked)
                 yield value, word
                 parts = [
-                    -w * ((self.atoms.v[h, : i + 1] - outs[h]) @ gradient) / sums[h]
-                    for h, w in enumerate(weights)
+                    -w * ((self.atoms.v[h, : i + 1] - outs[h]) @ gradient) / sums[h] for h, w in enumerate(weights)
                 ]
                 word = self.longest(key, np.sum(parts, axis=0))
 

@@ -211,9 +211,7 @@ def graph_of(
     symbol's logit is positive iff some word of the language goes on with it, the end token's iff the prefix is a
     member), ``membership`` (the end token alone), ``next`` (the greatest of these logits is one that would be positive)
     or ``greatest`` (``label`` is the greatest of all labels iff the prefix is a member)."""
-    language, words = (minimal(d.alphabet, d.delta, 0, d.accept) for d in (language, inputs or language))
-    if words.dead == 0:
-        raise UsageError("no word may come: the language of inputs is empty")
+    words, language = proper_words(inputs or language), minimal(language.alphabet, language.delta, 0, language.accept)
     found = list(paired(words.delta, language.delta, words.dead))
     labels = asked_labels(model, read_out, label)
     want = []
@@ -224,10 +222,19 @@ def graph_of(
             want.append(frozenset(mine if member else set(labels) - mine))
             continue
         good = {token for s, token in enumerate(model.tokens) if language.delta[q][s] != language.dead}
-        want.append(frozenset((good | ({model.eos} if member else set())) & set(labels)))
+        good |= {model.eos} if member and model.eos is not None else set()
+        want.append(frozenset(good & set(labels)))
     accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
     graph = Graph(tuple(row for _, _, row in found), accept, labels, tuple(want), tuple(range(len(found))))
     return graph if read_out in ("next-set", "membership") else compared(graph)
+
+
+def proper_words(words: Dfa) -> Dfa:
+    """The smallest automaton of the words that may come."""
+    found = minimal(words.alphabet, words.delta, 0, words.accept)
+    if found.dead == 0:
+        raise UsageError("no word may come: the language of inputs is empty")
+    return found
 
 
 def asked_labels(model: Trained, read_out: str, label: str | None) -> tuple[int, ...]:
@@ -265,7 +272,7 @@ def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
     tags, dead = given.get("tags"), len(delta) - 1
     if not isinstance(tags, list) or len(tags) != dead or any(tag not in model.labels for tag in tags):
         raise UsageError(f"the configuration of {model.name} has no task.dfa.tags, a label of the model for each state")
-    words = inputs or minimal(model.symbols, delta, start, range(dead))
+    words = proper_words(inputs or minimal(model.symbols, delta, start, range(dead)))
     swap = {start: 0, 0: start}  # paired automata start at 0
     delta = [[swap.get(t, t) for t in delta[swap.get(q, q)]] for q in range(dead + 1)]
     found = list(paired(words.delta, delta, words.dead))

@@ -1,0 +1,297 @@
+"""Verdicts that compare logits (`--read-out next`, `greatest`, `tags`): the greatest label is to be a wanted one.
+Judged by a plain forward pass on all words."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save_file
+
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.cli.main import cli
+from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.every_length import EveryLength, verify_every_length
+from restrict.soft.trained.graph import Graph, graph_of, tagged_graph, task_language
+from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.read_out import Asked, margin
+from restrict.soft.trained.wrong import wrong_of
+from tests import verdict_cases
+from tests.fuzzing import every_length as judged
+from tests.fuzzing.verdicts import claim_changed
+from tests.marks import heavy_after
+from tests.naive_gpt2 import Naive
+
+
+def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
+    """A random model of one or two layers, a graph whose states want the greatest of some labels, and a length."""
+    rng = np.random.default_rng(seed)
+    layers = 2 if rng.random() < 0.3 else 1
+    model, naive = verdict_cases.random_checkpoint(rng, layers)
+    return model, naive, verdict_cases.random_graph(rng, model, naive, True), int(rng.integers(1, 6 - layers))
+
+
+def agrees(found: Verdict) -> None:
+    """An answer, its certificate and all words say the same."""
+    document = found.document()
+    naive = verdict_cases.as_said(found.model.content, document)
+    bad = list(verdict_cases.wrong_words(naive, document, found.n))
+    assert found.status != ("right" if bad else "wrong")
+    if found.wrong is not None:
+        assert found.wrong.word in bad
+        assert not found.shortest or len(found.wrong.word) == len(bad[0])
+    if found.proves:
+        line = verify(found.model.content, found.to_bytes())
+        assert line.split()[2] == ("wrong" if found.wrong else "right")
+        assert " greatest " in line
+        assert verdict_cases.true_of(found.model.content, document) is not False
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(240), 12, every=6))
+def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
+    model, _, graph, n = case(seed)
+    agrees(verify_trained(model, graph, n, seconds=5, float32=True))
+
+
+def test_all_answers_occur_among_random_models() -> None:
+    seen: set[tuple[str, int]] = set()
+    for seed in range(40):
+        model, _, graph, n = case(seed)
+        seen.add((verify_trained(model, graph, n, seconds=5).status, len(model.layers)))
+        if {("right", 1), ("wrong", 1), ("right", 2)} <= seen:
+            return
+    raise AssertionError(seen)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(120), 4, every=6))
+def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, _, graph, n = case(seed)
+    found = verify_trained(model, graph, min(n, 3), seconds=5)
+    if not found.proves:
+        pytest.skip("nothing is proved")
+    for _ in range(100):
+        made = json.loads(found.to_bytes())
+        if rng.random() < 0.5:
+            claim_changed(rng, made)
+        else:
+            made = verdict_cases.mutated(rng, made)
+        if verdict_cases.accepted(model, made):
+            assert verdict_cases.true_of(model.content, made) is not False, made
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
+def test_answers_at_every_length_are_true(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    model, naive = next(made for made in iter(lambda: verdict_cases.random_checkpoint(rng), None)
+                        if made[0].positions is None)  # fmt: skip
+    graph = verdict_cases.random_graph(rng, model, naive, True)
+    found: EveryLength = verify_every_length(model, graph, longest=8, seconds=3)
+    if found.proves:
+        assert " greatest " in verify(model.content, found.to_bytes())
+        assert judged.true_of(model.content, found.document())
+
+
+def test_what_is_asked_of_logits() -> None:
+    """By definition: the least of what is asked is positive iff the greatest label is a wanted one."""
+    rng = np.random.default_rng(1)
+    for _ in range(400):
+        labels = int(rng.integers(1, 6))
+        said, signs = rng.normal(size=labels), rng.choice([-1.0, 1.0], labels)
+        if not (signs > 0).any():
+            signs[0] = 1.0
+        for greatest in (False, True):
+            rows = Asked(signs, greatest).rows(said)
+            least = float((rows @ said).min(initial=np.inf))
+            assert least == pytest.approx(float(margin(said, signs, greatest)))
+            right = signs[said.argmax()] > 0 if greatest else bool(((said > 0) == (signs > 0)).all())
+            assert (least > 0) == right
+            assert [row[p] * signs[p] > 0 for row, p in zip(rows, Asked(signs, greatest).places, strict=True)] == [
+                True
+            ] * len(rows)
+
+
+def test_where_every_label_is_wanted_nothing_is_asked() -> None:
+    model, _ = verdict_cases.kept(verdict_cases.NAMES[0])
+    graph = graph_of(model, task_language(model), read_out="next")
+    whole = replace(graph, want=(frozenset(graph.labels),) * len(graph.want))
+    found = verify_trained(model, whole, 5)
+    assert found.status == "right"
+    assert verify(model.content, found.to_bytes()).startswith("s VERIFIED right n=0..5 greatest ")
+    assert wrong_of(model, whole, (0,)) is None
+
+
+# ---------------------------------------------------------------- the checker refuses
+
+
+def refused(model: Trained, document: Any, says: str) -> None:
+    with pytest.raises(Reject, match=says):
+        verify(model.content, json.dumps(document).encode())
+
+
+def test_the_greatest_of_no_labels_is_refused() -> None:
+    model, _ = verdict_cases.kept(verdict_cases.NAMES[0])
+    document = verify_trained(model, graph_of(model, task_language(model), read_out="next"), 4).document()
+    assert document["language"]["read_out"] == "greatest"
+    for read_out in ("signs", 1, None):
+        refused(model, document | {"language": document["language"] | {"read_out": read_out}}, "read_out")
+    document["language"]["want"][0] = []
+    refused(model, document, "the greatest of no labels is wanted")
+
+
+def test_a_label_that_is_wanted_is_no_wrong_one() -> None:
+    model, _ = verdict_cases.kept(verdict_cases.NAMES[2])
+    graph = graph_of(model, task_language(model), read_out="greatest", label="<eos>")
+    found = verify_trained(model, graph, 8)
+    assert found.wrong is not None
+    document = found.document()
+    want = graph.want[graph.state(found.wrong.word)]
+    document["wrong"]["label"] = min(want)
+    refused(model, document, "the label is wanted there")
+    others = [k for k in graph.labels if k not in want and k != found.wrong.label]
+    said = forward(model, model.rows([model.symbols[s] for s in found.wrong.word]))[-1]
+    for label in others:
+        if said[label] < max(said[list(want)]):
+            refused(model, document | {"wrong": document["wrong"] | {"label": label}}, "is not shown to be wrong")
+
+
+def test_signs_are_another_claim() -> None:
+    """What is right by the greatest may be wrong by signs: without its read-out the certificate is refused."""
+    rng = np.random.default_rng(5)
+    seen = 0
+    while seen < 3:
+        model, naive = verdict_cases.random_checkpoint(rng)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive, True), 2, seconds=5)
+        if found.status != "right":
+            continue
+        document = found.document()
+        del document["language"]["read_out"]
+        if not verdict_cases.true_of(model.content, document):
+            seen += 1
+            assert not verdict_cases.accepted(model, document)
+
+
+# ---------------------------------------------------------------- labels of the read-out's own, and the command
+
+
+SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
+
+
+def headed_as(name: str, into: Path, folder: Path = SHIPPED) -> Path:
+    """A checkpoint whose read-out has the labels `no` (always 0) and `yes` (as the end token had)."""
+    arrays = load_arrays((folder / f"{name}.safetensors").read_bytes())
+    config = json.loads((folder / f"{name}.config.json").read_text())
+    row = arrays["lm_head.weight"][config["eos_token_id"]]
+    arrays["lm_head.weight"] = np.stack([np.zeros_like(row), row])
+    config["labels"] = ["no", "yes"]
+    config["task"]["dfa"]["tags"] = ["yes" if good else "no" for good in config["task"]["dfa"]["accepting"]]
+    save_file(arrays, into / "m.safetensors")
+    (into / "m.config.json").write_text(json.dumps(config))
+    return into / "m.safetensors"
+
+
+@pytest.fixture
+def headed(tmp_path: Path) -> Path:
+    """One of the corpus."""
+    return headed_as(verdict_cases.NAMES[1], tmp_path, verdict_cases.FOLDER)
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_a_label_is_the_greatest_iff_the_prefix_is_a_member(headed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "v.json"
+    found = run("soft", "verify", headed, "-n", 12, "--read-out", "greatest", "--label", "yes", "-o", out)
+    assert found.exit_code == 0, found.output
+    assert "s VERIFIED right n=0..12 greatest " in found.output
+    assert run("check", headed, out).exit_code == 0
+    found = run("soft", "verify", headed, "-n", 12, "--read-out", "greatest", "--label", "no")
+    assert found.exit_code == 3
+    assert "wrong behind: the empty word" in found.output
+    assert "the greatest, wanted no" in found.output
+    found = run("soft", "verify", headed, "-n", 12, "--read-out", "tags")
+    assert found.exit_code == 0, found.output
+    page = tmp_path / "page.html"
+    assert run("report", out, "--model", headed, "-o", page).exit_code == 0
+    assert "wanted one of the greatest" in page.read_text()
+
+
+def test_every_length_by_labels(headed: Path) -> None:
+    """As the sign of the end token's logit, right at every length."""
+    model = headed_as("tomita1-1l1h16d-nope", headed.parent)
+    found = run("soft", "verify", model, "--all-lengths", "--read-out", "tags")
+    assert found.exit_code == 0, found.output
+    assert "s VERIFIED right n>=0 greatest " in found.output
+
+
+def test_tags_on_other_words(headed: Path) -> None:
+    graph = tagged_graph(load(headed))
+    assert (graph.greatest, len(graph.delta)) == (True, 3)
+    headed = headed_as(verdict_cases.NAMES[0], headed.parent, verdict_cases.FOLDER)
+    found = run("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex:(10)*")
+    assert found.exit_code == 0, found.output
+    outside = run("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex[01]:0*")
+    assert "a word that may come is none that the automaton of the tags reads" in str(outside.exception)
+
+
+@pytest.mark.parametrize("name", verdict_cases.NAMES)
+def test_the_next_symbol_is_one_that_the_language_allows(name: str) -> None:
+    """Weaker than the signs, where some label is wanted behind every prefix."""
+    model, _ = verdict_cases.kept(name)
+    signs, greatest = (graph_of(model, task_language(model), read_out=kind) for kind in ("next-set", "next"))
+    by_signs, by_greatest = verify_trained(model, signs, 7), verify_trained(model, greatest, 7)
+    agrees(by_greatest)
+    assert by_greatest.status == "right" or by_signs.status == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--read-out", "greatest"), "--label names the label of members, one of .*yes"),
+        (("--read-out", "greatest", "--label", "maybe"), "--label names the label of members"),
+        (("--read-out", "next"), "labels of its own.*--read-out greatest"),
+        ((), "labels of its own.*--read-out greatest"),
+        (("--label", "yes"), "--label is for --read-out greatest"),
+        (("--read-out", "tags", "-L", "dyck"), "--read-out tags is what the configuration says"),
+    ],
+)
+def test_a_read_out_that_does_not_fit_is_one_line(headed: Path, given: tuple[str, ...], says: str) -> None:
+    found = run("soft", "verify", headed, "-n", 4, *given)
+    assert found.exit_code != 0
+    assert re.search(says, str(found.exception)), found.exception
+    assert "\n" not in str(found.exception)
+
+
+def test_tags_need_a_label_for_each_state(headed: Path) -> None:
+    config = headed.with_name("m.config.json")
+    said = json.loads(config.read_text())
+    for tags in (None, ["yes"], ["yes", "no", "other"], "yes"):
+        said["task"]["dfa"]["tags"] = tags
+        config.write_text(json.dumps(said))
+        found = run("soft", "verify", headed, "-n", 4, "--read-out", "tags")
+        assert "no task.dfa.tags, a label of the model for each state" in str(found.exception)
+
+
+@pytest.mark.parametrize("labels", [["no"], ["no", "no"], ["no", "yes", "both"], "no yes", [0, 1]])
+def test_labels_that_do_not_fit_are_refused(headed: Path, labels: object) -> None:
+    config = headed.with_name("m.config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"labels": labels}))
+    found = run("soft", "verify", headed, "-n", 4, "--read-out", "tags")
+    assert "config labels: expected" in str(found.exception)
+
+
+def test_the_certified_restriction_of_a_label(headed: Path) -> None:
+    """Where the read-out has labels of its own, the decision is the greatest of them."""
+    for given in ((), ("--label", "greatest"), ("--label", "yes")):
+        found = run("soft", "certify", headed, "-n", 5, *given)
+        assert found.exit_code == 0, found.output
+        assert ("forced behind every completion: no is the greatest" in found.output) == ("yes" not in given)
