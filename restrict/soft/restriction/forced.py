@@ -296,7 +296,8 @@ def force_decision(
     tell: Tell | None = None,
 ) -> Forced:
     """Few symbols (or check: those ``fixed``) that force a decision, the same behind every word of ``n`` symbols that
-    has them and is a prefix in ``inputs`` (default: every word), which messages call ``told``. ``seconds``: of improving. ``NotEstablished``: nothing was found or the checker does not follow."""
+    has them and is a prefix in ``inputs`` (default: every word), which messages call ``told``. ``seconds``: of
+    improving. ``NotEstablished``: nothing was found or the checker does not follow."""
     begin = time.monotonic()
     model_document(model)
     if len(model.layers) != 1:

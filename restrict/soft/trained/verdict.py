@@ -224,7 +224,7 @@ class Search:
         margins = least - np.abs(lines).sum(1)
         off = np.zeros(len(least))
         if self.errors is not None:
-            off = np.where(combined != 0, np.abs(combined) * self.errors(key, form), 0.0).sum(1)
+            off = (np.abs(combined) * np.where(combined != 0, self.errors(key, form), 0.0)).sum(1)
         for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
             margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
         worst = int((margins - off).argmin())
