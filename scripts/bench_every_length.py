@@ -15,7 +15,7 @@ from pathlib import Path
 
 from restrict.checker.main import verify
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
-from restrict.soft.trained.graph import graph_of, task_language
+from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.model import load
 
 HEAD = ("model", "verdict", "blocks", "cases", "cells", "search s", "bytes", "check s")
@@ -34,7 +34,7 @@ def row(path: Path, seconds: float) -> tuple[str, ...] | None:
     model = load(path)
     if model.positions is not None:
         return None
-    graph = graph_of(model, task_language(model))
+    graph = task_graph(model)
     start = time.process_time()
     found = verify_every_length(model, graph, seconds=seconds)
     searched, start = time.process_time() - start, time.process_time()

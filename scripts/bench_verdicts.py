@@ -30,7 +30,7 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.soft.models.config import read_config
 from restrict.soft.trained.decide import Verdict, verify_trained
-from restrict.soft.trained.graph import graph_of, task_language
+from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.model import Trained, load
 
 HEAD = ("model", "sampled", "verdict", "cases", "cells", "search s", "bytes", "check s")
@@ -50,7 +50,7 @@ def said(found: Verdict) -> str:
 def row(path: Path, n: int, seconds: float, sampled: Any) -> dict[str, Any]:
     """One checkpoint: the search, and the check of what it found."""
     model: Trained = load(path)
-    graph = graph_of(model, task_language(model))
+    graph = task_graph(model)
     with suppress(RestrictError):
         verify_trained(model, graph, min(n, 3))  # compiles the kernels
     start = time.process_time()
@@ -73,7 +73,7 @@ def row(path: Path, n: int, seconds: float, sampled: Any) -> dict[str, Any]:
 def as_run(path: Path, n: int, seconds: float) -> dict[str, Any]:
     """One checkpoint: what is right as run in float32."""
     model, marks = load(path), dict[str, float]()
-    graph, start = graph_of(model, task_language(model)), time.process_time()
+    graph, start = task_graph(model), time.process_time()
 
     def tell(what: str) -> None:
         marks.setdefault(what, time.process_time())

@@ -112,8 +112,10 @@ def verify_trained_command(
 
 def configured(loaded: Trained, language: str | None) -> str:
     """The read-out that a configuration names; tags are no language's."""
-    kind = None if loaded.task is None else loaded.task.get("kind")
-    return kind if kind in ("next", "membership") or (kind == "tags" and language is None) else "next-set"
+    from restrict.soft.trained.graph import task_read_out
+
+    found = task_read_out(loaded)
+    return "next-set" if language is not None and found == "tags" else found
 
 
 def claimed(

@@ -265,6 +265,18 @@ def compared(graph: Graph) -> Graph:
     return replace(graph, greatest=True, want=tuple(want or everything for want in graph.want))
 
 
+def task_graph(model: Trained) -> Graph:
+    """The graph of what a checkpoint's configuration says: its automaton and its read-out."""
+    read_out = task_read_out(model)
+    return tagged_graph(model) if read_out == "tags" else graph_of(model, task_language(model), read_out=read_out)
+
+
+def task_read_out(model: Trained) -> str:
+    """The read-out that a configuration's ``task.kind`` names; ``next-set`` where it names none."""
+    kind = model.task.get("kind") if isinstance(model.task, dict) else None
+    return kind if kind in ("membership", "next", "tags") else "next-set"
+
+
 def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
     """The graph of tags: the label that ``task.dfa.tags`` of the configuration gives each state is to be the greatest.
     ``inputs``: the words that may come, by default all that the automaton reads."""
