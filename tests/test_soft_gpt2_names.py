@@ -393,3 +393,24 @@ def test_a_module_of_torch_is_the_same_function(activation: str, double: bool) -
         logits = whole["head"](whole["encoder"](x, mask=mask))[0].detach().numpy()  # no_grad would take GELU by erf
         np.testing.assert_allclose(forward(model, tokens[0].tolist()), logits, atol=1e-9)
     assert verdict_is_true(model, naive, 3, 4) in ("right", "wrong", "open")
+
+
+@pytest.mark.parametrize("first", [0x80, 0x50, 0x7B, 0x20, 0x0A])
+def test_the_size_of_a_header_may_begin_as_another_file_does(first: int, tmp_path: Path) -> None:
+    """The first byte of safetensors is the low byte of a number, which may be that of a pickle, an archive or JSON."""
+    source = verdict_cases.FOLDER / f"{verdict_cases.NAMES[0]}.safetensors"
+    content = source.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    padded = size + (first - size) % 256 + (0x4B00 if first == 0x50 else 0x0300)
+    padded += (0x4B - padded // 256) % 256 * 256 if first == 0x50 else 0
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(padded.to_bytes(8, "little") + content[8 : 8 + size].ljust(padded) + content[8 + size :])
+    assert path.read_bytes()[0] == first
+    config = json.loads(source.with_name(f"{verdict_cases.NAMES[0]}.config.json").read_text())
+    (tmp_path / "m.config.json").write_text(json.dumps(config))
+    assert import_weights(path).model.alphabet == ("0", "1")
+    made = command("soft", "verify", path, "-n", 5)
+    assert made.exit_code == 0, made.exception
+    for words in (("soft", "run", path, "0 1"), ("certify", path, "-n", 5)):
+        said = str(command(*words).exception)
+        assert re.search("pickle|JSON", said) is None, said

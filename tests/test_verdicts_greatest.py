@@ -295,3 +295,36 @@ def test_the_certified_restriction_of_a_label(headed: Path) -> None:
         found = run("soft", "certify", headed, "-n", 5, *given)
         assert found.exit_code == 0, found.output
         assert ("forced behind every completion: no is the greatest" in found.output) == ("yes" not in given)
+
+
+@pytest.mark.parametrize("name", ["first-is-last-1l1h16d-next", "dyck1-depth2-1l1h16d-tags"])
+def test_a_configuration_names_its_read_out(name: str, tmp_path: Path) -> None:
+    """The shipped language model and the shipped tagger; written with GPT-2's names they are the same."""
+    path = SHIPPED / f"{name}.safetensors"
+    found = run("soft", "verify", path, "-n", 12)
+    assert found.exit_code == 0, found.output
+    assert f"on task (read-out {name.rsplit('-', 1)[1]})" in found.output
+    made = run(
+        "soft", "import", path, "--compare", SHIPPED / f"{name}.record.json", "--weights", tmp_path / "w.safetensors"
+    )
+    assert made.exit_code == 0, made.output
+    again = run("soft", "verify", tmp_path / "w.safetensors", "-n", 12)
+    assert again.exit_code == 0, again.output
+    one, other = load(path), load(tmp_path / "w.safetensors")
+    word = one.rows([one.symbols[0]] * 5)
+    assert np.array_equal(forward(one, word), forward(other, other.rows([other.symbols[0]] * 5)))
+
+
+def test_an_unknown_task_is_refused_by_the_import(headed: Path) -> None:
+    config = headed.with_name("m.config.json")
+    said = json.loads(config.read_text())
+    for changed, says in (
+        (
+            {"task": said["task"] | {"kind": "parity"}},
+            "config task: 'parity' is none of next-set, next, membership, tags",
+        ),
+        ({"labels": "no yes"}, "config labels: expected a list of names"),
+    ):
+        config.write_text(json.dumps(said | changed))
+        found = run("soft", "import", headed, "-o", headed.with_name("o.safetensors"))
+        assert says in str(found.exception)

@@ -25,6 +25,12 @@ def header_of(content: bytes) -> Any:
     return parse(content[8 : 8 + length], "safetensors header")
 
 
+def is_safetensors(content: bytes) -> bool:
+    """Whether a file begins as safetensors do: the size of a header that fits, then its brace. The size's own bytes
+    are arbitrary: they may be those of a pickle, of an archive or of a brace."""
+    return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content) - 8
+
+
 def described(content: bytes, what: str) -> Node:
     """The JSON object in the metadata entry ``restrict``; ``what`` it describes, and where to read about it."""
     header = header_of(content)

@@ -11,6 +11,7 @@ import numpy as np
 from restrict.base.errors import ModelError, UsageError
 from restrict.base.files import STANDARD_INPUT, is_regular, naming, read_bytes, will_read, write_bytes
 from restrict.base.strictjson import one_line_lists, translated
+from restrict.base.tensorfile import is_safetensors
 from restrict.checker.account import LARGEST, Meter, Place, require
 from restrict.checker.formats import HEAD, MAP, MODEL, VARIABLES
 from restrict.checker.main import DEFAULT_LIMIT, uncollected
@@ -35,7 +36,7 @@ def load(path: str | Path) -> Model:
 
 def loads(content: bytes, source: str = "model", folder: Path | None = None, path: Path | None = None) -> Model:
     """A model from the bytes of a file. ``folder``: where its tensor files lie; by default the current folder."""
-    if content[8:9] == b"{" and content[:1] != b"{":
+    if is_safetensors(content) or (content[8:9] == b"{" and content[:1] != b"{"):
         raise ModelError(f"{source}: {_weights_message(content)}")
     with naming(source), uncollected(), translated(source):
         return _model(content, source, folder or Path(), path)

@@ -184,12 +184,12 @@ def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
     from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.every_length import verify_every_length
-    from restrict.soft.trained.graph import dfa_of, graph_of, task_language
+    from restrict.soft.trained.graph import dfa_of, graph_of, task_graph
     from restrict.soft.trained.model import load
 
     model = load(Path(str(item.path)))
-    right = task_language(model) if item.language is None else dfa_of(named(item.language), model)
-    graph, spec = graph_of(model, right, None, "next-set"), item.language or "task"
+    spec = item.language or "task"
+    graph = task_graph(model) if item.language is None else graph_of(model, dfa_of(named(item.language), model))
     most = DECIDE_SECONDS if item.time is None else item.time
     found: Any
     if item.n:

@@ -29,6 +29,8 @@ from restrict.soft.models.model import (
 from restrict.soft.models.terms import Term
 
 Kind = Literal["softmax", "sign", "signs"]
+TASKS = ("next-set", "next", "membership", "tags")
+"""What a configuration may say of its task: a set of next symbols; the others read one label."""
 PLACES: tuple[Place, ...] = ("last", "first", "every")
 
 
@@ -137,16 +139,21 @@ def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats,
     where = choices.pick("read at", options.place, ("place",), place, "")
     if where not in PLACES:
         raise UsageError(f"the output's place {quote(str(where))} is not one of {', '.join(PLACES)}")
-    labels, names = options.labels, len(unembed) == len(words.tokens)
+    named = choices.key("labels")[1]
+    if named is not None and not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
+        raise ModelError(f"{choices.source}: config labels: expected a list of names")
+    labels, names = options.labels or (tuple(named) if named else None), len(unembed) == len(words.tokens)
     choices.rows = tuple(range(len(unembed)))
     task = choices.key("task")[1]
     configured = task.get("kind") if isinstance(task, dict) else None
-    if configured not in (None, "next-set"):
-        raise ModelError(f"{choices.source}: config task: {quote(str(configured))} is not 'next-set'")
+    if configured not in (None, *TASKS):
+        raise ModelError(f"{choices.source}: config task: {quote(str(configured))} is none of {', '.join(TASKS)}")
     by_set = options.read_out == "set" or (options.read_out is None and configured == "next-set")
     origin: Origin = "given" if options.read_out else "config" if configured else "assumed"
     meant = "set: positive logits" if by_set else "label: greatest logit"
     choices.note("read-out", meant, origin, "task" if origin == "config" else "")
+    if named and not options.labels:
+        choices.note("labels", short(tuple(named)), "config", "labels")
     if by_set and labels is None and names:
         kept = [row for row, token in enumerate(words.tokens) if token in words.next]
         choices.rows, labels = tuple(kept), tuple(words.tokens[row] for row in kept)

@@ -11,7 +11,7 @@ import numpy as np
 
 from restrict.base.errors import ModelError, quote
 from restrict.base.files import read_bytes
-from restrict.base.tensorfile import Taken
+from restrict.base.tensorfile import Taken, is_safetensors
 from restrict.soft.models.format import Tensors
 from restrict.soft.models.model import Floats
 
@@ -58,7 +58,7 @@ def as_array(name: str, a: Any, source: str) -> Floats:
 def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[str, Floats]:
     """The tensors of a safetensors file, without those whose whole names match ``skip`` (buffers of masks)."""
     content = read_bytes(Path(path))
-    if content[:2] == b"PK" or content[:1] == b"\x80":
+    if not is_safetensors(content) and (content[:2] == b"PK" or content[:1] == b"\x80"):
         raise ModelError(
             f"{path}: a pickle file, and loading it would run code of its author; save the state dict with "
             "safetensors.torch.save_file instead"

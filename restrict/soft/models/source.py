@@ -7,6 +7,7 @@ from pathlib import Path
 
 from restrict.base.errors import ModelError, UsageError, did_you_mean, near_files, quote
 from restrict.base.files import is_there, read_bytes
+from restrict.base.tensorfile import is_safetensors
 from restrict.model.foreign import softmax_hint
 from restrict.model.source import options_of
 from restrict.soft.models.format import is_soft, loads
@@ -21,7 +22,7 @@ def load(source: str | Path) -> SoftModel:
     text = str(source)
     if isinstance(source, Path) or is_there(text):
         content = read_bytes(Path(source))
-        if not is_soft(content) and content[:1] == b"{":
+        if not is_soft(content) and content[:1] == b"{" and not is_safetensors(content):
             raise ModelError(
                 f"{text}: this is no restrict-soft/1 file (softmax weights in safetensors); for hard-attention models "
                 "leave out 'soft' (restrict certify, refute, ...)"

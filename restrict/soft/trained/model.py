@@ -23,6 +23,7 @@ import numpy.typing as npt
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import read_bytes
+from restrict.base.tensorfile import is_safetensors
 from restrict.soft.models.config import SAME, SUFFIX, beside, first_of, position_kind, read_config
 from restrict.soft.models.evaluate import activated
 
@@ -179,7 +180,8 @@ def load(path: str | Path) -> Trained:
     record; float32 (or float64) weights are converted exactly. Linear in the size of the file."""
     path = Path(path)
     content = read_bytes(path, regular=True)
-    text, imported = content.lstrip()[:1] == b"{", b'"restrict-soft/1' in content[: 1 << 16].replace(b"\\", b"")
+    text = content.lstrip()[:1] == b"{" and not is_safetensors(content)
+    imported = b'"restrict-soft/1' in content[: 1 << 16].replace(b"\\", b"")
     if text or imported:
         what = "a restrict-soft/1 file" if imported else "JSON"
         raise ModelError(
