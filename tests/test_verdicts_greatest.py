@@ -328,3 +328,41 @@ def test_an_unknown_task_is_refused_by_the_import(headed: Path) -> None:
         config.write_text(json.dumps(said | changed))
         found = run("soft", "import", headed, "-o", headed.with_name("o.safetensors"))
         assert says in str(found.exception)
+
+
+@pytest.mark.parametrize("head", ["score", "classifier"])
+def test_classifiers_of_transformers_have_verdicts(head: str, tmp_path: Path) -> None:
+    """The read-out's own name, and ``id2label`` in the configuration, as ``save_pretrained`` writes them."""
+    name = "dyck1-depth2-1l1h16d-tags"
+    arrays = load_arrays((SHIPPED / f"{name}.safetensors").read_bytes())
+    config = json.loads((SHIPPED / f"{name}.config.json").read_text())
+    arrays[f"{head}.weight"] = arrays.pop("lm_head.weight")
+    if head == "classifier":
+        arrays["classifier.bias"] = np.array([0.25, 0, -0.125], dtype=np.float32)
+    config["id2label"] = {str(k): label for k, label in enumerate(config.pop("labels"))}
+    config["tie_word_embeddings"] = True
+    path, new = tmp_path / "m.safetensors", tmp_path / "w.safetensors"
+    save_file(arrays, path)
+    path.with_name("m.config.json").write_text(json.dumps(config))
+    assert "soft import" in str(run("soft", "verify", path, "-n", 4).exception)
+    made = run("soft", "import", path, "--weights", new)
+    assert made.exit_code == 0, made.output
+    assert re.search(rf"read at +{'last' if head == 'score' else 'every'}", made.output)
+    assert re.search("labels +q0 q1 q2 +config", made.output)
+    found = run("soft", "verify", new, "-n", 8)
+    assert found.exit_code == 0, found.output
+    assert "(read-out tags)" in found.output
+    model, naive = load(new), Naive((SHIPPED / f"{name}.safetensors").read_bytes(), config)
+    word = (0, 1, 0, 0, 1)
+    plain = naive.logits(tuple(model.tokens[s] for s in word))
+    more = arrays.get("classifier.bias", np.zeros(3))
+    assert np.allclose(forward(model, model.rows([model.symbols[s] for s in word]))[-1], plain + more, atol=1e-9)
+    for changed, says in (
+        ({"id2label": {"0": "a", "1": "b"}}, "config id2label: expected 3 different names"),
+        ({"id2label": ["a", "b", "c"]}, "config id2label: expected 3 different names"),
+    ):
+        path.with_name("m.config.json").write_text(json.dumps(config | changed))
+        assert says in str(run("soft", "import", path, "--weights", new).exception)
+    arrays["lm_head.weight"] = arrays["transformer.wte.weight"]
+    save_file(arrays, path)
+    assert "which one is the read-out?" in str(run("soft", "import", path, "--weights", new).exception)

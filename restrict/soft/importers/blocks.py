@@ -131,18 +131,32 @@ def position_table(choices: Choices, table: Floats | None) -> Positions:
     return Positions("table", "add", (), np.ascontiguousarray(table[offset:]))
 
 
-def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats, place: Place) -> SoftOutput:
-    """The read-out: where it is read, its labels, and what they mean together. ``unembed``, ``bias``: the read-out's
-    matrix (rows, d) and bias. ``place``: where it is read, if nobody says it. Result: the read-out. A set of next
-    symbols has no row for the start marker and for tokens such as PAD."""
-    options = choices.options
-    where = choices.pick("read at", options.place, ("place",), place, "")
+class Parts(NamedTuple):
+    """What a layout has found: the matrices, the layers, where the output is read by default, and the names of the
+    read-out's rows where these are no tokens."""
+
+    embed: Floats
+    table: Floats | None
+    layers: tuple[SoftLayer, ...]
+    final: LayerNorm | None
+    unembed: Floats
+    bias: Floats
+    place: Place
+    classes: tuple[str, ...] | None = None
+
+
+def read_out(choices: Choices, words: Vocabulary, parts: Parts) -> SoftOutput:
+    """The read-out: where it is read, its labels, and what they mean together. A set of next symbols has no row for the
+    start marker and for tokens such as PAD."""
+    options, unembed, bias = choices.options, parts.unembed, parts.bias
+    where = choices.pick("read at", options.place, ("place",), parts.place, "")
     if where not in PLACES:
         raise UsageError(f"the output's place {quote(str(where))} is not one of {', '.join(PLACES)}")
     named = choices.key("labels")[1]
     if named is not None and not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
         raise ModelError(f"{choices.source}: config labels: expected a list of names")
-    labels, names = options.labels or (tuple(named) if named else None), len(unembed) == len(words.tokens)
+    labels = options.labels or (tuple(named) if named else parts.classes)
+    names = parts.classes is None and len(unembed) == len(words.tokens)
     choices.rows = tuple(range(len(unembed)))
     task = choices.key("task")[1]
     configured = task.get("kind") if isinstance(task, dict) else None
@@ -154,6 +168,8 @@ def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats,
     choices.note("read-out", meant, origin, "task" if origin == "config" else "")
     if named and not options.labels:
         choices.note("labels", short(tuple(named)), "config", "labels")
+    elif parts.classes and not options.labels:
+        choices.note("labels", short(parts.classes), "config" if choices.config.get("id2label") else "assumed")
     if by_set and labels is None and names:
         kept = [row for row, token in enumerate(words.tokens) if token in words.next]
         choices.rows, labels = tuple(kept), tuple(words.tokens[row] for row in kept)
@@ -170,18 +186,6 @@ def read_out(choices: Choices, words: Vocabulary, unembed: Floats, bias: Floats,
     return SoftOutput(unembed, bias, tuple(labels), where, kind, accept)
 
 
-class Parts(NamedTuple):
-    """What a layout has found: the matrices, the layers, and where the output is read by default."""
-
-    embed: Floats
-    table: Floats | None
-    layers: tuple[SoftLayer, ...]
-    final: LayerNorm | None
-    unembed: Floats
-    bias: Floats
-    place: Place
-
-
 def assembled(tensors: Named, choices: Choices, name: str, parts: Parts) -> SoftModel:
     """The model of all its parts; every tensor has been taken by now."""
     words = vocabulary(choices, len(parts.embed))
@@ -192,7 +196,7 @@ def assembled(tensors: Named, choices: Choices, name: str, parts: Parts) -> Soft
         embed=parts.embed[words.rows],
         positions=position_table(choices, parts.table),
         layers=parts.layers,
-        output=read_out(choices, words, parts.unembed, parts.bias, parts.place),
+        output=read_out(choices, words, parts),
         start_marker=words.start,
         end_marker=words.end,
         final_norm=parts.final,

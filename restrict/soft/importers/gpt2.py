@@ -1,4 +1,4 @@
-"""Weights with GPT-2's names (``wte``, ``wpe``, ``h.0.attn.c_attn``, ``ln_f``, ``lm_head``)."""
+"""Weights with GPT-2's names (``wte``, ``wpe``, ``h.0.attn.c_attn``, ``ln_f``, ``lm_head`` or a classifier's head)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from restrict.soft.importers.blocks import (
 )
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, SoftLayer, SoftModel
+from restrict.soft.models.model import Activation, Floats, Place, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
 BUFFER = re.compile(r".*\.attn\.(bias|masked_bias)|blocks\.\d+\.attn\.(mask|IGNORE)")
 """Masks, which libraries store beside weights."""
 INNER = ("n_inner", "intermediate_size")
+HEADS: dict[str, Place] = {"lm_head": "every", "score": "last", "classifier": "every"}
+"""The heads of a language model, of a classifier of words and of one of tokens, and where transformers reads them."""
 
 
 def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
@@ -52,9 +54,36 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
-    unembed = _unembed(tensors, choices, embed)
-    parts = Parts(embed, table, layers, final, unembed, tensors.maybe("lm_head.bias", len(unembed)), "every")
-    return assembled(tensors, choices, name, parts)
+    head = _head(tensors)
+    if head == "lm_head":
+        unembed, labels = _unembed(tensors, choices, embed), None
+    else:
+        unembed = tensors.take(f"{head}.weight", (None, d))
+        choices.note("unembedding", head, "weights")
+        labels = _classes(choices, len(unembed))
+    bias = tensors.maybe(f"{head}.bias", len(unembed))
+    return assembled(tensors, choices, name, Parts(embed, table, layers, final, unembed, bias, HEADS[head], labels))
+
+
+def _head(tensors: Named) -> str:
+    """The module that the output is read by; the language model's, which may be tied, where there is no other."""
+    found = [head for head in HEADS if f"{head}.weight" in tensors.arrays]
+    if len(found) > 1:
+        raise ModelError(f"{tensors.source}: {found[0]}.weight and {found[1]}.weight: which one is the read-out?")
+    return found[0] if found else "lm_head"
+
+
+def _classes(choices: Choices, rows: int) -> tuple[str, ...]:
+    """The names of classes, as transformers stores them: ``id2label``."""
+    found = choices.key("id2label")[1]
+    choices.key("label2id", "num_labels", "tie_word_embeddings")
+    if found is None:
+        return tuple(f"label{k}" for k in range(rows))
+    given = [found.get(str(k)) for k in range(rows)] if isinstance(found, dict) else []
+    names = [name for name in given if isinstance(name, str) and name]
+    if len(set(names)) < rows or len(found) != rows:
+        raise ModelError(f"{choices.source}: config id2label: expected {rows} different names, for 0 .. {rows - 1}")
+    return tuple(names)
 
 
 def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:

@@ -276,6 +276,9 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
             "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
             f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
         )
+    other = next((key for key in ("score.weight", "classifier.weight") if key in tensors), None)
+    if other is not None:
+        read.fail(f"the read-out is {other}; {CONVERT.replace('FILE', source)} writes it under the name that is read")
     for key, value in FIXED.items():
         if config.get(key, value) != value:
             read.fail(f"config {key}: only {value!r} is read, not {quote(config[key])}")
