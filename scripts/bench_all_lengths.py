@@ -331,7 +331,7 @@ def mona(share: float) -> list[dict[str, Any]]:
     if shutil.which("mona") is None:
         print("mona: not installed; skipped", flush=True)
         return []
-    from tests.mona import compare
+    from mona import compare
 
     found: list[dict[str, Any]] = compare(round(100 * share))
     return found

@@ -42,10 +42,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected lives as long as the run: the garbage collector never walks over it."""
+    """What is collected lives as long as the run: the garbage collector never walks over it, and over what comes later
+    seldom. It took 6 % of the processor time."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
         gc.enable()

@@ -1,4 +1,5 @@
-"""Expressions with their values, worked out by hand: for the package, the checker and the naive evaluation alike."""
+"""Expressions with their values, worked out by hand, and texts that are none: for the package, the checker and the
+naive evaluation alike."""
 
 from __future__ import annotations
 
@@ -30,3 +31,35 @@ VALUES = [
     ("\n k\t+\n1 ", 3),
     ("\n 1 +\t2\n* 3 ", 7),
 ]
+
+BEYOND = """
+k.real | k() | k(1) | print(1) | pow(2, 3) | min(1, 2)(3) | k ** 2 | k / 2 | k @ 2 | k & 1 | k ^ 1 | ~k | k << 1
+k <> 1 | +k | 'a' | b'a' | f'{k}' | 1.0 | .5 | 1e3 | 1j | ... | None | True | lambda: 1 | lambda k: k | k := 1
+(k := 1) | k[0] | k[0:1] | [k] | [k for k in j] | min(k for k in j) | {k} | {} | () | (k,) | k, | k, j | min(k, 2,)
+min(*k) | min(a=1, b=2) | hash(k, key=1) | min(,) | min(1,,2) | min | min + 1 | k in j | k not in j | k is j
+k is not j | yield | (yield k) | await k | k; 1 | k = 1 | k # 1 | 0 0 | 1 2 | k j | k 1 | (k | k) | ((k) | )( | k +
+* k | k if 1 | if 1 else 2 | k else 1 | not | 1 == not 2 | - not k | k and | 0x10 | 0b1 | 0o7 | 1_000 | 007 | 00
+9223372036854775808 | min(k) | max(k) | abs() | abs(k, 1) | isqrt() | isqrt(k, 1) | hash() | token | K | __import__
+__import__('os').system('true') | ().__class__ | 1 + | (1 | 1) | k k | if | 1 if 2 | a | min() | min(1) | abs(1, 2)
+1 + not 2 | -not 1 | 01 | 1.5 | k; k | min(1, 2,) | (1, 2) | < 1 | 1 <> 2 | 1 if 0 else | else | and 1 | hash(1
+"""
+REFUSED = [
+    *BEYOND.strip().replace("\n", " | ").split(" | "),
+    "",
+    "  ",
+    "k | 1",
+    '"a"',
+    "k \\\n + 1",
+    "\u0661",
+    "\xb2",
+    "\uff4b",
+    "k\xa0+ 1",
+    "k\r+ 1",
+    "k\x0b+ 1",
+    "k\x00",
+    "\u03bb",
+    "1" * 5000,
+    "k\r",
+    "\xa01",
+]
+"""What the grammar does not give."""

@@ -1,6 +1,7 @@
-"""What the trusted checker claims: its parser, its intervals, its hash, its tensors, and the abstract run of Theorem A.
+"""What the trusted checker claims: its intervals, its tensors, and the abstract run of Theorem A.
 
-Random expressions are in tests/test_adversary.py, random programs against two oracles in tests/test_differential.py.
+Expressions are in tests/test_expr.py, random ones in tests/test_adversary.py, random programs against two oracles in
+tests/test_differential.py.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import pytest
 
 from tests import naive
 from tests import trusted as check
-from tests.expression_values import ENV, VALUES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "restrict" / "checker"
@@ -71,102 +71,6 @@ def refusal(model: dict[str, Any], n: int, folder: Path = Path(), **more: Any) -
     with pytest.raises(check.Reject) as caught:
         check.verify(*pair(model, n, **more), folder=folder)
     return caught.value.code, str(caught.value)
-
-
-# ---------------------------------------------------------------- expressions
-
-
-def value(text: str) -> int:
-    """The value at ``ENV``, which must not depend on which names are substituted before evaluation."""
-    tree = check.parse(text, PLACE, ENV)
-    results = set()
-    for kept in ([], ["j", "k"], ["n", "i", "j", "q", "k"]):
-        known = {name: at for name, at in ENV.items() if name not in kept}
-        bound = check.bind(tree, known, kept)
-        results.add(bound(tuple(ENV[name] for name in kept)))
-    assert all(type(result) is int for result in results)
-    (result,) = results
-    return result
-
-
-@pytest.mark.parametrize(("text", "expected"), VALUES)
-def test_an_expression_has_the_value_that_the_grammar_gives_it(text: str, expected: int) -> None:
-    assert value(text) == expected
-
-
-REFUSED = """
-1 +|(1|1)|1 2|k k|if|1 if 2|not|a|min|min()|min(1)|abs(1, 2)|hash()|1 + not 2|-not 1|01|00|1.5|1e3|9223372036854775808
-k = 1|k ** 2|k / 2|k; k|True|k & 1|k.real|k[0]|'a'|lambda: 1|min(1, 2,)|(1, 2)|< 1|1 <> 2|1 if 0 else|else|and 1|hash(1
-"""
-REFUSED_TEXTS = ["", "9" * 5000, "k\r", "\u0661", "\xa01", *REFUSED.replace("\n", "|").strip("|").split("|")]
-
-
-@pytest.mark.parametrize(
-    "text",
-    REFUSED_TEXTS,
-)
-def test_what_the_grammar_does_not_give_is_refused(text: str) -> None:
-    with pytest.raises(check.Reject) as caught:
-        check.parse(text, PLACE, ENV)
-    assert caught.value.code == 4
-
-
-@pytest.mark.parametrize(
-    "deepen", ["-{}", "({}) + 1", "abs({})", "not {}", "1 if 1 else {}", "{} * 2", "{} or 1", "(({}) < 1)"]
-)
-def test_a_syntax_tree_has_height_50_at_most(deepen: str) -> None:
-    text = "k"
-    for _ in range(49):
-        text = deepen.format(text)
-    if "((" not in deepen:  # there the redundant parentheses count as nesting too
-        assert check.parse(text, PLACE, ENV).height == 50
-    with pytest.raises(check.Reject, match="50 deep"):
-        check.parse(deepen.format(text), PLACE, ENV)
-
-
-def test_a_chain_of_comparisons_is_one_node_however_long() -> None:
-    assert value("0 <= " + " <= ".join(["k"] * 1000)) == 1
-
-
-def independent_hash(*arguments: int) -> int:
-    """docs/format.md, read once more with 64-bit words as bytes."""
-
-    def word(x: int) -> int:
-        return int.from_bytes((x % 2**128).to_bytes(16, "little")[:8], "little")
-
-    h = 0x9E3779B97F4A7C15
-    for a in arguments:
-        h = word((h ^ word(a)) * 0xD6E8FEB86659FD93)
-        h ^= h // 2**32
-    h = word(h * 0xD6E8FEB86659FD93)
-    return (h ^ h // 2**32) // 2
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments"),
-    [
-        ("hash(0)", (0,)),
-        ("hash(7, 1, 0, i, q, j, k)", (7, 1, 0, 3, 1, 4, 2)),
-        ("hash(j, k)", (4, 2)),
-        ("hash(k, j)", (2, 4)),
-        ("hash(1, j, 5)", (1, 4, 5)),
-        ("hash(j - 5, k)", (-1, 2)),
-        ("hash(0 - 9223372036854775807 - 1, 9223372036854775807)", (-(2**63), 2**63 - 1)),
-        ("hash(k, 3, j, i)", (2, 3, 4, 3)),
-        ("hash(k)", (2,)),
-        ("hash(0, 0, j, k)", (0, 0, 4, 2)),
-    ],
-)
-def test_hash_is_that_of_the_format(text: str, arguments: tuple[int, ...]) -> None:
-    assert value(text) == independent_hash(*arguments)
-    assert 0 <= value(text) < 2**63
-
-
-def test_hash_keeps_its_values() -> None:
-    assert [value("hash(0)"), value("hash(1, 2)"), value("hash(-1)")] == HASHES
-
-
-HASHES = [4872670651398851701, 7288839793402251092, 5609477494364669749]
 
 
 # ---------------------------------------------------------------- intervals

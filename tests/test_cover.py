@@ -134,23 +134,26 @@ def test_the_packing_bound_is_the_linear_programming_value() -> None:
 def test_local_search_meets_the_optimum_of_small_random_problems() -> None:
     for seed in range(3):
         problem = family(16, 4, seed)
-        assert local(problem, seed=seed).count == solve(problem, solver="maxsat").count
+        assert local(problem, seed=seed, steps=2_000).count == solve(problem, solver="maxsat").count
 
 
-def test_local_search_is_below_greedy_on_the_random_family() -> None:
-    problem = family(500, 10, 0)
+@pytest.mark.parametrize(("inputs", "size"), [(200, 8), pytest.param(500, 10, marks=pytest.mark.heavy)])
+def test_local_search_is_below_greedy_on_the_random_family(inputs: int, size: int) -> None:
+    problem = family(inputs, size, 0)
     first, second, third = (f(problem).count for f in (greedy, decimate, local))
     assert second < 0.96 * first
     assert third <= second
 
 
-def test_search_with_larger_cubes_improves_on_greedy() -> None:
+@pytest.mark.parametrize(("inputs", "count"), [(40, 60), pytest.param(80, 200, marks=pytest.mark.heavy)])
+def test_search_with_larger_cubes_improves_on_greedy(inputs: int, count: int) -> None:
     rng = np.random.default_rng(3)
     pairs = [
-        [[(int(j), int(rng.integers(2))) for j in rng.choice(80, 2, False)] for _ in range(20)] for _ in range(200)
+        [[(int(j), int(rng.integers(2))) for j in rng.choice(inputs, 2, False)] for _ in range(20)]
+        for _ in range(count)
     ]
-    problem = CoverProblem.from_pairs(80, 2, pairs)
-    first, second = greedy(problem), local(problem, steps=20_000)
+    problem = CoverProblem.from_pairs(inputs, 2, pairs)
+    first, second = greedy(problem), local(problem, steps=100 * inputs)
     second.verify()
     assert first.status == second.status == "captured"
     assert second.count < 0.92 * first.count

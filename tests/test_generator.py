@@ -40,11 +40,13 @@ def order(seed: int) -> dict[str, Any]:
     return generator.random_order_only(np.random.default_rng([seed, 2]), labels=True)
 
 
+@cache
 def sample(part: int) -> list[dict[str, Any]]:
-    """Programs of every feature."""
+    """Programs of every feature, made once for all tests of them."""
     return [program(seed) for seed in range(ANY * part)]
 
 
+@cache
 def order_sample(part: int) -> list[dict[str, Any]]:
     """Programs that are likely to be order-only."""
     return [order(seed) for seed in range(ORDER * part)]

@@ -299,7 +299,11 @@ def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "n", "optimum"), [("and-of-ors", 64, 8), ("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4)]
+    ("spec", "n", "optimum"),
+    [
+        *(("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4)),
+        pytest.param("and-of-ors", 64, 8, marks=pytest.mark.heavy),
+    ],
 )
 def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
     found = lower_bound(load(spec), n)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests import naive
-from tests.expression_values import ENV, VALUES
 from tests.naive import Model
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
@@ -58,11 +57,6 @@ def test_hash_of_two_numbers_step_by_step() -> None:
     h = h ^ (h // 2**32)
     assert naive.evaluate("hash(-1, 7)", {}) == h // 2
     assert naive.evaluate("hash(7, -1)", {}) != h // 2
-
-
-@pytest.mark.parametrize(("text", "value"), VALUES)
-def test_expressions_have_the_value_worked_out_by_hand(text: str, value: int) -> None:
-    assert naive.evaluate(text, ENV) == value
 
 
 def test_an_expression_sees_its_names() -> None:

@@ -40,6 +40,7 @@ def test_the_part_is_minimal_and_prefers_early_positions(seed: int) -> None:
     assert last == min(max((order.index(i) for i in part), default=-1) for part in parts)
 
 
+@pytest.mark.heavy
 def test_no_explanation_is_larger_than_five_orders_of_quickxplain() -> None:
     model, n = restrict.load("random:layers=2,heads=4,states=4,seed=1008"), 200
     word = [model.alphabet[a] for a in np.random.default_rng(1008).integers(0, 2, n)]

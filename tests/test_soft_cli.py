@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from safetensors.numpy import save
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
@@ -17,6 +18,7 @@ from restrict.soft.importers import from_gpt2, from_torch, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
+from tests.naive_gpt2 import Naive
 
 
 def run(*arguments: object) -> Result:
@@ -162,29 +164,11 @@ def gpt2_arrays(rng: np.random.Generator, prefix: str = "transformer.") -> dict[
     return {prefix + k: rng.normal(size=s).astype(np.float32) for k, s in shapes.items()}
 
 
-def gpt2_by_hand(a: dict[str, Any], tokens: list[int], heads: int) -> Any:
-    """GPT-2's forward pass, written out from its description."""
-    a = {k.removeprefix("transformer."): v.astype(np.float64) for k, v in a.items()}
-
-    def norm(x: Any, name: str) -> Any:
-        centred = x - x.mean(-1, keepdims=True)
-        return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * a[name + ".weight"] + a[name + ".bias"]
-
-    x = a["wte.weight"][tokens] + a["wpe.weight"][: len(tokens)]
-    for at in range(2):
-        h = norm(x, f"h.{at}.ln_1") @ a[f"h.{at}.attn.c_attn.weight"] + a[f"h.{at}.attn.c_attn.bias"]
-        q, k, v = np.split(h, 3, axis=1)
-        parts = []
-        for part in np.split(np.arange(8), heads):
-            scores = q[:, part] @ k[:, part].T / np.sqrt(len(part))
-            scores[np.triu_indices(len(tokens), 1)] = -np.inf
-            weights = np.exp(scores - scores.max(1, keepdims=True))
-            parts.append(weights / weights.sum(1, keepdims=True) @ v[:, part])
-        x = x + np.concatenate(parts, axis=1) @ a[f"h.{at}.attn.c_proj.weight"] + a[f"h.{at}.attn.c_proj.bias"]
-        m = norm(x, f"h.{at}.ln_2") @ a[f"h.{at}.mlp.c_fc.weight"] + a[f"h.{at}.mlp.c_fc.bias"]
-        m = 0.5 * m * (1 + np.tanh(np.sqrt(2 / np.pi) * (m + 0.044715 * m**3)))
-        x = x + m @ a[f"h.{at}.mlp.c_proj.weight"] + a[f"h.{at}.mlp.c_proj.bias"]
-    return norm(x, "ln_f") @ a["wte.weight"].T
+def gpt2_by_hand(arrays: dict[str, Any], tokens: list[int], heads: int) -> Any:
+    """The logits at every position, from GPT-2's description."""
+    config = {"n_head": heads, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "bos_token_id": tokens[0]}
+    slow = Naive(save(arrays), config)
+    return np.array([slow.logits(tuple(tokens[1:end])) for end in range(1, len(tokens) + 1)])
 
 
 @pytest.mark.parametrize("prefix", ["transformer.", ""])
