@@ -1,0 +1,59 @@
+"""What an automatic check of a claim about every position would take, from a few positions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import restrict
+from restrict import Restriction
+from restrict.checker.account import Meter, Place
+from restrict.checker.formats import Certificate as Read
+from restrict.checker.normal_form import Program
+from restrict.checker.one_length import program_of, read_claim
+from restrict.cli.checking import trusted_line
+from restrict.elaboration.foreseen import SAMPLE, beyond, sampled
+from restrict.elaboration.make import _written, instance_of, least_steps, task_of
+
+
+def everywhere(spec: str, n: int, free: float) -> tuple[restrict.Model, restrict.Certificate]:
+    """A model, and a claim about all its positions."""
+    model = restrict.load(spec)
+    fixed = {i: model.alphabet[i % 2] for i in range(0, n, round(1 / (1 - free)))}
+    return model, restrict.certify(model, n, target="all", restriction=Restriction.of(model.at(n), fixed))
+
+
+@pytest.mark.parametrize("spec", ["random:layers=1,heads=2,states=2,every=1", "random:layers=1,heads=3,every=1"])
+def test_a_sample_says_what_the_rows_take(spec: str) -> None:
+    """Against the steps of the whole proof."""
+    n, limit = 200, 10**9
+    model, certificate = everywhere(spec, n, 0.9)
+    assert model.content is not None
+    places = Place("model"), Place("certificate")
+    task = task_of(model.content, certificate.to_bytes(), places, Path(), Meter(limit))
+    claim = read_claim(task)
+    assert isinstance(claim, Read)
+    program, instance = program_of(claim), instance_of(claim, task)
+    read = Program(program, Place("program"), Meter(limit))
+    whole = least_steps(read, _written(claim, program, instance, limit))
+    part = least_steps(read, sampled(claim, instance, Meter(limit)))
+    assert 0.8 < part * n / SAMPLE / whole < 1.2
+    assert beyond(model, certificate, whole // 2)
+    assert not beyond(model, certificate, 2 * whole)
+
+
+def test_a_check_that_cannot_end_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the proof is written."""
+    model, certificate = everywhere("random:layers=1,heads=2,states=2,every=1", 200, 0.9)
+    assert (trusted_line(model, certificate) or "").startswith("s VERIFIED n=200 target=all")
+    monkeypatch.setattr("restrict.elaboration.make.certificate_lines", lambda *_: pytest.fail("the proof is written"))
+    assert trusted_line(model, certificate, limit=100_000) is None
+
+
+def test_other_claims_are_not_estimated() -> None:
+    """A claim about one position, and one that says nothing."""
+    model = restrict.load("contains-one")
+    assert not beyond(model, restrict.certify(model, 20), 1)
+    model, certificate = everywhere("random:layers=2,heads=2,states=4,every=1", 20, 0.9)
+    assert certificate.c < certificate.free or not beyond(model, certificate, 1)
