@@ -13,7 +13,7 @@ from restrict.checker.formats import Certificate as Read
 from restrict.checker.normal_form import Program
 from restrict.checker.one_length import program_of, read_claim
 from restrict.cli.checking import trusted_line
-from restrict.elaboration.foreseen import SAMPLE, beyond, sampled
+from restrict.elaboration.foreseen import SAMPLE, beyond, read_tokens, sampled
 from restrict.elaboration.make import _written, instance_of, least_steps, task_of
 
 
@@ -57,3 +57,11 @@ def test_other_claims_are_not_estimated() -> None:
     assert not beyond(model, restrict.certify(model, 20), 1)
     model, certificate = everywhere("random:layers=2,heads=2,states=4,every=1", 20, 0.9)
     assert certificate.c < certificate.free or not beyond(model, certificate, 1)
+
+
+def test_only_heads_that_the_output_reads_count() -> None:
+    """Of two layers those of the first, which read tokens."""
+    instance = restrict.load("random:layers=2,heads=2,states=4,every=1").at(20)
+    heads = {head.name for head in read_tokens(instance)}
+    assert len(heads) == 2
+    assert all(instance.key(head) in (None, "token") for head in read_tokens(instance))

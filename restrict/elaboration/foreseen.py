@@ -20,6 +20,7 @@ from restrict.elaboration.rows import Rows
 from restrict.elaboration.tokens import Tokens
 from restrict.elaboration.writer import Writer
 from restrict.model.program import Head, Instance, Model
+from restrict.model.variables import references
 
 SAMPLE = 16
 """So many positions, evenly spread: up to n = 1000 (one layer, two heads, binary) the estimate is a tenth off. They
@@ -41,6 +42,18 @@ def beyond(model: Model, found: Certificate, limit: int) -> bool:
         return least_steps(program, writer) * n > limit * min(n, SAMPLE)
 
 
+def read_tokens(instance: Instance) -> list[Head]:
+    """The heads that the output reads, directly or not, and that compare tokens or positions."""
+    model, given = instance.model, (None, "token", "position")
+    read, found = {model.output.variable}, list[Head]()
+    for variable in reversed(model.variables):
+        if variable.name in read:
+            read.update(name for _, name in references(variable))
+            if isinstance(variable, Head) and instance.key(variable) in given and instance.query(variable) in given:
+                found.append(variable)
+    return found
+
+
 def sampled(certificate: Read, instance: Instance, meter: Meter) -> Writer:
     """The lines about the heads that read tokens, at the sampled positions."""
     meter.place = certificate.top
@@ -50,11 +63,9 @@ def sampled(certificate: Read, instance: Instance, meter: Meter) -> Writer:
     rows, writer = Rows(instance, meter), Writer(instance, "", meter)
     known = Known(instance, tokens, rows)
     places = np.linspace(0, instance.n - 1, min(instance.n, SAMPLE) + 2, dtype=int)[1:-1].tolist()
-    given = None, "token", "position"
-    for head in instance.model.variables:
-        if isinstance(head, Head) and instance.key(head) in given and instance.query(head) in given:
-            for i in places:
-                known.examine(head.name, i)
+    for head in read_tokens(instance):
+        for i in places:
+            known.examine(head.name, i)
     for said in known.statements:
         rows.keep(said)
     writer.write_rows(rows)
