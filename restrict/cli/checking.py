@@ -70,7 +70,6 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
     from restrict.certificate.certificate import Certificate
     from restrict.certificate.refutation import Refutation
     from restrict.elaboration.check import check
-    from restrict.elaboration.foreseen import beyond
 
     if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
         return None
@@ -79,8 +78,11 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
             from restrict.elaboration.verified import check_verified
 
             return check_verified(elaborated(program, found.to_bytes(), str(program.source or "model"), "certificate"))
-        if checker == KERNEL and isinstance(found, Certificate) and beyond(program, found, limit):
-            return None
+        if checker == KERNEL and isinstance(found, Certificate) and found.target == "all":
+            from restrict.elaboration.foreseen import beyond
+
+            if beyond(program, found, limit):
+                return None
         return check(program, found, fast=checker == COMPILED, limit=limit if checker == KERNEL else None)
     except ResourceLimit:
         return None
