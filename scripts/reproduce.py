@@ -88,6 +88,12 @@ KNOWN = (
     Entry("commands", "docs_commands"),
     Entry("cold", "bench_cold", ("",), "--pages tutorial --only 0100"),
     Entry("certify", "bench_certify", ("",), "--quick --only scan known"),
+    Entry(
+        "unseen",
+        "bench_unseen",
+        ("--only long symbols deep --seeds 21", "--only bound --seeds 21 22"),
+        "--only long --seeds 21",
+    ),
     Entry("against", "bench_against", (". --quick",), ". --quick --seeds 1 --n 1000"),
     Entry("report", "bench_report"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),

@@ -175,7 +175,7 @@ def test_the_exchange_keeps_exact_sums() -> None:
         kept = [part.copy() for part in (now.total, now.cuts, now.kills, now.rows[:, :2], now.rows[:, 3])]
         assert now.total[:12].tolist() == brute_totals(rows, search.symbols)
         assert now.state[kernels.VALUE] == phi[now.total].sum()
-        kernels.begin(search.arrays, now, phi)
+        kernels.begin(search.arrays, now, phi, search.touched)
         for old, new in zip(kept, (now.total, now.cuts, now.kills, now.rows[:, :2], now.rows[:, 3]), strict=True):
             assert np.array_equal(old, new)
         assert phi[brute_totals(rows, best)].sum() <= phi[brute_totals(rows, start)].sum()

@@ -67,6 +67,7 @@ def asked(program: Model, found: Claimed, checker: str = KERNEL, *, late: bool =
 def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: int = AUTOMATIC_CHECK) -> str | None:
     """The checker's line; ``None`` where the check takes too many steps or cannot be made."""
     from restrict.base.errors import ResourceLimit
+    from restrict.certificate.certificate import Certificate
     from restrict.certificate.refutation import Refutation
     from restrict.elaboration.check import check
 
@@ -77,6 +78,11 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
             from restrict.elaboration.verified import check_verified
 
             return check_verified(elaborated(program, found.to_bytes(), str(program.source or "model"), "certificate"))
+        if checker == KERNEL and isinstance(found, Certificate) and found.target == "all":
+            from restrict.elaboration.foreseen import beyond
+
+            if beyond(program, found, limit):
+                return None
         return check(program, found, fast=checker == COMPILED, limit=limit if checker == KERNEL else None)
     except ResourceLimit:
         return None

@@ -51,8 +51,7 @@ class Elaboration:
             most = DEFAULT_LIMIT if limit is None else limit
             top = Place(certificate_name)
             self.meter = meter = Meter(most)
-            document = read_json(certificate, top, meter)
-            task = Task(document, top, model, Place(model_name), folder, meter)
+            task = task_of(model, certificate, (Place(model_name), top), folder, meter)
             self.claim: Claim = read_claim(task)
             self.name, program = certificate_name, program_of(self.claim)
             self.instance = instance_of(self.claim, task)
@@ -64,6 +63,11 @@ class Elaboration:
         elaborator."""
         with translated(self.name):
             return established(self.claim, *self.made)
+
+
+def task_of(model: bytes, certificate: bytes, places: tuple[Place, Place], folder: Path, meter: Meter) -> Task:
+    """What the checker's reader is given. ``places``: what its messages call the two files."""
+    return Task(read_json(certificate, places[1], meter), places[1], model, places[0], folder, meter)
 
 
 def instance_of(claim: Claim, task: Task) -> Instance:

@@ -26,7 +26,7 @@ from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
 Ranks = NDArray[np.int16 | np.int32]
 OPEN, HIT, DEAD = range(3)
 CUT, LENGTH, MORE, SILENT, TOUCHED, GROUP, GUARD = range(7)
-COUNT, RANDOM, VALUE, CHANGES = range(4)
+COUNT, RANDOM, VALUE = range(3)
 
 
 class LiteralRows(NamedTuple):
@@ -55,8 +55,8 @@ class ExchangeState(NamedTuple):
     literal is compared with: so it stays in the cache. ``total`` and ``seen``, a mark, (groups,). ``cuts`` (literals,):
     what the objective gains where rows end at the literal, beyond what they gain by its loss, and ``kills`` (inputs,)
     what it gains by the loss of the input's literals; ``loss`` (inputs,) what freeing costs. ``held``: the literals
-    that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM number, the objective's
-    VALUE, and how many CHANGES were made."""
+    that are set, ``place`` (inputs,) where in it, or -1; ``state``: COUNT of them, the RANDOM number, and the
+    objective's VALUE."""
 
     lits: I8
     rows: I32
@@ -149,49 +149,42 @@ def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, 
 
 
 @kernel
-def settle(g: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int) -> int:
+def settle(g: int, count: int, touched: I64, a: LiteralRows, s: ExchangeState, phi: I64, bend: int) -> int:
     """Put the rows of a group with touched ones into the sums again; returns the rise of the objective. What is taken
-    out comes first, then what is put in: two turns of one loop, whose body is compiled once."""
-    old, new = s.total[g], 0
-    for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
-        new += s.rows[r, LENGTH] if s.rows[r, SILENT] == 0 else 0
-    s.total[g] = new
+    out comes first, then what is put in. For no group (-1), the ``count`` touched rows are taken out, before they are
+    walked. All three are turns of one loop, whose body is compiled once."""
+    old, new, first, stop = 0, 0, 0, count
+    if g >= 0:
+        old, first, stop = s.total[g], a.group_ptr[g], a.group_ptr[g + 1]
+        for r in range(first, stop):
+            new += s.rows[r, LENGTH] if s.rows[r, SILENT] == 0 else 0
+        s.total[g] = new
     changed, most = new != old, max(new, old)
-    for sign in range(-1, 2, 2):
-        now = old if sign < 0 else new
-        for r in range(a.group_ptr[g], a.group_ptr[g + 1]):
-            touched = s.rows[r, TOUCHED] == 1
-            if touched and sign < 0:
+    for sign in range(-1, 2 if g >= 0 else 0, 2):
+        for t in range(first, stop):
+            r, now = t, old if sign < 0 else new
+            if g < 0:
+                r = touched[t]
+                now = s.total[s.rows[r, GROUP]]
+            again = s.rows[r, TOUCHED] == 1
+            if again and sign < 0 and g >= 0:
                 continue
-            if touched or (changed and most + max(s.rows[r, MORE] + 1, s.rows[r, LENGTH]) > bend):
+            if again or (changed and most + max(s.rows[r, MORE] + 1, s.rows[r, LENGTH]) > bend):
                 count_ends(r, now, sign, a, s, phi)
-            if touched or (changed and most + 1 > bend):
+            if again or (changed and most + 1 > bend):
                 count_inside(r, now, sign, a, s, phi)
     return int(phi[new] - phi[old])
 
 
 @kernel
-def begin(a: LiteralRows, s: ExchangeState, phi: I64) -> None:
-    """All of the state from ``lits``: every row is touched, and none is in the sums."""
-    for sums in (s.total, s.cuts, s.kills, s.loss):
-        for t in range(sums.shape[0]):
-            sums[t] = 0
-    for r in range(a.group.shape[0]):
-        s.rows[r, GROUP], s.rows[r, GUARD], s.rows[r, TOUCHED] = a.group[r], a.guard[r], 1
-        walk(r, a, s)
-    s.state[VALUE] = 0
-    for g in range(s.total.shape[0]):
-        s.seen[g] = 0
-        settle(g, a, s, phi, phi.shape[0])
-        s.state[VALUE] += phi[s.total[g]]
-    for r in range(a.group.shape[0]):
-        s.rows[r, TOUCHED] = 0
-
-
-@kernel
-def change(l: int, put: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int, touched: I64) -> int:
-    """Fix the free input of ``l`` to it (``put`` = 1) or free it (0); returns the exact rise of the objective."""
-    first, count = l - l % a.symbols, 0
+def touch(l: int, a: LiteralRows, s: ExchangeState, touched: I64) -> int:
+    """Mark and list the rows in which the input of a literal counts; without a literal (-1), all rows."""
+    count = 0
+    if l < 0:
+        for r in range(a.group.shape[0]):
+            s.rows[r, TOUCHED], touched[r] = 1, r
+        return int(a.group.shape[0])
+    first = l - l % a.symbols
     for other in range(first, first + a.symbols):
         for t in range(a.occ_ptr[other], a.occ_ptr[other + 1]):
             r = a.occ_row[t]
@@ -203,35 +196,52 @@ def change(l: int, put: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: i
             if s.rows[r, TOUCHED] == 0:
                 s.rows[r, TOUCHED], touched[count] = 1, r
                 count += 1
-    for t in range(count):  # out of the sums
-        r = touched[t]
-        count_ends(r, s.total[s.rows[r, GROUP]], -1, a, s, phi)
-        count_inside(r, s.total[s.rows[r, GROUP]], -1, a, s, phi)
-    for other in range(first, first + a.symbols):
-        s.lits[other] = OPEN if put == 0 else (HIT if other == l else DEAD)
+    return count
+
+
+@kernel
+def change(l: int, put: int, a: LiteralRows, s: ExchangeState, phi: I64, bend: int, touched: I64) -> int:
+    """Fix the free input of ``l`` to it (``put`` = 1) or free it (0); returns the exact rise of the objective. Without
+    a literal (-1) every row is walked, and put into sums in which none is yet."""
+    count, rise = touch(l, a, s, touched), 0
+    if l >= 0:
+        settle(-1, count, touched, a, s, phi, bend)
+        for other in range(l - l % a.symbols, l - l % a.symbols + a.symbols):
+            s.lits[other] = OPEN if put == 0 else (HIT if other == l else DEAD)
     for t in range(count):
         walk(touched[t], a, s)
-    rise = 0
     for t in range(count):
         g = int(np.int64(s.rows[touched[t], GROUP]))
         if s.seen[g] == 0:
             s.seen[g] = 1
-            rise += settle(g, a, s, phi, bend)
+            rise += settle(g, count, touched, a, s, phi, bend)
     for t in range(count):
         s.rows[touched[t], TOUCHED], s.seen[s.rows[touched[t], GROUP]] = 0, 0
     s.state[VALUE] += rise
-    s.state[CHANGES] += 1
     return int(rise)
 
 
-@inline_kernel
-def drawn(s: ExchangeState, most: int) -> int:
+@kernel
+def begin(a: LiteralRows, s: ExchangeState, phi: I64, touched: I64) -> None:
+    """All of the state from ``lits``: every row is touched, and none is in the sums."""
+    for sums in (s.total, s.cuts, s.kills, s.loss):
+        for t in range(sums.shape[0]):
+            sums[t] = 0
+    for r in range(a.group.shape[0]):
+        s.rows[r, GROUP], s.rows[r, GUARD] = a.group[r], a.guard[r]
+    s.seen[:] = 0
+    s.state[VALUE] = phi[0] * s.total.shape[0]
+    change(-1, 0, a, s, phi, phi.shape[0], touched)
+
+
+@kernel
+def drawn(state: I64, most: int) -> int:
     """A random number below ``most`` (Marsaglia's xorshift)."""
-    x = s.state[RANDOM]
+    x = state[RANDOM]
     x ^= x << 13
     x ^= (x >> 7) & ((1 << 57) - 1)
     x ^= x << 17
-    s.state[RANDOM] = x
+    state[RANDOM] = x
     return int(((x >> 11) & ((1 << 52) - 1)) % most)
 
 
@@ -244,13 +254,13 @@ def anneal(
     ``heat``: a factor and a divisor of the objective, which give the unit of the mean, and its first and last number of
     units. Gains and losses taken row by row rule out most exchanges; the exact rise decides, and is undone where it is
     too much."""
-    begin(a, s, phi)
+    begin(a, s, phi, touched)
     literals, unit = s.lits.shape[0], heat[0] * s.state[VALUE] / heat[1]
     hot, cold = unit * heat[2], unit * heat[3]
     for step in range(steps):
         l, gain = -1, np.int64(-1)
         for _ in range(limits.puts):
-            other = drawn(s, literals)
+            other = drawn(s.state, literals)
             if s.lits[other] == OPEN and s.cuts[other] + s.kills[other // a.symbols] > gain:
                 l, gain = other, s.cuts[other] + s.kills[other // a.symbols]
         if l < 0:
@@ -260,13 +270,13 @@ def anneal(
             s.held[s.state[COUNT]], s.place[l // a.symbols] = l, s.state[COUNT]
             s.state[COUNT] += 1
             continue
-        o = s.held[drawn(s, s.state[COUNT])]
-        for _ in range(limits.drops - 1):
-            other = s.held[drawn(s, s.state[COUNT])]
-            if s.loss[other // a.symbols] < s.loss[o // a.symbols]:
+        o = -1
+        for _ in range(limits.drops):
+            other = s.held[drawn(s.state, s.state[COUNT])]
+            if o < 0 or s.loss[other // a.symbols] < s.loss[o // a.symbols]:
                 o = other
         mean = hot + (cold - hot) * (step / steps)
-        allowed = -mean * np.log((drawn(s, 1 << 30) + 1) / (1 << 30))
+        allowed = -mean * np.log((drawn(s.state, 1 << 30) + 1) / (1 << 30))
         if s.loss[o // a.symbols] - gain > allowed:
             continue
         rise = change(l, 1, a, s, phi, limits.bend, touched) + change(o, 0, a, s, phi, limits.bend, touched)

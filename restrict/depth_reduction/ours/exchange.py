@@ -145,7 +145,7 @@ class ExchangeSearch:
             np.zeros(literals, np.int8), np.zeros((rows.count, 8), np.int32), np.zeros(rows.count, rows.rank),
             np.zeros(groups, np.int64),
             np.zeros(literals, np.int64), np.zeros(rows.inputs, np.int64), np.zeros(rows.inputs, np.int64),
-            np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1), np.zeros(4, np.int64),
+            np.zeros(rows.inputs + 1, np.int64), np.full(rows.inputs, -1), np.zeros(3, np.int64),
             np.zeros(groups, np.int8),
         )  # fmt: skip
         self.touched = np.zeros(rows.count, np.int64)
@@ -175,7 +175,7 @@ class ExchangeSearch:
         search.lits[:], search.held[:], search.place[:] = lits.reshape(-1), 0, -1
         search.held[: len(fixed)] = fixed * s + symbols[fixed]
         search.place[fixed] = np.arange(len(fixed))
-        search.state[:] = len(fixed), self.rng.integers(1, 1 << 62), 0, 0
+        search.state[:] = len(fixed), self.rng.integers(1, 1 << 62), 0
         nothing = exchange.ExchangeLimits(self.budget, 1, 1, 0)
         self._anneal(np.arange(self.rows.longest + 2), nothing, 0, np.ones(4))
 
