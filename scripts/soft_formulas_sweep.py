@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,16 +26,18 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.logic.fragments import NAMES
-from restrict.logic.sample import random_in
 from restrict.simulate.floating import UNITS
 from restrict.simulate.formulas.compiler import Compiled, compile_soft
 from restrict.simulate.formulas.patterns import How
 from restrict.simulate.formulas.verify import DTYPES, measure
 from restrict.soft.models import evaluate
 from restrict.soft.models.terms import Term
+from tests.random_counting import random_in
 
 WAYS: tuple[tuple[How, bool], ...] = (
     ("temperature", False),

@@ -14,7 +14,6 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic.counting import truths
 from restrict.logic.formula import Builder
 from restrict.logic.fragments import NAMES, fragment
-from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
 from restrict.simulate.floating import SAFE, UNITS
 from restrict.simulate.formulas import Compiled, compile_soft
@@ -26,6 +25,7 @@ from restrict.soft.models.format import loads
 from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import dumps
 from tests.page_examples import run_examples
+from tests.random_counting import random_in
 from tests.test_cli import Shell
 
 AB = ["0", "1"]

@@ -10,9 +10,9 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic import compile_formula, evaluate, parse
 from restrict.logic.counting import Inequality, Predicate, truths
 from restrict.logic.fragments import NAMES, fragment
-from restrict.logic.sample import random_in
 from restrict.logic.semantics import evaluate_tokens
 from tests import naive_logic
+from tests.random_counting import random_in
 
 AB = ["0", "1"]
 
