@@ -1,6 +1,6 @@
 """What each option of the goal-directed search gains: switched off and doubled, on a fixed set of models.
 
-    python scripts/ablation.py [--quick] [--only NAME ...] [--models MODEL:N ...] [-o FILE.json]
+    python scripts/ablation.py [--quick] [--only NAME ...] [--models MODEL:N ...] [--seeds N] [-o FILE.json]
 
 A row is an option of ``restrict/force/options.py`` at another value. *fixed* is the sum of fixed positions over the
 models and seeds (less is better; where nothing is found, n), beside the sum with the table as it is; *work* is the sum
@@ -67,17 +67,18 @@ def main() -> int:
     parser.add_argument(
         "--models", nargs="+", default=[], metavar="MODEL:N", help="these models in place of the fixed set"
     )
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of each model")
     parser.add_argument("-o", "--output", type=Path, help="write the rows as JSON")
     arguments = parser.parse_args()
     given = [(name, int(n)) for name, _, n in (text.rpartition(":") for text in arguments.models)]
-    models, seeds = given or list(MODELS), SEEDS
+    models, seeds = given or list(MODELS), arguments.seeds
     if arguments.quick:
         models, seeds = models[:QUICK], 1
     fixed, work = measured(OPTIONS, models, seeds)
     rows = [{"option": "(as it is)", "value": None, "fixed": fixed, "work": work}]
     line = "{:<18}{:>28}{:>8}{:>8}"
     print(line.format("option", "value", "fixed", "work"))
-    print(line.format("(as it is)", "", fixed, "1.00"), flush=True)
+    print(line.format("(as it is)", "", fixed, "1.00"), f"  work 1.00 is {work} pairs", flush=True)
     for option in table():
         for kind, value in variants(option) if not arguments.only or option.name in arguments.only else ():
             found, walked = measured(replace(OPTIONS, **{option.name: value}), models, seeds)

@@ -74,8 +74,6 @@ class OutOfBudget(Exception):
 
 Choose = Callable[["Solver", Goal, int], bool]
 """Meets a goal by one of its alternatives, with at most so many more tokens."""
-Joint = Callable[["Solver", Sequence[Goal], int], bool | None]
-"""Meets all of some goals with at most so many more tokens; ``None`` where they are left to be met one by one."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,6 @@ class Manner:
         noise: the relative error put on prices, at least 0.
         work: the effort allowed, in units of :attr:`ForcingState.work`.
         scores: the most scores that it may compute; ``None``: no such bound.
-        joint: how goals that recur at many positions are met together (:mod:`restrict.force.joint`), if they are; not
-            under a guard, which sees one token at a time.
         wide: the model has wide domains: alternatives are priced before they are tried.
         plan: the goals that meet a goal as planned (:mod:`restrict.force.plan`), which are tried first.
         choose: how one alternative is chosen (:mod:`restrict.force.committed`); ``None``: by trying ``widths``.
@@ -99,7 +95,6 @@ class Manner:
     noise: float
     work: int
     scores: int | None = None
-    joint: Joint | None = None
     wide: bool = False
     plan: Callable[[Goal], Sequence[Goal] | None] | None = None
     choose: Choose | None = None
@@ -129,7 +124,7 @@ class Solver:
     ) -> None:
         self.state, self.rng, self.tick = state, rng, tick
         self.widths, self.noise, self.wide = manner.widths, manner.noise, manner.wide
-        self.symbols, self.guard, self.joint = symbols, guard, manner.joint if guard is None else None
+        self.symbols, self.guard = symbols, guard
         self.plan, self.choose = manner.plan, manner.choose
         self.guarded = 0 if guard is None else guarded
         self.last_work = state.work + manner.work
@@ -237,11 +232,7 @@ class Solver:
         return True
 
     def solve_all(self, subgoals: list[Goal], limit: int, before: int) -> bool:
-        """Meet all goals with at most ``limit`` tokens beyond ``before``; together where they recur."""
-        if self.joint is not None:
-            together = self.joint(self, subgoals, limit - (self.state.fixed - before))
-            if together is not None:
-                return together
+        """Meet all goals in turn, with at most ``limit`` tokens beyond ``before``."""
         return all(self.solve(g, limit - (self.state.fixed - before)) for g in subgoals)
 
     def alternatives(self, goal: Goal, limit: int) -> Iterator[list[Goal]]:

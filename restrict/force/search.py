@@ -15,7 +15,6 @@ from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.committed import committed
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
 from restrict.force.image import MAX_IMAGE
-from restrict.force.joint import met_together
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
@@ -218,9 +217,8 @@ class GoalSearch:
             noises = self.opt.wide_noise if self.wide else self.opt.noise
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice(noises))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
-            joint = rng.random() < 0.5
             priced = self.wide or (self.deep and rng.random() < 0.5)
-            solver = self._solver(rng, (widths, noise, priced), work, joint)
+            solver = self._solver(rng, (widths, noise, priced), work)
             try:
                 solved = solver.solve(goal, self.best.count - len(kept))
             except OutOfBudget:
@@ -251,7 +249,7 @@ class GoalSearch:
         goal = Goal(*node, frozenset(state.values(*node)))
         self._examine_best({i: a for i, a in best.fixed.items() if i not in own})
         widths = int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1
-        solver = self._solver(rng, (widths, float(rng.choice(self.opt.node_noise)), True), self.opt.node_work, False)
+        solver = self._solver(rng, (widths, float(rng.choice(self.opt.node_noise)), True), self.opt.node_work)
         try:
             solved = solver.solve(goal, len(own) - int(rng.random() < self.opt.fewer))
         except OutOfBudget:
@@ -322,9 +320,8 @@ class GoalSearch:
             work = (
                 max(0, self._last_work - state.work) // attempts if not self.timed else self.opt.more_work // attempts
             )
-        joint = turn % 2 == 1  # goals met together share more tokens, goals met in turn leave time for more dives
         first = self.wide and turn == 0 and self.best.fixed is None and limit < self.instance.n
-        self._dive(self._solver(rng, kind, work, joint, self._dive_scores if first else None), goal, limit, rng)
+        self._dive(self._solver(rng, kind, work, self._dive_scores if first else None), goal, limit, rng)
 
     def _dive(self, solver: Solver, goal: Goal, limit: int, rng: np.random.Generator) -> None:
         """Meet the output's goal from what is fixed; what succeeds is made minimal and offered."""
@@ -335,10 +332,8 @@ class GoalSearch:
         if solved:
             self._settle(rng, goal)
 
-    def _solver(
-        self, rng: np.random.Generator, kind: Pass, work: int, joint: bool, scores: int | None = None
-    ) -> Solver:
-        manner = Manner(kind[0], kind[1], work, scores, met_together if joint else None, kind[2])
+    def _solver(self, rng: np.random.Generator, kind: Pass, work: int, scores: int | None = None) -> Solver:
+        manner = Manner(kind[0], kind[1], work, scores, wide=kind[2])
         return Solver(self.state, rng, manner, tick=self._tick, guard=self.guard, prices=self.prices)
 
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
