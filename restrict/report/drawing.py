@@ -61,7 +61,6 @@ LOOKS: dict[str, Look] = {
     "onfixed": Look("paper", "none"),
     "arrow": Look("none", "grey", 1.2),
     "accepting": Look("paper", "forced", 2.0),
-    **{f"range{c}": Look(c, "none") for c in ("head", "fixed", "first", "second", "forced", "needed")},
     **{f"rank{r}": Look("none", "head", width) for r, width in enumerate((4.5, 3.4, 2.5, 1.8, 1.2, 0.7))},
 }
 Kind = Literal["line", "rect", "circle", "text", "path", "curve"]

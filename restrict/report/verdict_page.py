@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes
 from restrict.elaboration.check import trusted_check
+from restrict.report.chart import SERIES, Chart, colour
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
 from restrict.soft.trained.atoms import UNIT, basis_of
@@ -25,9 +25,7 @@ from restrict.soft.trained.model import Array, Trained, forward, load, shifted
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.verdict import BOUND, Key, Search, Tree
 
-LABELS = ("head", "fixed", "first", "second", "forced", "needed")
-"""Looks of the labels' ranges, in turn."""
-WIDTH, HEIGHT, LEFT = 640.0, 190.0, 56.0
+WIDTH = 640.0
 MOST_SYMBOLS = 60
 """Symbols of a word that are drawn; of a longer one, the last."""
 
@@ -149,58 +147,40 @@ def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Arr
 # ---------------------------------------------------------------- drawings
 
 
-def _squeezed(x: float) -> float:
-    """A scale that shows 1 and 1000 in one drawing, signs kept."""
-    return math.asinh(x)
-
-
-class _Axes:
-    """A frame with positions to the right and values on a squeezed scale."""
-
-    def __init__(self, title: str, last: int, values: list[float]) -> None:
-        self.drawing = Drawing(WIDTH, HEIGHT + 40, title)
-        self.last = max(last, 1)
-        self.low, self.high = _squeezed(min(0.0, *values)), _squeezed(max(0.0, *values))
-        self.high += (self.high - self.low or 1.0) * 0.05
-        group = self.drawing.group()
-        for size in (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10000.0):
-            for value in (size, -size):
-                if self.low <= _squeezed(value) <= self.high:
-                    y = self.y(value)
-                    group.shapes += [Shape("line", (LEFT, y, WIDTH - 10, y), "skip"),
-                                     Shape("text", (LEFT - 6, y + 3, 9), "quiet", f"{value:g}", "end")]  # fmt: skip
-        zero = self.y(0.0)
-        group.shapes.append(Shape("line", (LEFT, zero, WIDTH - 10, zero), "dashed"))
-        for j in range(0, self.last + 1, max(1, self.last // 10)):
-            group.shapes.append(Shape("text", (self.x(j), HEIGHT + 18, 9), "quiet", str(j), "middle"))
-        group.shapes.append(Shape("text", (WIDTH / 2, HEIGHT + 34, 10), "label", "position", "middle"))
-
-    def x(self, position: float) -> float:
-        return LEFT + 8 + (WIDTH - LEFT - 30) * position / self.last
-
-    def y(self, value: float) -> float:
-        return HEIGHT - (HEIGHT - 10) * (_squeezed(value) - self.low) / ((self.high - self.low) or 1.0)
+def _axes(figure: Any) -> Any:
+    """Positions to the right, values on a scale that shows 1 and 1000 in one drawing, signs kept."""
+    axes = figure.add_subplot(xlabel="position")
+    axes.set_yscale("symlog", linthresh=1)
+    axes.use_sticky_edges = False
+    axes.get_yaxis().set_major_formatter("{x:g}")
+    axes.axhline(0, color=colour("grey"), linewidth=0.8, linestyle="--")
+    axes.grid(axis="y")
+    axes.set_axisbelow(True)
+    return axes
 
 
 def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]) -> Section:
     """The ranges of all labels behind the prefixes that lead to a state."""
-    values = [float(v) for r in ranges for v in (*r.low, *r.high)]
-    axes = _Axes(f"ranges of logits in state {state}", max(r.key[0] for r in ranges), values)
-    legend, step = [], (axes.x(1) - axes.x(0)) * 0.7
-    for at, label in enumerate(graph.labels):
-        look = LABELS[at % len(LABELS)]
-        group, size = axes.drawing.group(), min(max(step / len(graph.labels), 0.8), 7.0)
-        for i in sorted({r.key[0] for r in ranges}):
-            mine = [r for r in ranges if r.key[0] == i]
-            top, bottom = axes.y(max(float(r.high[at]) for r in mine)), axes.y(min(float(r.low[at]) for r in mine))
-            left = axes.x(i) + size * (at - len(graph.labels) / 2)
-            group.shapes.append(Shape("rect", (left, top, size, max(bottom - top, 2.0)), f"range{look}"))
-        good, bad = ("one of the greatest", "less") if graph.greatest else ("positive", "negative")
-        wanted = good if label in graph.want[state] else bad
-        legend.append((f"range{look}", f"{model.labels[label]}, wanted {wanted}"))
+    places = sorted({r.key[0] for r in ranges})
+    by_place = [[r for r in ranges if r.key[0] == i] for i in places]
+    low = np.array([np.min([r.low for r in mine], axis=0) for mine in by_place])
+    high = np.array([np.max([r.high for r in mine], axis=0) for mine in by_place])
+    width = 0.7 / len(graph.labels)
+
+    good, bad = ("one of the greatest", "less") if graph.greatest else ("positive", "negative")
+
+    def paint(figure: Any) -> None:
+        axes = _axes(figure)
+        for at, label in enumerate(graph.labels):
+            where = np.array(places) + width * (at - (len(graph.labels) - 1) / 2)
+            look = colour(SERIES[at % len(SERIES)])
+            told = f"{model.labels[label]}, wanted {good if label in graph.want[state] else bad}"
+            axes.bar(where, high[:, at] - low[:, at], width, low[:, at], color=look, edgecolor=look, label=told)
+        figure.legend(loc="outside right upper")
+
     least = min(ranges, key=lambda r: r.margin)
     words = [f"Least margin {least.margin:.3g}, at position {least.key[0]}. The vertical scale is squeezed."]
-    return Section(f"State {state}", words, drawing=axes.drawing, legend=legend)
+    return Section(f"State {state}", words, drawing=Chart(f"ranges of logits in state {state}", paint))
 
 
 def _margin_section(ranges: list[Range]) -> Section:
@@ -208,12 +188,12 @@ def _margin_section(ranges: list[Range]) -> Section:
     least: dict[int, float] = {}
     for r in (r for r in ranges if r.margin < math.inf):
         least[r.key[0]] = min(least.get(r.key[0], math.inf), r.margin)
-    axes = _Axes("least margins", max(least), list(least.values()))
-    group = axes.drawing.group()
-    points = [(axes.x(i), axes.y(m)) for i, m in sorted(least.items())]
-    group.shapes += [Shape("line", (*a, *b), "solid") for a, b in pairwise(points)]
-    group.shapes += [Shape("circle", (*a, 2), "reduced") for a in points]
-    return Section("The least margin at each position", drawing=axes.drawing)
+    points = sorted(least.items())
+
+    def paint(figure: Any) -> None:
+        _axes(figure).plot(*zip(*points, strict=True), marker="o", color=colour("head"))
+
+    return Section("The least margin at each position", drawing=Chart("least margins", paint))
 
 
 def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
@@ -226,20 +206,16 @@ def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
     weights = [search.atoms.weights(h, hardest.key[0], hardest.key[1]) for h in range(search.atoms.heads)]
     steps, names = np.arange(len(word) + 1), ["start", *(model.symbols[s] for s in word)]
     shares = [table[steps, (0, *word)] / table[steps, (0, *word)].sum() for table in weights]
-    drawing = Drawing(WIDTH, 60.0 + 90 * len(shares), "attention of the hardest word")
     first = max(0, len(names) - MOST_SYMBOLS)
-    gap = (WIDTH - 40) / (len(names) - first)
-    group = drawing.group()
-    for h, share in enumerate(shares):
-        base, most = 80.0 + 90 * h, float(share.max())
-        group.shapes.append(Shape("text", (4, base - 70, 9), "quiet", f"head {h}, greatest weight {most:.3g}"))
-        for k, weight in enumerate(share[first:]):
-            tall = 60 * float(weight) / most
-            group.shapes.append(Shape("rect", (20 + gap * k + gap * 0.15, base - tall, gap * 0.7, tall), "reduced"))
-    for k, name in enumerate(names[first:]):
-        y = 96.0 + 90 * (len(shares) - 1)
-        shown = "^" if name == "start" else name
-        group.shapes.append(Shape("text", (20 + gap * (k + 0.5), y, min(10, gap)), "label", shown, "middle"))
+    shown = ["^" if name == "start" else name for name in names[first:]]
+
+    def paint(figure: Any) -> None:
+        for h, (axes, share) in enumerate(zip(figure.subplots(len(shares), squeeze=False)[:, 0], shares, strict=True)):
+            axes.bar(range(len(shown)), share[first:], 0.7, color=colour("head"))
+            axes.set(title=f"head {h}: weights, the greatest {share.max():.3g}")
+            axes.set_xticks(range(len(shown)), shown)
+
+    drawing = Chart("attention of the hardest word", paint, height=60.0 + 110 * len(shares))
     words = [
         f"The case of the least margin: position {hardest.key[0]}, last symbol "
         f"{model.symbols[hardest.key[1]]}, state {hardest.key[2]}. On this word what is asked of the logits "
