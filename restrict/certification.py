@@ -22,7 +22,7 @@ from restrict.force.release import relax
 from restrict.force.search import Best, GoalSearch
 from restrict.kernels.shield import kept
 from restrict.model.alike import kinds_of
-from restrict.model.arguments import least_free, the_integer, the_share
+from restrict.model.arguments import check_wish, least_free
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
@@ -178,16 +178,6 @@ def _certificate(
         assert released is not None
         return released
     return found
-
-
-def check_wish(c: int | None, free: float | Fraction | None) -> None:
-    """Refuse (``UsageError``) a bad bound on the dependencies, a bad free fraction, and both together."""
-    if c is not None:
-        the_integer("c", c)
-    if free is not None:
-        the_share("free", free)
-    if c is not None and free is not None:
-        raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")
 
 
 def _given(task: Task, restriction: Restriction) -> Certificate:

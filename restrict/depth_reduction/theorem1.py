@@ -36,7 +36,7 @@ from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedu
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
 from restrict.kernels.shield import kept
-from restrict.model.arguments import SEEDS, least_free, the_integer, the_share
+from restrict.model.arguments import SEEDS, check_wish, least_free, the_integer, the_share
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
@@ -151,8 +151,7 @@ def everywhere(
         raise UsageError("certify_all is for the target all")
     if method not in METHODS:
         raise UsageError(f"method = {quote(method)} is none of {', '.join(METHODS)}")
-    if free is not None and c is not None:
-        raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")
+    check_wish(c, free)
     wanted = None if c is None else the_integer("c", c)
     share = float(the_share("free", DEFAULT_FREE if free is None else free))
     best, stopped = BestEverywhere(wanted), "budget" if task.deadline.moment is None else "time"

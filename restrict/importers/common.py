@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.files import read_bytes, write_bytes
 from restrict.model.fileformat import FORMAT, dumps, loads
+from restrict.model.graph import depths
 from restrict.model.program import Head, Model
 
 Variable = dict[str, Any]
@@ -106,14 +108,8 @@ def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Varia
 
 def shape_of(model: Model) -> str:
     """The depth of a model and its heads by depth in words: ``L = 2, heads by depth: 1, 3; 7 maps``."""
-    depth = {"token": 0, "position": 0}
-    heads: dict[int, int] = {}
-    for v in model.variables:
-        if isinstance(v, Head):
-            depth[v.name] = 1 + max(depth[r] for r in (v.value, v.query, v.key) if r is not None)
-            heads[depth[v.name]] = heads.get(depth[v.name], 0) + 1
-        else:
-            depth[v.name] = max((depth[a] for a in v.args), default=0)
+    depth = depths(model.graph())
+    heads = Counter(depth[v.name] for v in model.variables if isinstance(v, Head))
     layers = ", ".join(f"{heads[d]}" for d in sorted(heads)) or "none"
-    maps = len(model.variables) - sum(heads.values())
+    maps = len(model.variables) - heads.total()
     return f"L = {depth[model.output.variable]}, heads by depth: {layers}; {maps} maps"

@@ -91,3 +91,13 @@ def least_free(positions: int, share: float | str | Fraction) -> int:
     """The free positions that a fraction of ``positions`` (without markers) asks for: ``ceil(share * positions)``,
     exact."""
     return math.ceil(as_written(share) * positions)
+
+
+def check_wish(c: int | None, free: float | Fraction | None) -> None:
+    """Refuse (``UsageError``) a bad bound on the dependencies, a bad free fraction, and both together."""
+    if c is not None:
+        the_integer("c", c)
+    if free is not None:
+        the_share("free", free)
+    if c is not None and free is not None:
+        raise UsageError("give c or free, not both: c bounds the dependencies, free the free positions")

@@ -108,7 +108,7 @@ def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
         first, second = (np.concatenate(side) for side in zip(*found, strict=True))
         kept = sample.inside(first) & sample.inside(second)
         first, second = first[kept], second[kept]
-        moved = np.linalg.norm(results(changes, second) - results(changes, first), axis=1)
+        moved = np.linalg.norm(changes.read(second) - changes.read(first), axis=1)
         best = int(moved.argmax())
         if moved[best] <= reached * (1 + 1e-9):
             return reached, pair
@@ -121,12 +121,3 @@ def each_changed(word: list[int], places: I64, symbols: int) -> I64:
     found: I64 = np.tile(np.array(word, dtype=np.int64), (len(places) * symbols, 1))
     found[np.arange(len(found)), np.repeat(places, symbols)] = np.tile(np.arange(symbols), len(places))
     return found
-
-
-def results(changes: Changes, words: I64) -> Floats:
-    """What attention adds behind each word: shape ``(words, d)``."""
-    at, total = np.arange(words.shape[1]), 0.0
-    for head in changes.heads:
-        e = head.e[at, words]
-        total = total + np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
-    return np.asarray(total)

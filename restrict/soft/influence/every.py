@@ -70,14 +70,10 @@ class Table:
 
     def logits(self, words: I64, rows: Floats) -> tuple[Floats, Floats]:
         """The least and the greatest value of each row behind each word: shape (words, rows)."""
-        parts, at, start = self.changes.parts, np.arange(words.shape[1]), self.changes.start
-        centre = np.broadcast_to(start.centre, (len(words), parts.model.width))
-        size, off = np.abs(start.centre), start.box
+        parts, start = self.changes.parts, self.changes.start
+        centre, size, off = start.centre + self.changes.read(words), np.abs(start.centre), start.box
         for head in self.changes.heads:
-            e = head.e[at, words]
-            result = np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
-            off = off + _slack(head, ALIKE if self.alike else 0.0)
-            centre, size = centre + result, size + np.abs(head.v).max((0, 1))
+            off, size = off + _slack(head, ALIKE if self.alike else 0.0), size + np.abs(head.v).max((0, 1))
         form = Form(centre, np.zeros((*centre.shape, 0)), np.broadcast_to(off, centre.shape)).rounded(size)
         behind = tail(parts.layers[0], parts.model.final_norm, form)
         values = [behind.value(row) for row in rows]

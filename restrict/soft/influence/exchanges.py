@@ -73,10 +73,7 @@ def spread_of(changes: Changes) -> Floats:
     values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in changes.heads])
     found: Floats = 1e-9 * values.T @ values
     if len(words):
-        at, results = np.arange(words.shape[1]), np.zeros((len(words), values.shape[1]))
-        for head in changes.heads:
-            e = head.e[at, words]
-            results += np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
+        results = changes.read(words)
         results -= results.mean(0)
         found = found + results.T @ results
     return found

@@ -138,6 +138,14 @@ class Changes:
         centre = x.centre + self.parts.layers[0].attention_bias
         return Enclosure(centre, above(x.box + 1e-15 * np.abs(centre), 3), above(x.ball + norms(1e-15 * centre), 3))
 
+    def read(self, words: I64) -> Floats:
+        """What attention adds behind each word: shape ``(words, d)``."""
+        at, total = np.arange(words.shape[1]), np.zeros((len(words), self.parts.model.width))
+        for head in self.heads:
+            e = head.e[at, words]
+            total += np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
+        return total
+
     def plane(self, head: Head, row: Floats, near: I64 | None = None, span: Span | None = None) -> Plane:
         """The polygons of a direction; ``near`` as in :meth:`along`, ``span``: only words within it."""
         v = head.v @ row
