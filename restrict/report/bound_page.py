@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from restrict.base.wording import counted
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.program import Model
-from restrict.report.drawing import Drawing, Shape
+from restrict.report.chart import Chart, colour
 from restrict.report.lower_bound import box_words, label_bounds
 from restrict.report.page import Page, Section
-from restrict.report.picture import Axis
-from restrict.report.scene import LEFT
 from restrict.report.text import check_command, model_words, output_at
 
 DRAWN = 80
@@ -38,8 +37,9 @@ def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checke
         "inputs stay in the box, some label is impossible, so what forces that label conflicts with the box. No fewer "
         "positions conflict with all of them."
     ]
-    drawing = draw_boxes(bound)
-    page.sections.append(Section("The boxes", words, drawing=drawing))
+    if len(bound.boxes) > DRAWN:
+        words.append(f"{counted(len(bound.boxes) - DRAWN, 'more box')} are not drawn.")
+    page.sections.append(Section("The boxes", words, drawing=draw_boxes(bound)))
     rows = [[str(at), *_told(box)] for at, box in enumerate(bound.boxes[:DRAWN])]
     page.sections.append(Section("Box by box", head=("box", "positions and symbols", "nodes"), rows=rows))
     page.sections.append(Section("How to check it", code=[check_command(bound.model_name, path)]))
@@ -51,25 +51,14 @@ def _told(box: Box) -> list[str]:
     return [" ".join(cells[:16]) + (f" ... ({len(cells) - 16} more)" if len(cells) > 16 else ""), nodes[:400]]
 
 
-def draw_boxes(bound: LowerBound) -> Drawing:
+def draw_boxes(bound: LowerBound) -> Chart:
     """The boxes over the positions, one row each."""
-    axis = Axis(bound.n)
-    dx = max(4.0, min(30.0, 900.0 / axis.cells))
     shown = bound.boxes[:DRAWN]
-    drawing = Drawing(
-        LEFT + axis.cells * dx + 16, 46 + HEIGHT * len(shown), f"{counted(len(shown), 'box')} of a lower bound"
-    )
-    group = drawing.group()
-    for at, box in enumerate(shown):
-        y = 12 + HEIGHT * at
-        group.shapes.append(Shape("text", (LEFT - 10, y + 9, 9), "label", f"box {at}", "end"))
-        group.shapes.append(Shape("rect", (LEFT, y, axis.cells * dx, 11), "unexamined"))
-        for cell in sorted({axis.cell(p) for p in (*box.only, *box.never)}):
-            group.shapes.append(Shape("rect", (LEFT + cell * dx, y, max(2.0, dx * 0.92), 11), "fixed"))
-    for cell in range(0, axis.cells, max(1, axis.cells // 12)):
-        x = LEFT + (cell + 0.5) * dx
-        group.shapes.append(Shape("text", (x, 24 + HEIGHT * len(shown), 9), "quiet", str(axis.span(cell)[0]), "middle"))
-    if len(bound.boxes) > DRAWN:
-        text = counted(len(bound.boxes) - DRAWN, "more box")
-        group.shapes.append(Shape("text", (LEFT, 38 + HEIGHT * len(shown), 9), "quiet", text))
-    return drawing
+
+    def paint(figure: Any) -> None:
+        axes = figure.add_subplot(xlabel="position", xlim=(-0.5, bound.n - 0.5))
+        axes.eventplot([[*box.only, *box.never] for box in shown], linelengths=0.7, linewidths=3, color=colour("fixed"))
+        axes.set_yticks(range(len(shown)), [f"box {at}" for at in range(len(shown))])
+        axes.invert_yaxis()
+
+    return Chart(f"{counted(len(shown), 'box')} of a lower bound", paint, height=60.0 + HEIGHT * len(shown))
