@@ -16,7 +16,6 @@ from restrict.checker.soft_terms import bits, quotient
 
 FORMAT = "restrict-soft-certificate/1"
 Quantity = Literal["probability", "margin"]
-QUANTITIES: tuple[Quantity, ...] = ("probability", "margin")
 
 
 @dataclass(frozen=True)
