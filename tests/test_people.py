@@ -198,7 +198,7 @@ def test_a_long_certificate_is_drawn_where_its_drawing_is_small() -> None:
     certificate = restrict.certify(model, 100_000)
     shown = certificate._repr_html_()
     assert shown.count('class="fixed"') == len(certificate.restriction.fixed) == 5
-    assert "31984:1 36173:0" in shown
+    assert "36173:0 43633:0" in shown
     assert len(shown) < 100_000
     everywhere = restrict.certify(restrict.load("tagger"), 200, target="all")
     assert "<svg" not in everywhere._repr_html_()
