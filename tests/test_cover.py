@@ -15,7 +15,7 @@ from restrict.cover.decimate import decimate
 from restrict.cover.greedy import greedy
 from restrict.cover.infeasible import InfeasibilityProof, refutes
 from restrict.cover.local import local
-from restrict.cover.local_lemma import local_lemma
+from restrict.cover.local_lemma import conflict_graph, local_lemma
 from restrict.cover.lower_bound import lower_bound, packing_value
 from restrict.cover.moser_tardos import moser_tardos
 from restrict.cover.problem import CoverProblem
@@ -298,7 +298,7 @@ def test_failure_probabilities_are_upper_bounds_and_exact_where_they_say_so(seed
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 8, every=3))
-def test_pairs_that_share_an_input_are_neighbours(seed: int) -> None:
+def test_the_conflict_graph_joins_the_pairs_that_share_an_input(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pairs = random_pairs(rng, 8, 2, 6, 2, 3)
     problem = CoverProblem.from_pairs(8, 2, pairs, {0: 1})
@@ -306,8 +306,13 @@ def test_pairs_that_share_an_input_are_neighbours(seed: int) -> None:
     scopes = {
         p: {j for cube in pairs[p] if (0, 0) not in cube for j, _ in cube if j != 0} for p in alive
     }  # what the prior assignment contradicts is gone, and so is what it fixes
-    degrees = [sum(bool(scopes[a] & scopes[b]) for b in alive if b != a) for a in alive]
-    assert max(degrees, default=0) == local_lemma(problem, 0.5).degree
+    graph = conflict_graph(problem)
+    assert sorted(graph) == alive
+    assert {frozenset(edge) for edge in graph.edges} == {
+        frozenset((a, b)) for a, b in itertools.combinations(alive, 2) if scopes[a] & scopes[b]
+    }
+    assert all(shared in scopes[a] & scopes[b] for a, b, shared in graph.edges(data="input"))
+    assert max((degree for _, degree in graph.degree), default=0) == local_lemma(problem, 0.5).degree
 
 
 def test_the_budget_event_is_part_of_the_lemma() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +21,11 @@ from restrict.cover.problem import CoverProblem
 from restrict.kernels import cover_bounds
 from restrict.kernels.cover_bounds import OUTWARD
 
+if TYPE_CHECKING:
+    import networkx as nx
+
+MOST_READERS = 5_000
+"""The conflict graph refuses an input that more pairs read: it would have an edge for each two of them."""
 ITERATIONS = 200
 SLACK = 1e-7
 """The weights found are raised by this share, so that the inequality holds with room for rounding."""
@@ -76,6 +83,27 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
         q, holds, exact, bound, bool(Fraction(math.nextafter(math.e, 3)) * Fraction(top) * (d + 1) <= 1), top, d,
         core.pairs, x, x0,
     )  # fmt: skip
+
+
+def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
+    """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input. For analysis and
+    drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost: the sum of the
+    squares of the numbers of pairs that read an input."""
+    import networkx as nx
+
+    core = problem.core
+    scope_ptr, scope = core.scope
+    readers: dict[int, list[int]] = {}
+    for a, pair in enumerate(core.pairs.tolist()):
+        for x in scope[scope_ptr[a] : scope_ptr[a + 1]].tolist():
+            readers.setdefault(x, []).append(pair)
+    if (most := max(map(len, readers.values()), default=0)) > MOST_READERS:
+        raise UsageError(f"an input is read by {most} pairs; the conflict graph is for at most {MOST_READERS}")
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(core.pairs.tolist())
+    for x, pairs in readers.items():
+        graph.add_edges_from((a, b, {"input": x}) for a, b in combinations(pairs, 2))
+    return graph
 
 
 def _total(x: F64) -> float:
