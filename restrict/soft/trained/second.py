@@ -52,10 +52,10 @@ CELLS = 6
 """Cells of the second layer's output at one cell of a node, before the case is open."""
 SLOPE = 1 << 16
 """Slopes of the second layer's output against a coordinate of the case's own cell are integers times ``2^-16``."""
-STEPS, FINE, WIDE = (0.5, 1.0, 2.0, 0.02, -1.0), (0.75, 1.3), 0.25
+STEPS, FINE, WIDE = (0.5, 1.0, 2.0, 0.02, -1.0), (0.75, 1.3), 0.1
 """Slopes that are tried, as multiples of the last good one, then of the best; and the share of the widest side from
 which a side of the box has one."""
-LEAVES, SPLIT = 12, 8
+LEAVES, SPLIT = 24, 8
 """Cells of a case's own node, before the case is open, and how often one that is not decided is halved on a branch."""
 Tuple3 = tuple[Array, Array, Array]
 
@@ -302,8 +302,8 @@ class Second:
         at, (leaf, low, high) = At(self, made, part, self.way), part
         found = at.decided(made.second)
         made.cells += 1 + at.used
-        if found is None and len(low) and not self.late():
-            found = at.decided(made.second, at.sloped(made.second))
+        if found is None and len(low) and not self.late() and (slopes := at.sloped(made.second)):
+            found = at.decided(made.second, slopes)
             made.cells += at.used
         if found is not None:
             made.leaves.append(found)
@@ -368,8 +368,8 @@ class At:
         return float(beyond(self.low[h], self.high[h], ends(row, *self.tables[h]), more, *self.way[1:], begin))
 
     def sloped(self, number: int) -> list[list[int]]:
-        """A slope for each direction of a basis and one for its opposite: those that give the least bounds on the widest
-        sides of the box."""
+        """A slope for each direction of a basis and one for its opposite, those that give the least bounds on the
+        widest sides of the box; none at all if no slope helps."""
         sides = [(self.beyond(h, row, at) + self.beyond(h, -row, -at), h, row, at)
                  for h, basis in enumerate(self.search.frames[number]) for row, at in lines(basis)]  # fmt: skip
         widest, found = max(side[0] for side in sides), list[list[int]]()
@@ -380,7 +380,7 @@ class At:
                 best = self.slope((number, self.key[1], sign * (k + 1)), h, sign * row, sign * at) if wide else 0.0
                 found[-1].append(round(best * SLOPE))
         most = max((k + 1 for row in found for k, v in enumerate(row) if v), default=0)
-        return [row[:most] for row in found]
+        return [row[:most] for row in found] if most else []
 
     def slope(self, name: tuple[int, int, int], h: int, row: Array, begin: float) -> float:
         """The slope that gives the least bound in a direction, from the last one that did."""
