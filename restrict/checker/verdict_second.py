@@ -164,14 +164,10 @@ class Second(Check):
 
     def read_by(self, block: Block, x: Form) -> tuple[list[Form], list[Form], list[Form]]:
         """Query, key and value of each head of a block."""
-        normal = opened(layer_norm(block.first, x))
-        found: tuple[list[Form], list[Form], list[Form]] = ([], [], [])
-        for head in block.attention:
-            value = moved(head.output, moved(head.value, normal)[0])[0]
-            forms = (moved(head.query, normal)[0], moved(head.key, normal)[0], value)
-            for into, form in zip(found, forms, strict=True):
-                into.append(merged(form, KEPT))
-        return found
+        heads, normal = block.attention, opened(layer_norm(block.first, x))
+        queries, keys = ([merged(moved(f, normal)[0], KEPT) for f in maps]
+                         for maps in zip(*((h.query, h.key) for h in heads), strict=True))  # fmt: skip
+        return queries, keys, [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads]
 
     def scored(self, q: Form, keys: list[tuple[Form, Vector]]) -> list[Interval]:
         """Enclosures of the weights of some keys, up to a common factor."""
@@ -202,13 +198,13 @@ class Second(Check):
                 cell.ends[number] = list(map(self.along, bases, cell.values))
         at = [(h, [cell.ends[number][h][k] for cell in self.cells])
               for h, b in enumerate(bases) for k in range(len(b.rows))]  # fmt: skip
-        slopes = [hint(entry, place) for entry in hints[4:]] or [[], []]
-        self.slopes = [[v << BOUND for v in (*row, *[0] * (len(at) - len(row)))] for row in slopes]
-        require(all(len(row) == len(at) for row in self.slopes), place, f"expected at most {len(at)} slopes")
+        none, given = [0] * len(at), [hint(row, place) for row in hints[4:]]
+        self.slopes = [[v << BOUND for v in [*row, *none][: len(at)]] for row in given] or [none, none]
         ends = [(h, [[up for up, _ in pairs], [rise]], [[down for _, down in pairs], [fall]])
                 for (h, pairs), rise, fall in zip(at, *self.slopes, strict=True)]  # fmt: skip
         upper, width = hint(hints[0], place), hint(hints[1], place)
-        require(len(upper) == len(width) == len(ends), place, f"expected {len(ends)} bounds and widths of layer 2")
+        fits = len(upper) == len(width) == len(ends) >= max(map(len, given), default=0)
+        require(fits, place, f"expected {len(ends)} bounds and widths of layer 2, and no more slopes")
         boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
         self.basis = list(map(self.framed, bases, gaps, self.most))
         self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
