@@ -26,7 +26,7 @@ from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
 from restrict.kernels.second import beyond
 from restrict.kernels.verdict import greatest
-from restrict.soft.trained import cells, second, wrong
+from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.decide import memories, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
@@ -539,6 +539,21 @@ def test_memories_remember_what_they_are_called() -> None:
         assert (
             len({(state[word], fact(word)) for word in state}) == len(set(state.values())) == len({*map(fact, state)})
         )
+
+
+def test_the_last_symbols_are_remembered_before_a_memory_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tries up to there, in order; a memory that needs too many states is left out."""
+    model, graph = trained("contains-aba-2l1h16d")
+    monkeypatch.setattr(decide, "merged_histories", lambda *_: None)
+
+    def tries() -> list[tuple[tuple[str, ...], float]]:
+        made = decide._Layers(model, graph, 3, lambda _: None).tries()
+        return [(at.memory, at.search.fine) for at in made if isinstance(at.search, Second)]
+
+    plain = [((), 0.2), ((), 0.1)]
+    assert tries() == [*plain, *(((name,), 0.1) for name in decide.LAST)]
+    monkeypatch.setattr("restrict.soft.trained.graph.MOST_STATES", 12)
+    assert tries() == [*plain, ((decide.LAST[0],), 0.1)]
 
 
 def test_a_memory_is_not_made_beyond_the_time() -> None:
