@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from restrict.checker.verdict_second import Second as Checked
 from restrict.cli.main import cli
 from restrict.kernels.second import beyond
 from restrict.kernels.verdict import greatest
-from restrict.soft.trained import cells, second, wrong
+from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.decide import memories, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
@@ -56,13 +56,13 @@ def test_the_bound_is_the_greatest_average_over_words_cells_and_weights(seed: in
     first = np.cumsum([0, *counts])
     low = rng.exponential(size=first[-1])
     high, value = low * rng.uniform(1, 2, size=len(low)), rng.normal(size=len(low))
-    best = -np.inf
+    best, more = -np.inf, rng.normal(size=len(low)) * (seed % 2)
     for path in ([0, 1, 3, 5], [0, 2, 3, 5], [0, 2, 4, 5]):
         for chosen in itertools.product(*(range(first[x], first[x + 1]) for x in path)):
             for e in itertools.product(*((low[c], high[c]) for c in chosen)):
-                best = max(best, float(np.dot(e, value[list(chosen)]) / sum(e)))
+                best = max(best, float((np.dot(e, value[list(chosen)]) + more[list(chosen)].sum()) / sum(e)))
     into = np.array([p for row in before for p in row])
-    found = beyond(low, high, value, first, np.cumsum([0, *map(len, before)]), into, float(rng.normal()))
+    found = beyond(low, high, value, more, first, np.cumsum([0, *map(len, before)]), into, float(rng.normal()))
     assert found == pytest.approx(best, abs=1e-9)
 
 
@@ -138,6 +138,112 @@ def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> Non
         assert any(inside)
 
 
+def leaves_of(low: Array, high: Array, tree: Any) -> Iterator[tuple[Array, Array]]:
+    """The cells of a tree from left to right."""
+    if tree == 0:
+        yield low, high
+        return
+    below, above = high.copy(), low.copy()
+    below[tree[0]] = above[tree[0]] = (low[tree[0]] + high[tree[0]]) / 2
+    yield from leaves_of(low, below, tree[1])
+    yield from leaves_of(above, high, tree[2])
+
+
+def sides(upper: list[int], width: list[int]) -> tuple[Array, Array]:
+    """Lower and upper ends of a box of a certificate."""
+    return (np.array(upper) - np.array(width)) / 2**16, np.array(upper) / 2**16
+
+
+def along(entries: list[dict[str, Any]], outs: list[list[float]]) -> Array:
+    """The coordinates of what the heads add."""
+    return np.concatenate([np.array(b["rows"]).reshape(-1, len(out)) / 2**24 @ (out - np.array(b["centre"]) / 2**24)
+                           for b, out in zip(entries, np.array(outs), strict=True)])  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(700, 780), 2, every=8))
+def test_at_each_cell_of_its_node_every_word_is_in_the_box_of_the_second_layer(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lemma V12, by all words: the box of each cell that a word is at, with any slopes; the checker's lengths of the
+    cell add up to 0 or more over the word; and the checker takes the certificate."""
+    model, naive, graph, rng = case(seed)
+    held = dict[tuple[int, int, int], list[tuple[list[list[list[int]]], ...]]]()
+    whole = Checked.holding
+
+    def watched(check: Checked, key: tuple[int, int, int], *given: Any) -> Any:
+        held.setdefault(key, []).append(found := whole(check, key, *given))
+        return found
+
+    with verdict_cases.steep(rng):
+        found = verify_trained(model, graph, 4, seconds=20)
+    if found.upto < 1:
+        pytest.skip("no case is decided")
+    document = found.document()
+    monkeypatch.setattr(Checked, "holding", watched)
+    verify(model.content, json.dumps(document).encode())
+    bases = [document["basis"], *document.get("turned", [])]
+    keyed = {tuple(entry[:3]): entry for entry in document["cases"]}
+    assert any(len(hints) == 6 for entry in keyed.values() for hints in entry[8])
+    refined = graph if found.graph is graph else found.graph
+    for word, q in prefixes(([list(row) for row in refined.delta], sorted(refined.accept)), found.upto):
+        key = (len(word), word[-1] if word else -1, q)
+        if key not in keyed:
+            continue
+        _, _, _, upper, width, tree, basis, second_, leaves = keyed[key]
+        tokens = tuple(model.tokens[s] for s in word)
+        t, out = along(bases[basis], naive.attention(tokens)[1]), naive.attention(tokens, 1)[1]
+        tables = iter(held.get(key, []))
+        at = 0
+        for (low, high), hints in zip(leaves_of(*sides(upper, width), tree), leaves, strict=True):
+            lengths = next(tables) if len(hints) == 6 else None
+            if not ((t >= low - 1e-9) & (t <= high + 1e-9)).all():
+                continue
+            at += 1
+            below, above = sides(*hints[:2])
+            u = along(document["second"][second_], out)
+            assert ((u >= below - 1e-9) & (u <= above + 1e-9)).all()
+            if lengths is not None:
+                assert all(sum(row[s] for row, s in zip(more, (0, *word), strict=True)) >= 0 for more in lengths)
+        assert at
+
+
+def test_slopes_decide_what_a_plain_box_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A random model with cases that are open without slopes."""
+    model, _, graph, _ = case(937)
+
+    def decided() -> int:
+        made = Second(model, graph, 4, 0.5, 1)
+        return len(list(itertools.takewhile(lambda key: isinstance(made.case(key), Layered), graph.cases(4))))
+
+    found = decided()
+    monkeypatch.setattr(second.At, "sloped", lambda *_: [])
+    assert decided() < found
+
+
+def test_slopes_are_one_for_each_direction_and_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many slopes, a coordinate that the node lacks, or four entries: one line each."""
+    for seed in range(700, 740):
+        model, _, graph, rng = case(seed)
+        with verdict_cases.steep(rng):
+            document = verify_trained(model, graph, 2, seconds=5).document()
+        hints = [h for entry in document["cases"] for h in entry[8] if len(h) == 6]
+        if hints:
+            break
+    verify(model.content, json.dumps(document).encode())
+    changes: list[tuple[slice, list[Any], str]] = [
+        (slice(4, 5), [[0] * 99], "no more slopes"), (slice(5, 6), [[0] * 99], "no more slopes"),
+        (slice(3, 4), [99], "expected"),
+        (slice(3, 4), [-1], "expected"), (slice(3, 6), [0, [0]], "expected bounds"), (slice(4, 5), [7], "expected"),
+        (slice(4, 5), [["x"]], "expected"), (slice(3, 4), [[]], "expected"),
+    ]  # fmt: skip
+    for part, new, text in changes:
+        kept = list(hints[0])
+        hints[0][part] = new
+        with pytest.raises(Reject, match=text):
+            verify(model.content, json.dumps(document).encode())
+        hints[0][:] = kept
+
+
 def checked(model: Trained, graph: Graph) -> Checked:
     """The checker's own record of a model, at length 0."""
     document = verify_trained(model, graph, 0, seconds=0).document()
@@ -205,8 +311,8 @@ def test_bounds_of_the_second_layer_have_room_for_the_checkers_numbers(monkeypat
     found, seen = list[float](), 0
     whole, outward = second.At.beyond, second.outward
 
-    def watched(at: second.At, h: int, row: Array, begin: float) -> float:
-        value = whole(at, h, row, begin)
+    def watched(at: second.At, h: int, row: Array, begin: float, slope: float = 0.0) -> float:
+        value = whole(at, h, row, begin, slope)
         found.append(value - begin)
         return value
 
@@ -220,6 +326,7 @@ def test_bounds_of_the_second_layer_have_room_for_the_checkers_numbers(monkeypat
         return outward(high, low)
 
     monkeypatch.setattr(second.At, "beyond", watched)
+    monkeypatch.setattr(second.At, "sloped", lambda *_: [])
     monkeypatch.setattr(second, "outward", rounded)
     search = Second(model, graph, 5, 0.2, 0)
     for key in graph.cases(5):
@@ -432,6 +539,21 @@ def test_memories_remember_what_they_are_called() -> None:
         assert (
             len({(state[word], fact(word)) for word in state}) == len(set(state.values())) == len({*map(fact, state)})
         )
+
+
+def test_the_last_symbols_are_remembered_before_a_memory_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tries up to there, in order; a memory that needs too many states is left out."""
+    model, graph = trained("contains-aba-2l1h16d")
+    monkeypatch.setattr(decide, "merged_histories", lambda *_: None)
+
+    def tries() -> list[tuple[tuple[str, ...], float]]:
+        made = decide._Layers(model, graph, 3, lambda _: None).tries()
+        return [(at.memory, at.search.fine) for at in made if isinstance(at.search, Second)]
+
+    plain = [((), 0.2), ((), 0.1)]
+    assert tries() == [*plain, *(((name,), 0.1) for name in decide.LAST)]
+    monkeypatch.setattr("restrict.soft.trained.graph.MOST_STATES", 12)
+    assert tries() == [*plain, ((decide.LAST[0],), 0.1)]
 
 
 def test_a_memory_is_not_made_beyond_the_time() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, trained
+from restrict.soft.trained.second import At
 from restrict.soft.trained.verdict import Search
 from tests.naive_gpt2 import Naive, prefixes
 
@@ -130,6 +133,24 @@ def with_quotients(found: Verdict) -> Verdict:
             case = replace(case, upper=[*case.upper, *known[1]], width=[*case.width, *known[2]])
         cases.append(case)
     return replace(found, cases=cases)
+
+
+@contextmanager
+def steep(rng: np.random.Generator) -> Iterator[None]:
+    """Two layers: every cell with coordinates has slopes (Lemma V12), which are any numbers half of the time."""
+    whole, made = At.decided, At.sloped
+
+    def forced(at: At, number: int, slopes: Sequence[list[int]] = ()) -> list[Any] | None:
+        at.used, at.worst = 0, (0.0, 0)
+        return None if not slopes and len(at.part.low) else whole(at, number, slopes)
+
+    def sloped(at: At, number: int) -> list[list[int]]:
+        m = sum(len(basis.rows) for basis in at.search.frames[number])
+        any_ = (rng.normal(size=(2, m)) * rng.choice([1e3, 1e5])).astype(int).tolist()
+        return made(at, number) or [[], []] if rng.random() < 0.5 else any_
+
+    with patch.object(At, "decided", forced), patch.object(At, "sloped", sloped):
+        yield
 
 
 # ---------------------------------------------------------------- claims of certificates, and changes of them

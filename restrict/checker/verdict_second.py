@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require
 from .read import integer, listing
-from .verdict import SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
+from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
@@ -78,7 +78,7 @@ class Second(Check):
 
     rows: list[Row]
     steps: list[Way]
-    leaves: list[Form]
+    leaves: list[tuple[Form, list[Box]]]
     query: Query | None = None
 
     def read_more(self, fields: dict[str, Any], place: Place) -> None:
@@ -111,12 +111,15 @@ class Second(Check):
         number = integer(0, len(self.frames) - 1)(hints[4], place)
         given = listing(hints[5], place)
         require(len(given) == len(self.leaves), place, f"expected an entry for each of {len(self.leaves)} cells")
-        queries = [self.node(stream) for stream in self.leaves]
+        queries, first = [self.node(stream) for stream, _ in self.leaves], self.basis
         if key[0] == len(self.rows):
             self.rows.append({})
         self.rows[key[0]][key[1:]] = [query.cell for query in queries]
-        for entry, query in zip(given, queries, strict=True):
-            self.second(key, query, number, listing(entry, place), place)
+        for entry, query, (_, boxes) in zip(given, queries, self.leaves, strict=True):
+            hints = listing(entry, place)
+            require(len(hints) in (2, 3, 6), place, "expected bounds, widths and perhaps a tree and slopes")
+            self.held = self.holding(key, first, boxes, hints[3], place) if len(hints) == 6 else []
+            self.second(key, query, number, hints, place)
 
     def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
         """In the first layer a cell is the start of a node."""
@@ -125,7 +128,17 @@ class Second(Check):
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
         self.meter.charge(2 * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
-        return self.leaves.append(self.start(key, boxes, kept))
+        return self.leaves.append((self.start(key, boxes, kept), boxes))
+
+    def holding(self, key: Key, first: list[Basis], boxes: list[Box], m: Any, place: Place) -> list[list[Vector]]:
+        """Lengths that add up to at least 0 over every word at a cell of its node (Lemma V12): how far values are above
+        the lower end of coordinate ``m``, and below its upper end."""
+        each = [(h, k) for h, b in enumerate(first) for k in range(len(b.rows))]
+        h, k = each[integer(0, len(each) - 1)(m, place)]
+        self.meter.charge(4 * (key[0] + 1) * len(self.model.rows))
+        (middle, radius), off, rows = boxes[m], first[h].off, first[h].at[: key[0] + 1]
+        return [self.lengths(h, [[off + sign * t[k] for t in row] for row in rows], sign * middle - radius)
+                for sign in (1, -1)]  # fmt: skip
 
     def widest(self) -> int:
         """The most neurons of a block."""
@@ -151,14 +164,10 @@ class Second(Check):
 
     def read_by(self, block: Block, x: Form) -> tuple[list[Form], list[Form], list[Form]]:
         """Query, key and value of each head of a block."""
-        normal = opened(layer_norm(block.first, x))
-        found: tuple[list[Form], list[Form], list[Form]] = ([], [], [])
-        for head in block.attention:
-            value = moved(head.output, moved(head.value, normal)[0])[0]
-            forms = (moved(head.query, normal)[0], moved(head.key, normal)[0], value)
-            for into, form in zip(found, forms, strict=True):
-                into.append(merged(form, KEPT))
-        return found
+        heads, normal = block.attention, opened(layer_norm(block.first, x))
+        queries, keys = ([merged(moved(f, normal)[0], KEPT) for f in maps]
+                         for maps in zip(*((h.query, h.key) for h in heads), strict=True))  # fmt: skip
+        return queries, keys, [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads]
 
     def scored(self, q: Form, keys: list[tuple[Form, Vector]]) -> list[Interval]:
         """Enclosures of the weights of some keys, up to a common factor."""
@@ -178,7 +187,6 @@ class Second(Check):
     def second(self, key: Key, query: Query, number: int, hints: list[Any], place: Place) -> None:
         """One case at one cell of its node: the box of the second layer's output, then its cells."""
         bases, gaps = self.frames[number]
-        require(2 <= len(hints) <= 3, place, "expected bounds, widths and perhaps a tree")
         nodes = [(0, START, 0), *((j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step))]
         cells = [[query.cell] if node == key else self.rows[node[0]][node[1:]] for node in nodes]
         self.path = [(node, len(found)) for node, found in zip(nodes, cells, strict=True)]
@@ -190,12 +198,16 @@ class Second(Check):
                 cell.ends[number] = list(map(self.along, bases, cell.values))
         at = [(h, [cell.ends[number][h][k] for cell in self.cells])
               for h, b in enumerate(bases) for k in range(len(b.rows))]  # fmt: skip
-        ends = [(h, [[up for up, _ in pairs]], [[down for _, down in pairs]]) for h, pairs in at]
+        none, given = [0] * len(at), [hint(row, place) for row in hints[4:]]
+        self.slopes = [[v << BOUND for v in [*row, *none][: len(at)]] for row in given] or [none, none]
+        ends = [(h, [[up for up, _ in pairs], [rise]], [[down for _, down in pairs], [fall]])
+                for (h, pairs), rise, fall in zip(at, *self.slopes, strict=True)]  # fmt: skip
         upper, width = hint(hints[0], place), hint(hints[1], place)
-        require(len(upper) == len(width) == len(ends), place, f"expected {len(ends)} bounds and widths of layer 2")
+        fits = len(upper) == len(width) == len(ends) >= max(map(len, given), default=0)
+        require(fits, place, f"expected {len(ends)} bounds and widths of layer 2, and no more slopes")
         boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
         self.basis = list(map(self.framed, bases, gaps, self.most))
-        self.cell(key, boxes, hints[2] if len(hints) == 3 else 0, place)
+        self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
 
     def framed(self, basis: Basis, gap: Matrix, most: Vector) -> Basis:
         """The basis with what it leaves of any average of the values so far (Lemma V5)."""
@@ -223,17 +235,23 @@ class Second(Check):
         for value in (cell.values[0] for cell in self.cells):
             wide = sum(abs(dot(row, g)) for g in value.spans) + dot(size, value.rest)
             found.append((dot(row, value.centre) - start + wide >> BITS + 24) + 1)
-        return [found]
+        slope = sum(self.slopes[v > 0][k] * abs(v) for k, v in enumerate(slopes)) >> BITS
+        return [found, [slope]]
 
     def bounded(self, h: int, key: Key, ends: list[Vector], limit: int) -> bool:
-        """In the second layer: Theorem 8, over the nodes; of the cells of a node the worst counts."""
+        """In the second layer: Theorem 8, over the nodes; of the cells of a node the worst counts. Behind the bounds of
+        the cells stands the slope along the case's own cell (Lemma V12)."""
         if self.query is None:
             return super().bounded(h, key, ends, limit)
-        self.meter.charge(len(self.cells) + ((key[0] + 1) * self.edges >> 1))
+        slope = ends[1][0]
+        self.meter.charge(len(self.cells) + (slope != 0) * len(self.path) + ((key[0] + 1) * self.edges >> 1))
         if max(ends[0]) <= limit:
             return True
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
         u = {node: max(next(lengths) for _ in range(count)) for node, count in self.path}
+        if slope:
+            more = self.held[slope > 0]
+            u = {(j, s, t): v + (abs(slope) * more[j][max(s, 0)] >> BITS) + 1 for (j, s, t), v in u.items()}
         phi = {0: u[0, START, 0]}
         for j, step in enumerate(self.steps, 1):
             phi = {t: max([phi[p] + u[j, s, t] for p, s in way]) for t, way in step}

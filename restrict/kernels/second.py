@@ -79,10 +79,11 @@ def ends(row: F64, vc: F64, vg: F64, vr: F64) -> F64:
 
 
 @kernel
-def beyond(low: F64, high: F64, value: F64, first: I64, before: I64, into: I64, begin: float) -> float:
+def beyond(low: F64, high: F64, value: F64, more: F64, first: I64, before: I64, into: I64, begin: float) -> float:
     """An upper bound on the average over all words of a case (Theorem 8), by Newton's method on its sign. The nodes
     stand in the order of their positions, the case last; ``into[before[x] : before[x + 1]]`` are the nodes that can
-    stand in front of node ``x`` (none: the start token)."""
+    stand in front of node ``x`` (none: the start token). ``more``: what each cell's length has beside weight times
+    value (Lemma V12)."""
     nodes = first.shape[0] - 1
     limit, best, last = begin, NOTHING, False
     num, den = np.zeros(nodes), np.zeros(nodes)
@@ -91,8 +92,9 @@ def beyond(low: F64, high: F64, value: F64, first: I64, before: I64, into: I64, 
             most, n, d = -np.inf, 0.0, 0.0
             for c in range(first[x], first[x + 1]):
                 e = high[c] if value[c] > limit else low[c]
-                if e * (value[c] - limit) > most:
-                    most, n, d = e * (value[c] - limit), e * value[c], e
+                gain = e * (value[c] - limit) + more[c]
+                if gain > most:
+                    most, n, d = gain, e * value[c] + more[c], e
             longest, y, z = -np.inf, 0.0, 0.0
             for k in range(before[x], before[x + 1]):
                 p = into[k]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -26,12 +27,13 @@ READ_AS = (
 
 def original(rng: Generator) -> Trial:
     """A random model with a claim about a random language that the engine proves; half of them with axes of their own
-    for every case, a third have two layers, and a third compare logits. One layer of two heads has bounds on quotients
-    in every case."""
+    for every case, a third have two layers, half of these with slopes at every cell, and a third compare logits. One
+    layer of two heads has bounds on quotients in every case."""
     while True:
         model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
-        with patch.multiple(search, **own):
+        slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()
+        with patch.multiple(search, **own), slopes:
             graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
             found = verify_trained(model, graph, N, seconds=5)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found

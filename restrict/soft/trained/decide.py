@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,8 @@ FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 SHARE = 4
 """Two layers: a graph without a memory has one part of so many of the time that is left."""
+LAST = ("the symbol before the last", "the three symbols before the last")
+"""Two layers: what a graph is made to remember before a memory is made for the model."""
 MEMORIES = 3
 """Memories, one upon the other."""
 SINGLE = 200
@@ -171,7 +174,7 @@ def model_document(model: Trained) -> dict[str, Any]:
 
 def memories(symbols: int) -> Iterator[Memory]:
     """What a graph can be made to remember, in the order of the trials: names, complete transitions."""
-    yield "the symbol before the last", [list(range(1, symbols + 1))] * (symbols + 1)
+    yield LAST[0], [list(range(1, symbols + 1))] * (symbols + 1)
     for s in range(symbols):
         yield f"whether symbol {s + 1} was seen", [[int(t == s) for t in range(symbols)], [1] * symbols]
     if symbols <= 5:
@@ -181,7 +184,7 @@ def memories(symbols: int) -> Iterator[Memory]:
         runs += [[1 + t * RUN + (min(k + 1, RUN - 1) if t == s else 0) for t in range(symbols)] for k in range(RUN)]
     yield f"the last run up to {RUN}", runs
     if symbols <= 4:
-        yield "the three symbols before the last", _suffixes(symbols, 4)
+        yield LAST[1], _suffixes(symbols, 4)
 
 
 def singles(graph: Graph, last: int) -> list[list[int]] | None:
@@ -362,19 +365,24 @@ class _Layers(_Run):
                 return
 
     def tries(self) -> Iterator[_State]:
-        """The graph, then with a memory made for the model, then finer cells, then memories with finer cells."""
+        """The graph, then with the last symbols as memory, then with one made for the model, then finer cells, then
+        other memories with finer cells."""
         graph = self.states[0].graph
         yield from (self.begun(graph, step=step) for step in range(2))
-        self.tell("histories")
-        made = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
-        if made is None:
-            return
-        yield from (self.begun(made, ("what the second layer sees",), step) for step in range(2))
-        yield from (self.begun(graph, step=step) for step in range(2, len(FINER)))
+        finer = {}
         for name, table in memories(len(self.model.symbols)):
-            finer = graph.remembering(table)
-            if len(finer.delta) > len(graph.delta):
-                yield from (self.begun(finer, (name,), step) for step in range(1, len(FINER)))
+            with suppress(ModelError):
+                if len((made := graph.remembering(table)).delta) > len(graph.delta):
+                    finer[name] = made
+        yield from (self.begun(finer[name], (name,), 1) for name in LAST if name in finer)
+        self.tell("histories")
+        merged = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
+        if merged is None:
+            return
+        yield from (self.begun(merged, ("what the second layer sees",), step) for step in range(2))
+        yield from (self.begun(graph, step=step) for step in range(2, len(FINER)))
+        for name, made in finer.items():
+            yield from (self.begun(made, (name,), step) for step in range(2 if name in LAST else 1, len(FINER)))
 
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before.

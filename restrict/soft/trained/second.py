@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,12 @@ POINT = 1e-3
 """What is open on so small a part of a cell, around its middle, is open however the cell is halved."""
 CELLS = 6
 """Cells of the second layer's output at one cell of a node, before the case is open."""
-LEAVES, SPLIT = 12, 8
+SLOPE = 1 << 16
+"""Slopes of the second layer's output against a coordinate of the case's own cell are integers times ``2^-16``."""
+STEPS, FINE, WIDE = (0.5, 1.0, 2.0, 0.02, -1.0), (0.75, 1.3), 0.1
+"""Slopes that are tried, as multiples of the last good one, then of the best; and the share of the widest side from
+which a side of the box has one."""
+LEAVES, SPLIT = 24, 8
 """Cells of a case's own node, before the case is open, and how often one that is not decided is halved on a branch."""
 Tuple3 = tuple[Array, Array, Array]
 
@@ -110,6 +116,12 @@ def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
     return [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)] if tree != 0 else next(parts)
 
 
+def lines(basis: Basis) -> list[tuple[Array, float]]:
+    """The directions of a basis, and where its centre is along each."""
+    near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
+    return [(row, float(row @ centre)) for row in near]
+
+
 def stack(forms: list[Form]) -> Tuple3:
     """Forms side by side."""
     return np.array([f.c for f in forms]), np.array([f.g for f in forms]), np.array([f.r for f in forms])
@@ -150,10 +162,12 @@ class Second:
         self.nodes: dict[Key, int] = {}
         self.places: list[dict[int, list[int]]] = [{}]
         self.starts, self.before, self.into = [0], [0], list[int]()
+        self.entries = list[tuple[int, int]]()
         self.turned: dict[tuple[int, int], tuple[int, int]] = {}
         self.framed: dict[tuple[int, int], tuple[int, int]] = {}
         self.frames: list[list[Basis]] = []
         self.most = [np.zeros(d) for _ in range(heads)]
+        self.slopes: dict[tuple[int, int, int], float] = {}
         self.worst = -math.inf, 0
         self.late: Callable[[], bool] = lambda: False
         """Whether the time is over: asked at every cell of a case's own node, and the case is then open."""
@@ -209,6 +223,7 @@ class Second:
             self.keys[h].forms += [leaf.keys[h] for leaf in leaves]
             self.values[h].forms += [leaf.values[h] for leaf in leaves]
         self.starts.append(self.starts[-1] + len(leaves))
+        self.entries += [(key[0], max(key[1], 0))] * len(leaves)
         self.into += self.fronts(key)
         self.before.append(len(self.into))
         while len(self.places) <= key[0]:
@@ -254,7 +269,7 @@ class Second:
         seen, number = self.framed.get(group, (0, -1))
         found = self.tried(case, parts, number) if number >= 0 else None
         if (found is None or key[0] >= AGAIN * seen) and not self.late():
-            self.frames.append(self.frame(At(self, key, parts[0].leaf, self.way)))
+            self.frames.append(self.frame(At(self, case, parts[0], self.way)))
             other = self.tried(case, parts, len(self.frames) - 1)
             if other is not None and (found is None or other[0].cells < GAIN * found[0].cells):
                 found = other
@@ -283,9 +298,12 @@ class Second:
         """Decide a case at one cell of its node, which is halved as long as it is open: the tree, or ``None``."""
         if self.late():
             return None
-        at, (leaf, low, high) = At(self, made.key, part.leaf, self.way), part
+        at, (leaf, low, high) = At(self, made, part, self.way), part
         found = at.decided(made.second)
         made.cells += 1 + at.used
+        if found is None and len(low) and not self.late() and (slopes := at.sloped(made.second)):
+            found = at.decided(made.second, slopes)
+            made.cells += at.used
         if found is not None:
             made.leaves.append(found)
             leaves.append(leaf)
@@ -318,27 +336,76 @@ class Second:
 class At:
     """A case at one cell of its node."""
 
-    def __init__(self, search: Second, key: Key, leaf: Leaf, way: Way) -> None:
-        self.search, self.key, self.leaf, self.way = search, key, leaf, way
+    def __init__(self, search: Second, case: Layered, part: Part, way: Way) -> None:
+        leaf, self.part, self.case = part.leaf, part, case
+        self.search, self.key, self.leaf, self.way = search, case.key, leaf, way
         weights = [weighed(*q, *search.keys[h].at(way.cells, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
         self.low, self.high = [w[0] for w in weights], [w[1] for w in weights]
         self.tables = [values.at(way.cells, v) for values, v in zip(search.values, leaf.values, strict=True)]
+        self.none = np.zeros(len(way.cells) + 1)
+        self.axis = int(np.argmax(case.width)) if case.width else 0
+        self.steep = np.zeros((2, 0))
 
-    def beyond(self, h: int, row: Array, begin: float) -> float:
-        """The greatest value of ``row . out`` of a head."""
-        return float(beyond(self.low[h], self.high[h], ends(row, *self.tables[h]), *self.way[1:], begin))
+    @cached_property
+    def held(self) -> tuple[Array, Array]:
+        """Lengths that add up to 0 or more over any word at this cell (Lemma V12): the first layer's weights times how
+        far values are below the cell's upper end, and above its lower end, in the node's widest coordinate."""
+        search, (i, a, _) = self.search, self.key
+        entries = np.array([*(search.entries[c] for c in self.way.cells), (i, max(a, 0))]).T
+        search.first.use(self.case.basis)
+        search.first.weigh(i, a)
+        m, h = self.axis, 0
+        while m >= search.first.sizes[h]:
+            m, h = m - search.first.sizes[h], h + 1
+        e, t = search.first.weights[h][*entries], search.first.atoms.bases[h].at[m][*entries]
+        return e * (self.part.high[self.axis] - t), e * (t - self.part.low[self.axis])
 
-    def decided(self, number: int) -> list[Any] | None:
-        """The box in a basis, with the tree of its cells where one is needed."""
+    def beyond(self, h: int, row: Array, begin: float, slope: float = 0.0) -> float:
+        """The greatest value of ``row . out`` of a head, whose part along the case's own cell is taken out by a slope
+        (Lemma V12)."""
+        more = abs(slope) * float(self.high[h].max()) * self.held[0 if slope > 0 else 1] if slope else self.none
+        return float(beyond(self.low[h], self.high[h], ends(row, *self.tables[h]), more, *self.way[1:], begin))
+
+    def sloped(self, number: int) -> list[list[int]]:
+        """A slope for each direction of a basis and one for its opposite, those that give the least bounds on the
+        widest sides of the box; none at all if no slope helps."""
+        sides = [(self.beyond(h, row, at) + self.beyond(h, -row, -at), h, row, at)
+                 for h, basis in enumerate(self.search.frames[number]) for row, at in lines(basis)]  # fmt: skip
+        widest, found = max(side[0] for side in sides), list[list[int]]()
+        for sign in (1, -1):
+            found.append([])
+            for k, (side, h, row, at) in enumerate(sides):
+                wide = WIDE * widest <= side < math.inf
+                best = self.slope((number, self.key[1], sign * (k + 1)), h, sign * row, sign * at) if wide else 0.0
+                found[-1].append(round(best * SLOPE))
+        most = max((k + 1 for row in found for k, v in enumerate(row) if v), default=0)
+        return [row[:most] for row in found] if most else []
+
+    def slope(self, name: tuple[int, int, int], h: int, row: Array, begin: float) -> float:
+        """The slope that gives the least bound in a direction, from the last one that did."""
+        known = self.search.slopes.get(name, 0.0)
+        tried = [known * step for step in STEPS] if known else [s * 4.0**x for x in range(-3, 3) for s in (1, -1)]
+        best = min((self.beyond(h, row, begin, slope), slope) for slope in (0.0, *tried))
+        for step in FINE if best[1] else ():
+            best = min(best, (self.beyond(h, row, begin, best[1] * step), best[1] * step))
+        self.search.slopes[name] = best[1]
+        return best[1]
+
+    def decided(self, number: int, slopes: Sequence[list[int]] = ()) -> list[Any] | None:
+        """The box in a basis, with the tree of its cells where one is needed, and slopes where there are any."""
         search, tops, bottoms, rows = self.search, list[float](), list[float](), []
+        self.steep = np.zeros((2, sum(len(b.rows) for b in search.frames[number])))
+        if slopes:
+            self.steep[:, : len(slopes[0])] = np.array(slopes) / SLOPE
         self.worst, self.used = (math.inf, 0), 0
         rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
         for h, basis in enumerate(search.frames[number]):
             near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
             for row in near:
                 at = float(row @ centre)
-                top = self.beyond(h, row, at) - at
-                bottom = -self.beyond(h, -row, -at) - at
+                up, down = self.steep[:, len(tops)].tolist()
+                top = self.beyond(h, row, at, up) - at
+                bottom = -self.beyond(h, -row, -at, down) - at
                 held = max(abs(top), abs(bottom), float(np.abs(centre).max())) < FARTHEST
                 if not held or top - bottom > 1 << 20:
                     self.worst = (-math.inf, 0)
@@ -352,7 +419,9 @@ class At:
         upper, width = outward(tops, bottoms)
         high = np.array(upper) / BOUND
         tree = self.cell(high - np.array(width) / BOUND, high, DEEPEST)
-        return None if tree is None else [upper, width, tree] if tree != 0 else [upper, width]
+        if tree is None:
+            return None
+        return [upper, width, tree, self.axis, *slopes] if slopes else [upper, width, tree] if tree else [upper, width]
 
     def cell(self, low: Array, high: Array, depth: int) -> Tree | None:
         """The tree of cells that decides this one, or ``None``."""
@@ -392,7 +461,8 @@ class At:
         slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
         row = -slope @ self.rows
         begin = float(row @ self.centre)
-        return float(least - (self.beyond(0, row, begin) - begin) - slope @ (low + high) / 2)
+        steep = np.maximum(-slope, 0) @ self.steep[0] + np.maximum(slope, 0) @ self.steep[1]
+        return float(least - (self.beyond(0, row, begin, steep) - begin) - slope @ (low + high) / 2)
 
 
 def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], frames: list[list[Basis]]) -> dict[str, Any]:
