@@ -209,7 +209,7 @@ def test_at_each_cell_of_its_node_every_word_is_in_the_box_of_the_second_layer(
 
 def test_slopes_decide_what_a_plain_box_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """A random model with cases that are open without slopes."""
-    model, _, graph, _ = case(937)
+    model, _, graph, _ = case(956)
 
     def decided() -> int:
         made = Second(model, graph, 4, 0.5, 1)
