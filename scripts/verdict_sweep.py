@@ -89,7 +89,7 @@ def points(rng: np.random.Generator) -> tuple[int, int]:
         bad |= ((gap - gap.mean(1, keepdims=True)) ** 2).mean(1) > z.square / ONE**2 + 1e-9
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, check.final, check.model.epsilon)
+                [(least, line)] = signed(sign, wanted, z, check.final, check.model.epsilon)
                 value = logits[:, label] * deviation * (1 if wanted else -1)
                 bad |= value < (least + eps @ np.array(line, float)) / ONE - 1e-9
         outside += int(bad.sum())

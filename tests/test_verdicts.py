@@ -238,7 +238,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
         deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign, wanted, z, check.final, check.model.epsilon)
+                [(least, line)] = signed(sign, wanted, z, check.final, check.model.epsilon)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .account import Place, Task, require
 from .read import integer, listing
 from .verdict import SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
-from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
+from .verdict_forms import Form, activated, added, chords, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import Way
@@ -118,10 +118,10 @@ class Second(Check):
         for entry, query in zip(given, queries, strict=True):
             self.second(key, query, number, listing(entry, place), place)
 
-    def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
+    def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
         """In the first layer a cell is the start of a node."""
         if self.query is not None:
-            return super().leaf(key, boxes, place)
+            return super().leaf(key, boxes, pieces, place)
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
         self.meter.charge(2 * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
@@ -135,8 +135,8 @@ class Second(Check):
         """A block's network and the sum; every error on the way is a generator."""
         d, inner = len(y.centre), len(block.network.inner.bias)
         self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
-        hidden = moved(block.network.inner, opened(layer_norm(block.second, y)))
-        values, _, _ = activated(self.model.activation, *hidden)
+        hidden, slack = moved(block.network.inner, opened(layer_norm(block.second, y)))
+        values, _ = activated(chords(self.model.activation, hidden), hidden, slack)
         return added(y, moved(block.network.outer, opened(values))[0])
 
     def node(self, y: Form) -> Query:

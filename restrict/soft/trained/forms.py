@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from restrict.soft.trained.cells import Tables, activated, centred, moved, normalised, signed, variance
+from restrict.soft.trained.cells import Tables, activated, between, centred, moved, normalised, signed, variance
 from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
 
 
@@ -97,6 +98,15 @@ class Tail:
         """From the stream behind attention lower bounds ``k + g . eps`` on each label's logit times its sign ``wanted``
         (1 or -1) and the last deviation (Lemma 4): ``k`` (labels,), ``g`` (labels, m)."""
         return signed(self.tables, wanted, y.c, np.ascontiguousarray(y.g), y.r)
+
+    def pieces(self, y: Form, wanted: Array, count: int, held: Array) -> Iterator[tuple[Array, Array]]:
+        """As :meth:`signs`, at both ends of each of ``count`` parts of the range of the inverse deviation."""
+        g = np.ascontiguousarray(y.g)
+        c, spans, r, _, square = centred(y.c, g, y.r)
+        _, _, low, high = variance(self.tables.epsilon, c, spans, r, square)
+        ends = np.linspace(1 / math.sqrt(high), 1 / math.sqrt(low), count + 1)
+        for k in range(count):
+            yield from between(self.tables, wanted, y.c, g, y.r, ends[k : k + 2], held)
 
     def stages(self, y: Form) -> Stages:
         """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""
