@@ -292,22 +292,20 @@ class Check:
     def narrowed(self, key: Key, value: Any, place: Place) -> list[Side]:
         """The ends of what neurons read before the division, in all words of the case, where they are given: the
         neuron, then for each head a bound and a width, in units of ``2^-8``."""
-        found = [FREE] * len(self.final.inner.bias)
+        found, heads = [FREE] * len(self.final.inner.bias), self.model.heads
         given = [hint(entry, place) for entry in listing(value, place)]
-        fits = all(len(e) == 2 * self.model.heads + 1 and 0 <= e[0] < len(found) for e in given)
+        fits = all(len(e) == 2 * heads + 1 and 0 <= e[0] < len(found) for e in given)
         require(fits, place, "expected neurons, each with a bound and a width for each head")
-        if not given:
-            return found
-        self.meter.charge(len(given) * self.model.heads * (key[0] + 1) * 4 * len(self.model.rows) + 2 * self.map)
+        self.meter.charge(len(given) * heads * (key[0] + 1) * 4 * len(self.model.rows) + 2 * self.map)
         x, bias = self.stream(key)
         base = moved(self.final.normal, x._replace(centre=list(map(sum, zip(x.centre, bias, strict=True)))))[0]
-        far = reached(base)
         for j, *hints in given:
-            ends = [(h, [[f.rest[j] + f.centre[j] for f in row] for row in rows[: key[0] + 1]],
-                     [[f.rest[j] - f.centre[j] for f in row] for row in rows[: key[0] + 1]])
-                    for h, rows in enumerate(self.read())]  # fmt: skip
-            boxes = self.boxes(key, ends, ((u << 8, w << 8) for u, w in zip(hints[::2], hints[1::2], strict=True)), place)
-            middle, radius = base.centre[j] + sum(b.middle for b in boxes), far[j] + sum(b.radius for b in boxes)
+            at = [(h, [[(f.centre[j], f.rest[j]) for f in row] for row in rows[: key[0] + 1]])
+                  for h, rows in enumerate(self.read())]  # fmt: skip
+            ends = [(h, [[r + c for c, r in row] for row in rows], [[r - c for c, r in row] for row in rows])
+                    for h, rows in at]  # fmt: skip
+            boxes = self.boxes(key, ends, ((u << 8, w << 8) for u, w in zip(*[iter(hints)] * 2, strict=True)), place)
+            middle, radius = (sum(v) for v in zip((base.centre[j], reached(base)[j]), *boxes, strict=True))
             found[j] = (middle - radius, middle + radius)
         return found
 

@@ -186,8 +186,7 @@ def network(kind: str, epsilon: int, f: Network, y: Form, image: Form, slack: in
     wide = centred(y)
     (centre, spans, rest), size, dev = divided(epsilon, wide, image)
     hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + f.shift.radius for r in rest])
-    none = [0] * len(centre)
-    return behind(f, wide.square, y, image, hidden, chords(kind, hidden), slack, size, dev, [0], none, none)
+    return behind(f, wide, y, image, (hidden, chords(kind, hidden), slack), size, dev, [0], [[0] * len(centre)] * 2)
 
 
 def between(
@@ -198,41 +197,38 @@ def between(
     wide, m, reach, radius = centred(y), len(y.spans), reached(image), f.shift.radius
     *_, low, high = variance(epsilon, wide)
     first, last = ONE**2 // (math.isqrt(high) + 1), ONE**2 // math.isqrt(low) + 1
-    lows = [max(c - r, a) for c, r, (a, _) in zip(image.centre, reach, held, strict=True)]
-    highs = [max(a, min(c + r, b)) for a, c, r, (_, b) in zip(lows, image.centre, reach, held, strict=True)]
+    ranges = [(max(c - r, a), max(c - r, a, min(c + r, b)))
+              for c, r, (a, b) in zip(image.centre, reach, held, strict=True)]  # fmt: skip
+    reaches = [max(map(abs, side)) for side in ranges], [abs(c) + r for c, r in zip(image.centre, reach, strict=True)]
     for k in range(pieces):
-        least, most = (first + (last - first) * t // pieces for t in (k, k + 1))
-        by = [slope(kind, (min(a * least, a * most) >> BITS) + s - radius, (max(b * least, b * most) >> BITS) + s + radius + 1)
-              for a, b, s in zip(lows, highs, f.shift.centre, strict=True)]  # fmt: skip
-        tau, half = least + most >> 1, (most - least >> 1) + 1
+        ends = [first + (last - first) * t // pieces for t in (k, k + 1)]
+        sides = [(min(a * t for t in ends) >> BITS, (max(b * t for t in ends) >> BITS) + 1) for a, b in ranges]
+        by = [slope(kind, a + s - radius, b + s + radius) for (a, b), s in zip(sides, f.shift.centre, strict=True)]
+        tau, half = sum(ends) >> 1, (ends[1] - ends[0] >> 1) + 1
         hidden = Form([(c * tau >> BITS) + s for c, s in zip(image.centre, f.shift.centre, strict=True)],
                       [*([v * tau >> BITS for v in g] for g in image.spans), [0] * len(by)],
-                      [(r * most >> BITS) + m + 5 + radius for r in image.rest])  # fmt: skip
-        more = [(half * max(abs(a), abs(b)) >> BITS) + 1 for a, b in zip(lows, highs, strict=True)]
-        whole = [(half * (abs(c) + r) >> BITS) + 1 for c, r in zip(image.centre, reach, strict=True)]
-        yield behind(f, wide.square, y, image, hidden, by, slack, most, 0, [least - tau, most - tau], more, whole)
+                      [(r * ends[1] >> BITS) + m + 5 + radius for r in image.rest])  # fmt: skip
+        off = [[(half * x >> BITS) + 1 for x in far] for far in reaches]
+        yield behind(f, wide, y, image, (hidden, by, slack), ends[1], 0, [t - tau for t in ends], off)
 
 
 def behind(
-    f: Network, square: int, y: Form, image: Form, hidden: Form, by: list[Chord], slack: int, size: int, dev: int,
-    turns: Vector, more: Vector, whole: Vector,
+    f: Network, wide: Wide, y: Form, image: Form, into: tuple[Form, list[Chord], int], size: int, dev: int,
+    turns: Vector, off: Matrix,
 ) -> Behind:  # fmt: skip
-    """The sum of ``y`` and what the neurons make of ``hidden`` by their chords. The inverse deviation may be off by
-    ``turns``, and the neurons' inputs by ``more`` then, by ``whole`` anywhere on the cell."""
-    d, m = len(y.centre), len(y.spans)
+    """The sum of ``y`` and what neurons make of inputs by their chords. The inverse deviation may be off by ``turns``,
+    and the inputs then by the first of ``off``, anywhere on the cell by the second."""
+    d, m, (hidden, by, slack) = len(y.centre), len(y.spans), into
     values, own = activated(by, hidden, (slack * size >> BITS) + f.shift.radius + m + 6)
-    loose, further = (values._replace(rest=[r + (abs(a) * x >> BITS) + 1 for r, (a, *_), x in zip(values.rest, by, off, strict=True)])
-                      for off in (more, whole))
-    last = (total(values.centre) + sum(map(total, values.spans)) + sum(further.rest) >> BITS) + m + 6
-    z = [
-        c + (v >> BITS) + b for c, v, b in zip(y.centre, times(f.outer.rows, values.centre), f.outer.bias, strict=True)
-    ]
+    rests = [[r + (abs(c[0]) * x >> BITS) + 1 for r, c, x in zip(values.rest, by, far, strict=True)] for far in off]
+    loose = values._replace(rest=rests[0])
+    last = (total(values.centre) + sum(map(total, values.spans)) + sum(rests[1]) >> BITS) + m + 6
+    made = times(f.outer.rows, values.centre)
+    z = [c + (v >> BITS) + b for c, v, b in zip(y.centre, made, f.outer.bias, strict=True)]
     far = sum(map(total, y.spans)) + sum(y.rest) + d * ((f.outer.norm * max(reached(loose)) >> BITS) + last + 1)
-    wider = math.isqrt(square) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
-    mean, rests = sum(z) // d, sum(hidden.rest) + sum(whole)
-    return Behind(
-        z, [v - mean for v in z], last, y, image, values, [a for a, *_ in by], own, size, dev, rests, far, wider**2, turns
-    )
+    wider = math.isqrt(wide.square) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
+    middle, lost = [v - sum(z) // d for v in z], sum(hidden.rest) + sum(off[1])
+    return Behind(z, middle, last, y, image, values, [c[0] for c in by], own, size, dev, lost, far, wider**2, turns)
 
 
 def opened(y: Form) -> Form:

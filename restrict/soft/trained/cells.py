@@ -181,7 +181,9 @@ def between(t: Tables, wanted: F64, c: F64, g: F64, r: F64, ends: F64, held: F64
     off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + ends[1] * loose
     far = math.sqrt(centred(c, g, r)[4])
     far += t.stretch * math.sqrt(distance(tau * slopes[:, None] * image, np.abs(slopes) * beyond + off) / d)
-    base, *outs = (c + t.outer @ (slopes * (f * x + t.constant) + (below + above) / 2) + t.outer_bias for f in (tau, *ends))
+    base, *outs = (
+        c + t.outer @ (slopes * (f * x + t.constant) + (below + above) / 2) + t.outer_bias for f in (tau, *ends)
+    )
     middle = base - base.sum() / d
     s = math.sqrt(_square(middle) + t.epsilon)
     beta, u = t.beta * wanted, t.rows * wanted[:, None]

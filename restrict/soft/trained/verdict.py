@@ -19,8 +19,8 @@ from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
-CELLS = 400
-"""Cells of one case before it is left open."""
+CELLS, QUICK = 400, 100
+"""Cells of one case before it is left open; where a wrong word is known already."""
 DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
 SAFE = 1e-4
@@ -97,6 +97,7 @@ class Search:
     """A model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
     neurons: Sequence[int] = NEURONS
+    cells = CELLS
 
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
@@ -117,7 +118,7 @@ class Search:
         self.errors: Callable[[Key, Form], Array] | None = None
         self.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
         self.held = np.zeros((2, 0))
-        self.reading: tuple[Key, Array] | tuple[()] = ()
+        self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
         self.use(0)
 
     def use(self, number: int) -> None:
@@ -195,10 +196,10 @@ class Search:
         return found
 
     def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
-        """The hints for the checker in a case, by at most so many cells, or why it is open, in the coordinates that are
-        in use."""
+        """The hints for the checker in a case, by at most so many cells (and at most those of the search), or why it is
+        open, in the coordinates that are in use."""
         high, low = self.box(key)
-        return self.settled(key, *outward(high, low), most)
+        return self.settled(key, *outward(high, low), min(most, self.cells))
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
         """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
@@ -218,16 +219,18 @@ class Search:
         finally:
             self.errors = None
 
-    def settled(self, key: Key, upper: list[int], width: list[int], most: int = CELLS) -> Case | Open:
+    def settled(self, key: Key, upper: list[int], width: list[int], most: int) -> Case | Open:
         """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard."""
         best = self.tried_on(key, upper, width, min(most, SIMPLE), [])
         for more, count in enumerate(self.neurons if most > SIMPLE else ()):
             if isinstance(best, Case) and (not more or leaves(best.tree) <= DEAR):
                 break
-            found = self.tried_on(key, upper, width, most, self.narrowed(key, upper, width, count))
-            if isinstance(found, Case) and (isinstance(best, Open) or leaves(found.tree) + DEAR < leaves(best.tree)):
-                best = found
-            elif isinstance(best, Open):
+            cells = most if more else most // 4
+            found = self.tried_on(key, upper, width, cells, self.narrowed(key, upper, width, count))
+            cheaper = (
+                isinstance(found, Case) and isinstance(best, Case) and leaves(found.tree) + DEAR < leaves(best.tree)
+            )
+            if isinstance(best, Open) or cheaper:
                 best = found
         return best
 
@@ -255,12 +258,11 @@ class Search:
     def narrowed(self, key: Key, upper: list[int], width: list[int], count: int) -> list[list[int]]:
         """Bounds on what neurons read before the division, in all words of a case: of those for which they say most
         beside its box, in the order of the neurons."""
-        if self.reading[:1] != (key,):
-            t, found = self.tail.tables, []
+        if self.reading[0] != key:
+            t, found = self.tail.tables, list[tuple[float, float]]()
             for h, values in enumerate(self.atoms.v):
-                at = values[: key[0] + 1] @ t.normal.T
-                for j, row in enumerate(np.ascontiguousarray(np.moveaxis(at, 2, 0))):
-                    found.append((self.most(key, h, row), -self.most(key, h, -row)))
+                rows = np.ascontiguousarray(np.moveaxis(values[: key[0] + 1] @ t.normal.T, 2, 0))
+                found += [(self.most(key, h, row), -self.most(key, h, -row)) for row in rows]
             self.reading = key, np.array(found).reshape(self.atoms.heads, -1, 2)
         high, low = np.moveaxis(self.reading[1], 2, 0)
         top, short = (np.floor(high * READ + 1e-6) + 1).astype(int), (np.ceil(low * READ - 1e-6) - 1).astype(int)
@@ -268,7 +270,7 @@ class Search:
         box = np.abs(t.normal @ self.rows.T) @ (np.array(width) / BOUND)
         gain = np.abs(t.rows @ t.outer).max(0) * np.maximum(box**2 - ((top - short).sum(0) / READ) ** 2, 0)
         chosen = np.sort(np.argsort(-gain, kind="stable")[: min(count, int((gain > 0).sum()))])
-        return [[int(j), *(int(x) for h in range(len(top)) for x in (top[h, j], top[h, j] - short[h, j]))] for j in chosen]
+        return [[int(j), *np.stack([top[:, j], top[:, j] - short[:, j]], 1).ravel().tolist()] for j in chosen]
 
     def cell(self, key: Key, low: Array, high: Array, depth: int, off: Array | None = None) -> Tree | None:
         """The tree that decides a cell of a case by at most ``depth`` halvings: the parts of a leaf, ``[coordinate,
@@ -294,17 +296,18 @@ class Search:
             return None
         tried = np.argsort((low - high)[kept])[:TRIED].tolist()
         m = int(kept[self.tail.halving(cell, self.wanted[key[2]], worst, tried)])
-        return halved(lambda *half: self.cell(key, *half, near if near.any() else off), low, high, m, depth)
+        off = near if near.any() else off
+        return halved(lambda least, most, left: self.cell(key, least, most, left, off), low, high, m, depth)
 
     def leaf(self, key: Key, low: Array, high: Array, kept: I64, form: Form, off: Array) -> tuple[int | None, Array]:
-        """Whether a cell is decided as it is: 0 by the chord of the inverse deviation, or in how many parts of its range
-        (Theorem 11); ``None`` if it is not. Then the labels' bounds, which must be beyond ``off``."""
+        """Whether a cell is decided as it is: 0 by the chord of the inverse deviation, or in how many parts of its
+        range (Theorem 11); ``None`` if it is not. Then the labels' bounds, which must be beyond ``off``."""
         wanted, before = self.wanted[key[2]], -math.inf
 
         def shown(signs: tuple[Array, Array]) -> Array:
             least, lines = signs[0], np.zeros((len(off), len(low)))
             lines[:, kept] = signs[1]
-            margins = least - np.abs(lines).sum(1)
+            margins: Array = least - np.abs(lines).sum(1)
             for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
                 margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
             return margins
