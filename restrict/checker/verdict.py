@@ -352,7 +352,7 @@ class Check:
 
     def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
         """Every label has its sign on this cell, by a chord of the inverse deviation or by pieces of its range."""
-        self.meter.charge(self.price * (2 * pieces + 1))
+        self.meter.charge(self.price * (pieces + 1))
         wanted = self.language.want[key[2]]
         count = sum(len(b.rows) for b in self.basis)
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])

@@ -190,7 +190,7 @@ def powers() -> list[int]:
 
 @cache
 def part(k: int) -> int:
-    """``exp(-k / 2^10)`` for ``k < 2^10`` in units of ``2^-128``, off by less than 2: 40 terms of the series."""
+    """``exp(-k / 2^10)`` for ``k < 2^10`` in units of ``2^-128``, off by less than 3: 40 terms of the series."""
     e = SHORT
     for j in range(40, 0, -1):
         e = SHORT - e * k // (j << 10)
