@@ -52,6 +52,8 @@ PARTS, HELD_PARTS = (1, 2), (1, 2, 4, 8)
 SIMPLE, NEURONS, READ = 7, (24, 1 << 16), 1 << 8
 """A case of more cells than this is tried with bounds on what neurons read: on so many of them, or, of a case that is
 still not as cheap as the bounds, on all; they are in units of ``2^-8``."""
+BEYOND = 1e12
+"""No bounds are given on neurons that read as much."""
 DEAR = 6
 """Bounds on all neurons cost the checker as much as so many leaves."""
 Key = tuple[int, int, int]
@@ -264,6 +266,8 @@ class Search:
                 rows = np.ascontiguousarray(np.moveaxis(values[: key[0] + 1] @ t.normal.T, 2, 0))
                 found += [(self.most(key, h, row), -self.most(key, h, -row)) for row in rows]
             self.reading = key, np.array(found).reshape(self.atoms.heads, -1, 2)
+        if not np.abs(self.reading[1]).max() < BEYOND:
+            return []
         high, low = np.moveaxis(self.reading[1], 2, 0)
         top, short = (np.floor(high * READ + 1e-6) + 1).astype(int), (np.ceil(low * READ - 1e-6) - 1).astype(int)
         t = self.tail.tables
