@@ -89,7 +89,8 @@ def points(rng: np.random.Generator) -> tuple[int, int]:
         bad |= ((gap - gap.mean(1, keepdims=True)) ** 2).mean(1) > z.square / ONE**2 + 1e-9
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign if wanted else check.nothing.less(sign), z, check.final, check.model.epsilon)
+                asked = sign if wanted else check.nothing.less(sign)
+                [(least, line)] = signed(asked, z, check.final, check.model.epsilon)
                 value = logits[:, label] * deviation * (1 if wanted else -1)
                 bad |= value < (least + eps @ np.array(line, float)) / ONE - 1e-9
         outside += int(bad.sum())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -24,7 +26,8 @@ from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict_forms import Form, moved, signed
+from restrict.checker.verdict import FREE
+from restrict.checker.verdict_forms import Form, between, moved, signed
 from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
@@ -238,9 +241,71 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
         deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
         for label, sign in check.signs.items():
             for wanted in (True, False):
-                least, line = signed(sign if wanted else check.nothing.less(sign), z, check.final, check.model.epsilon)
+                asked = sign if wanted else check.nothing.less(sign)
+                [(least, line)] = signed(asked, z, check.final, check.model.epsilon)
                 value = said[label] * deviation * (1 if wanted else -1)
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 6, every=4))
+def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
+    """Theorem 11: where the inverse deviation is in a piece, the label is at least the lower of both ends' bounds; also
+    where ranges of what neurons read are given, for the points in them."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
+    check = verdict_cases.checked(model, verdict_cases.random_graph(rng, model, naive))
+    d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
+    c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.05, 0.4, 0.8]))
+    rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
+    units = lambda x: [int(v * one) for v in x]  # noqa: E731
+    y = Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)])
+    layer, eps = model.layers[0], rng.uniform(-1, 1, size=(60, m))
+    eps[::2] = rng.choice([-1.0, 1.0], size=(30, m))
+    points = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=(60, d))
+    read = (points - points.mean(1, keepdims=True)) * layer.norm2.weight @ layer.inner.weight
+    held = [tuple(units(ends)) for ends in zip(read[:30].min(0) - 1e-9, read[:30].max(0) + 1e-9, strict=True)]
+    narrow = rng.random(len(held)) < 0.5
+    for count, sides in ((1, 60), (3, 60), (2, 30)):
+        given = [side if sides == 30 and n else FREE for side, n in zip(held, narrow, strict=True)]
+        parts = moved(check.final.normal, y)
+        pieces = list(between(check.model.activation, check.model.epsilon, check.final, y, *parts, count, given))
+        for point, turn in zip(points[:sides], eps, strict=False):
+            said, f = naive.rest(list(point)), 1 / math.sqrt(point.var() + 1e-5)
+            inside = [z for z in pieces if (z.size - z.turns[1] + z.turns[0]) / one - 1e-9 <= f <= z.size / one + 1e-9]
+            assert inside
+            hidden = [naive.act(v) for v in naive.linear(naive.normed(list(point), "h.0.ln_2"), "h.0.mlp.c_fc")]
+            out = point + naive.linear(hidden, "h.0.mlp.c_proj")
+            deviation = np.sqrt(out.var() + 1e-5)
+            for z in inside:
+                gap = out - np.array(z.centre, float) / one
+                assert ((gap - gap.mean()) ** 2).mean() <= z.square / one**2 + 1e-9
+                for (label, sign), wanted in itertools.product(check.signs.items(), (True, False)):
+                    ends = signed(sign, wanted, z, check.final, check.model.epsilon)
+                    least = min((k + np.array(line, float) @ turn) / one for k, line in ends)
+                    assert said[label] * deviation * (1 if wanted else -1) >= least - 1e-9
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 4, every=4))
+def test_pieces_and_what_neurons_read_are_taken(seed: int) -> None:
+    """Verdicts with pieces and bounds in every case are true, and a bound that a word exceeds is refused."""
+    rng = np.random.default_rng(seed)
+    while True:
+        model, naive = verdict_cases.random_checkpoint(rng)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3)
+        made = verdict_cases.with_pieces(found)
+        if made is not found and any(case.held for case in made.cases):
+            break
+    document = json.loads(made.to_bytes())
+    assert verdict_cases.accepted(model, document)
+    case = next(case for case in document["cases"] if len(case) > 7)
+    for place, by in ((1, -4), (2, -4)):
+        false = json.loads(made.to_bytes())
+        next(c for c in false["cases"] if c[:3] == case[:3])[7][0][place] += by
+        assert not verdict_cases.accepted(model, false)
+    for bad in ([[10**6, 0, 0]], [[0]], [[0, 1]], 1, [0], [[-1, 0, 0]]):
+        false = json.loads(made.to_bytes())
+        next(c for c in false["cases"] if c[:3] == case[:3])[7] = bad
+        assert not verdict_cases.accepted(model, false)
 
 
 # ---------------------------------------------------------------- a bias of the read-out

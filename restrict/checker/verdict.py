@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Behind, Form, Sign, moved, network, signed
+from .verdict_forms import Behind, Form, Side, Sign, between, moved, network, reached, signed
 from .verdict_model import MODEL, START, Atoms, Model
 from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest
@@ -32,6 +32,10 @@ QUOTIENT = BITS - 40
 SPANS = 64
 """The widest coordinates, which have generators; the others go to the remainder."""
 TURNS = 256
+PIECES = 64
+"""The most parts of the range of an inverse deviation."""
+FREE = (-(1 << 200), 1 << 200)
+"""The ends of a neuron's direction of which nothing is known."""
 VERDICT = {
     "format": ("restrict-soft-verdict/1",),
     "model": thing,
@@ -138,7 +142,9 @@ class Check:
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
         self.weights: list[list[list[Interval]]] = []
-        self.price, self.sizes, self.map = 0, (5, 7), (model.d + 16) * (len(self.final.inner.bias) + 16) >> 3
+        self.held: list[Side] = []
+        self.inner: list[list[list[Form]]] = []
+        self.price, self.sizes, self.map = 0, (5, 8), (model.d + 16) * (len(self.final.inner.bias) + 16) >> 3
 
     def read_more(self, fields: dict[str, Any], place: Place) -> None:
         """What a format has beside the fields of one layer."""
@@ -273,7 +279,7 @@ class Check:
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: the box by its hints, then the cells."""
-        number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) == 4 else 0
+        number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) > 3 else 0
         self.basis = self.turned[number]
         at = [(h, b.off, b.at[: key[0] + 1], k) for h, b in enumerate(self.basis) for k in range(len(b.rows))]
         ends = [(h, [[off + t[k] for t in row] for row in rows], [[off - t[k] for t in row] for row in rows])
@@ -284,7 +290,39 @@ class Check:
         boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
         for h, (u, w) in enumerate(zip(upper[m:], width[m:], strict=True), 1):
             boxes.append(self.quotient(h, key, u << QUOTIENT, (u - w) << QUOTIENT, place))
+        self.held = self.narrowed(key, hints[4] if len(hints) > 4 else [], place)
         self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
+
+    def narrowed(self, key: Key, value: Any, place: Place) -> list[Side]:
+        """The ends of what neurons read before the division, in all words of the case, where they are given: the
+        neuron, then for each head a bound and a width, in units of ``2^-8``."""
+        found, heads = [FREE] * len(self.final.inner.bias), self.model.heads
+        given = [hint(entry, place) for entry in listing(value, place)]
+        fits = all(len(e) == 2 * heads + 1 and 0 <= e[0] < len(found) for e in given)
+        require(fits, place, "expected neurons, each with a bound and a width for each head")
+        self.meter.charge(len(given) * heads * (key[0] + 1) * 4 * len(self.model.rows) + 2 * self.map)
+        x, bias = self.stream(key)
+        base = moved(self.final.normal, x._replace(centre=list(map(sum, zip(x.centre, bias, strict=True)))))[0]
+        far = reached(base)
+        for j, *hints in given:
+            at = [(h, [[(f.centre[j], f.rest[j]) for f in row] for row in rows[: key[0] + 1]])
+                  for h, rows in enumerate(self.read())]  # fmt: skip
+            ends = [(h, [[r + c for c, r in row] for row in rows], [[r - c for c, r in row] for row in rows])
+                    for h, rows in at]  # fmt: skip
+            boxes = self.boxes(key, ends, ((u << 8, w << 8) for u, w in zip(*[iter(hints)] * 2, strict=True)), place)
+            middle, radius = (sum(v) for v in zip((base.centre[j], far[j]), *boxes, strict=True))
+            found[j] = (middle - radius, middle + radius)
+        return found
+
+    def read(self) -> list[list[list[Form]]]:
+        """What neurons read of every value, before the division."""
+        if not self.inner:
+            count = sum(len(row) for rows in self.atoms.values for row in rows)
+            self.meter.charge(2 * count * self.map)
+            self.meter.hold(count * 120 * len(self.final.inner.bias))
+            self.inner = [[[moved(self.final.normal, Form(v.centre, [], [v.radius] * len(v.centre)))[0] for v in row]
+                           for row in rows] for rows in self.atoms.values]  # fmt: skip
+        return self.inner
 
     def boxes(self, key: Key, ends: list[Column], sides: Iterable[Interval], place: Place) -> list[Box]:
         """The coordinates by their bounds and widths, which hold for all words of the case."""
@@ -305,9 +343,9 @@ class Check:
         return Box((high + low) >> 1, ((high - low) >> 1) + 1)
 
     def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
-        """A leaf (0) is decided; ``[m, low, high]`` halves coordinate ``m``."""
-        if type(tree) is int and tree == 0:
-            self.leaf(key, boxes, place)
+        """A leaf is decided, by the number of pieces, or 0; ``[m, low, high]`` halves coordinate ``m``."""
+        if type(tree) is int:
+            self.leaf(key, boxes, integer(0, PIECES)(tree, place), place)
             return
         parts = listing(tree, place)
         require(len(parts) == 3, place, "expected 0 or [coordinate, tree, tree]")
@@ -317,19 +355,21 @@ class Check:
         for side, inner in ((middle - half, parts[1]), (middle + half, parts[2])):
             self.cell(key, [*boxes[:m], Box(side, half), *boxes[m + 1 :]], inner, place)
 
-    def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
-        """Every label has its sign on this cell."""
-        self.meter.charge(self.price)
+    def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
+        """All that is asked holds on this cell, by a chord of the inverse deviation or by pieces of its range."""
+        self.meter.charge(self.price * (pieces + 1))
         count = sum(len(b.rows) for b in self.basis)
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         y = self.start(key, boxes, kept)
-        z = self.tail(y, *self.image(y, boxes, kept))
-        for label, sign in self.asked(self.language.want[key[2]], z):
-            least, lines = signed(sign, z, self.final, self.model.epsilon)
-            short, more = lines[: len(kept)], lines[len(kept) :]
-            least -= total(more)
-            if least <= total(short) and not self.own(key, boxes, least, dict(zip(kept, short, strict=True))):
-                unproved(place, f"label {label} is not shown to be right")
+        parts, kind = self.image(y, boxes, kept), self.model.activation
+        behind = between(kind, self.model.epsilon, self.final, y, *parts, pieces, self.held) if pieces else ()
+        for z in behind or [self.tail(y, *parts)]:
+            ends = [(label, *end) for label, sign in self.asked(self.language.want[key[2]], z)
+                    for end in signed(sign, z, self.final, self.model.epsilon)]  # fmt: skip
+            for label, least, lines in ends:
+                short, bound = lines[: len(kept)], least - total(lines[len(kept) :])
+                if bound <= total(short) and not self.own(key, boxes, bound, dict(zip(kept, short, strict=True))):
+                    unproved(place, f"label {label} is not shown to be right")
 
     def asked(self, wanted: set[int], z: Behind) -> list[tuple[int, Sign]]:
         """What is to be positive: a wanted label, and the negative of another one; or, of each label that is not
@@ -427,7 +467,7 @@ class Check:
             require(label not in want, place.key("label"), "the label is wanted there", label)
             self.meter.charge(len(want) * 2 * self.map)
             found = [sign.less(self.signs[k]) for k in want]
-        if any(signed(s, z, self.final, self.model.epsilon)[0] <= 0 for s in found):
+        if any(signed(s, z, self.final, self.model.epsilon)[0][0] <= 0 for s in found):
             unproved(place, f"label {label} is not shown to be wrong")
 
     def point(self, word: list[int]) -> Form:

@@ -8,11 +8,15 @@ is counted in the remainder, operation by operation.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from operator import add
 from typing import NamedTuple
 
 from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, Vector, dot, root3, slope, times, total
 
+Chord = tuple[int, int, int]
+"""``a, l, h``: ``f(x) - a x`` is in ``[l, h]``."""
+Side = tuple[int, int]
 LONG = 32
 """Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 
@@ -37,7 +41,8 @@ class Behind(NamedTuple):
     behind attention, its image at the neurons and their values; the slopes of the neurons and what these leave out.
 
     The inverse deviation is at most ``size``, and within ``dev`` of its constant. ``rests`` is the sum of the neurons'
-    remainders, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it.
+    remainders, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. The inverse
+    deviation is between the two ends that ``turns`` says from its constant.
     """
 
     centre: Vector
@@ -53,6 +58,7 @@ class Behind(NamedTuple):
     rests: int
     far: int
     square: int
+    turns: Vector
 
 
 class Sign(NamedTuple):
@@ -107,9 +113,19 @@ def centred(y: Form) -> Wide:
     return Wide(form, distance(form) // d + 1)
 
 
-def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int]:
+def variance(epsilon: int, wide: Wide) -> tuple[int, Vector, int, int, int]:
+    """The variance of a centred form (Lemma 2): in its middle, its lines, what these leave out, and both ends."""
+    (c, spans, rest), square = wide
+    d, v = len(c), dot(c, c) // len(c)
+    lines = [2 * dot(c, g) // d for g in spans]
+    loose = 2 * dot(list(map(abs, c)), rest) // d + 2
+    dev = total(lines) + len(spans) + loose
+    low = epsilon + max(0, 2 * v - dev) ** 2 // max(1, 4 * v)
+    return v + epsilon, lines, loose, low, v + epsilon + 2 + dev + square
+
+
+def inverse(low: int, high: int) -> tuple[int, int, int]:
     """``A, mid, off``: ``1/sqrt(v) + A v`` is within ``off`` of ``mid`` for every variance ``v`` that can occur."""
-    low, high = max(epsilon, v0 - dev), v0 + 2 + dev + square
     a, b = math.isqrt(low), math.isqrt(high)
     chord = ONE**4 // (a * b * (a + b))
     ends = (ONE**2 // a + (chord * low >> SQUARE) + 2, ONE**2 // b + (chord * high >> SQUARE) + 2)
@@ -121,16 +137,13 @@ def inverse(v0: int, dev: int, square: int, epsilon: int) -> tuple[int, int, int
 def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int]:
     """A linear image of a centred form divided by the deviation (Lemma 2), which is taken by its chord; a last
     generator is the chord's own error. Then bounds on the inverse deviation, and on what is not its constant."""
-    (c, spans, rest), square = wide
-    d, m = len(c), len(spans)
-    v0 = dot(c, c) // d + epsilon
-    lines = [2 * dot(c, g) // d for g in spans]
-    loose = 2 * dot(list(map(abs, c)), rest) // d + 2
-    a, middle, off = inverse(v0, total(lines) + m + loose, square, epsilon)
+    square, m, c = wide.square, len(x.spans), x.centre
+    v0, lines, loose, low, high = variance(epsilon, wide)
+    a, middle, off = inverse(low, high)
     tau = middle - (a * (v0 + square // 2) >> SQUARE)
     tau_rest = off + (a * (loose + square // 2 + m + 3) >> SQUARE) + 4 + m * (2 + (a >> SQUARE))
     turns = [-(a * line >> SQUARE) for line in lines]
-    dev, c = total(turns) + tau_rest, x.centre
+    dev = total(turns) + tau_rest
     spans = [[(g * tau + v * t) >> BITS for g, v in zip(column, c, strict=True)]
              for column, t in zip(x.spans, turns, strict=True)]  # fmt: skip
     spans.append([v * tau_rest >> BITS for v in c])
@@ -154,39 +167,73 @@ def scaled(norm: Norm, y: Form) -> Form:
     return Form(centre, spans, rest)
 
 
-def activated(kind: str, y: Form, slack: int) -> tuple[Form, Vector, Vector]:
-    """Each neuron by a chord over its range (Lemma 3): the form, the slopes, and what of the remainders is neither the
-    input's nor, up to ``slack``, its rounding."""
-    m, found, own, slopes = len(y.spans), [], [], []
-    for c, *column, r in zip(y.centre, *y.spans, y.rest, strict=True):
-        reach = sum(map(abs, column)) + r
-        a, low, high = slope(kind, c - reach, c + reach)
+def chords(kind: str, y: Form) -> list[Chord]:
+    """The chord of each neuron over its range (Lemma 3)."""
+    return [slope(kind, c - reach, c + reach) for c, reach in zip(y.centre, reached(y), strict=True)]
+
+
+def activated(by: list[Chord], y: Form, slack: int) -> tuple[Form, Vector]:
+    """Each neuron by its chord: the form, and what of the remainders is neither the input's nor, up to ``slack``, its
+    rounding."""
+    m, found, own = len(y.spans), [], []
+    for (a, low, high), c, *column, r in zip(by, y.centre, *y.spans, y.rest, strict=True):
         middle = (low + high) >> 1
         off = high - middle + m + 4
-        slopes.append(a)
         own.append((abs(a) * slack >> BITS) + off)
         found.append(((a * c >> BITS) + middle, *(a * g >> BITS for g in column), (abs(a) * r >> BITS) + off))
     centre, *spans, last = map(list, zip(*found, strict=True))
-    return Form(centre, spans, last), slopes, own
+    return Form(centre, spans, last), own
 
 
 def network(kind: str, epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behind:
     """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
     ``slack`` is due to rounding."""
-    wide, d, m = centred(y), len(y.centre), len(y.spans)
+    wide = centred(y)
     (centre, spans, rest), size, dev = divided(epsilon, wide, image)
     hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + f.shift.radius for r in rest])
-    values, slopes, own = activated(kind, hidden, (slack * size >> BITS) + f.shift.radius + m + 6)
-    last = (total(values.centre) + sum(map(total, values.spans)) + sum(values.rest) >> BITS) + m + 5
-    z = [
-        c + (v >> BITS) + b for c, v, b in zip(y.centre, times(f.outer.rows, values.centre), f.outer.bias, strict=True)
-    ]
-    far = sum(map(total, y.spans)) + sum(y.rest) + d * ((f.outer.norm * max(reached(values)) >> BITS) + last + 1)
-    wider = math.isqrt(wide.square) + (f.stretch * (math.isqrt(distance(values) // d) + 1) >> BITS) + last + 2
-    mean = sum(z) // d
-    return Behind(
-        z, [v - mean for v in z], last, y, image, values, slopes, own, size, dev, sum(hidden.rest), far, wider**2
-    )
+    return behind(f, wide, y, image, (hidden, chords(kind, hidden), slack), size, dev, [0], [[0] * len(centre)] * 2)
+
+
+def between(
+    kind: str, epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int, held: list[Side]
+) -> Iterator[Behind]:
+    """As :func:`network`, for each of some pieces of the range of the inverse deviation (Theorem 11); what ``f.normal``
+    makes of ``y`` is between the ends ``held``."""
+    wide, m, reach, radius = centred(y), len(y.spans), reached(image), f.shift.radius
+    *_, low, high = variance(epsilon, wide)
+    first, last = ONE**2 // (math.isqrt(high) + 1), ONE**2 // math.isqrt(low) + 1
+    ranges = [(max(c - r, a), max(c - r, a, min(c + r, b)))
+              for c, r, (a, b) in zip(image.centre, reach, held, strict=True)]  # fmt: skip
+    reaches = [max(map(abs, side)) for side in ranges], [abs(c) + r for c, r in zip(image.centre, reach, strict=True)]
+    for k in range(pieces):
+        ends = [first + (last - first) * t // pieces for t in (k, k + 1)]
+        sides = [(min(a * t for t in ends) >> BITS, (max(b * t for t in ends) >> BITS) + 1) for a, b in ranges]
+        by = [slope(kind, a + s - radius, b + s + radius) for (a, b), s in zip(sides, f.shift.centre, strict=True)]
+        tau, half = sum(ends) >> 1, (ends[1] - ends[0] >> 1) + 1
+        hidden = Form([(c * tau >> BITS) + s for c, s in zip(image.centre, f.shift.centre, strict=True)],
+                      [*([v * tau >> BITS for v in g] for g in image.spans), [0] * len(by)],
+                      [(r * ends[1] >> BITS) + m + 5 + radius for r in image.rest])  # fmt: skip
+        off = [[(half * x >> BITS) + 1 for x in far] for far in reaches]
+        yield behind(f, wide, y, image, (hidden, by, slack), ends[1], 0, [t - tau for t in ends], off)
+
+
+def behind(
+    f: Network, wide: Wide, y: Form, image: Form, into: tuple[Form, list[Chord], int], size: int, dev: int,
+    turns: Vector, off: Matrix,
+) -> Behind:  # fmt: skip
+    """The sum of ``y`` and what neurons make of inputs by their chords. The inverse deviation may be off by ``turns``,
+    and the inputs then by the first of ``off``, anywhere on the cell by the second."""
+    d, m, (hidden, by, slack) = len(y.centre), len(y.spans), into
+    values, own = activated(by, hidden, (slack * size >> BITS) + f.shift.radius + m + 6)
+    rests = [[r + (abs(c[0]) * x >> BITS) + 1 for r, c, x in zip(values.rest, by, far, strict=True)] for far in off]
+    loose = values._replace(rest=rests[0])
+    last = (total(values.centre) + sum(map(total, values.spans)) + sum(rests[1]) >> BITS) + m + 6
+    made = times(f.outer.rows, values.centre)
+    z = [c + (v >> BITS) + b for c, v, b in zip(y.centre, made, f.outer.bias, strict=True)]
+    far = sum(map(total, y.spans)) + sum(y.rest) + d * ((f.outer.norm * max(reached(loose)) >> BITS) + last + 1)
+    wider = math.isqrt(wide.square) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
+    middle, lost = [v - sum(z) // d for v in z], sum(hidden.rest) + sum(off[1])
+    return Behind(z, middle, last, y, image, values, [c[0] for c in by], own, size, dev, lost, far, wider**2, turns)
 
 
 def opened(y: Form) -> Form:
@@ -201,9 +248,9 @@ def merged(y: Form, most: int) -> Form:
     return Form(y.centre, order[:most], list(map(sum, zip(y.rest, *(map(abs, g) for g in order[most:]), strict=True))))
 
 
-def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector]:
+def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector, Vector]:
     """A bound on ``row`` times the remainder behind the network (Lemma V6), each source by what the label makes of it,
-    and the coefficients of the generators.
+    the coefficients of the generators, and by what these and the middle change with the inverse deviation.
 
     ``row`` is taken as exact. Both products are rounded: by a unit where a neuron is multiplied, and by ``step`` units
     where its input is.
@@ -215,21 +262,24 @@ def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector]:
     found += dot(list(map(abs, heads)), z.own) + sum(z.own) + step * z.rests
     through = sum(abs(v >> BITS) * r for v, r in zip(times(f.back[1], heads_in), z.stream.rest, strict=True))
     through += ((f.normal.off * total(heads_in) >> BITS) + 2) * sum(z.stream.rest)
-    product = sum(abs(dot(heads_in, g)) for g in z.image.spans)
-    found += (through * z.size + product * z.dev >> BITS) + 1
+    changes = [dot(heads_in, g) for g in (*z.image.spans, z.image.centre)]
+    found += (through * z.size + total(changes[:-1]) * z.dev >> BITS) + 1
     stream = [*(dot(row, g) for g in z.stream.spans), 0]
-    return (found >> BITS) + 2, [a + dot(heads, g) >> BITS for a, g in zip(stream, z.values.spans, strict=True)]
+    lines = [a + dot(heads, g) >> BITS for a, g in zip(stream, z.values.spans, strict=True)]
+    return (found >> BITS) + 2, lines, changes
 
 
-def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> tuple[int, Vector]:
-    """A lower bound ``k + sum g_m eps_m`` on the logit times the last deviation (Lemma 4)."""
+def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> list[tuple[int, Vector]]:
+    """Lower bounds ``k + sum g_m eps_m``, the least of which holds, on the logit times the last deviation (Lemma 4)."""
     u, beta, error = sign
     c, d = z.middle, len(z.centre)
     s = math.isqrt(dot(c, c) // d + epsilon)
     row = [v + beta * p // (d * s) for v, p in zip(u, c, strict=True)]
     off = 2 * error + 3 * abs(beta) // s + 4
-    beyond, (*lines, last) = carried(row, f, z)
+    beyond, (*lines, last), (*changes, change) = carried(row, f, z)
     slack = error * total(z.centre) + (error + 2) * s + 2 * abs(beta) + off * z.far
     if beta - error < 0:
         slack += (abs(beta) + error) * z.square // (2 * (s - 2)) + 1
-    return (dot(u, z.centre) + beta * s >> BITS) - beyond - (slack >> BITS) - abs(last) - len(lines) - 6, lines
+    least = (dot(u, z.centre) + beta * s >> BITS) - beyond - (slack >> BITS) - abs(last) - 2 * len(lines) - 8
+    return [(least + (t * change >> SQUARE), [v + (t * w >> SQUARE) for v, w in zip(lines, changes, strict=True)])
+            for t in z.turns]  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from operator import mul
 from typing import NamedTuple
@@ -21,6 +21,9 @@ SQUARE = 2 * BITS
 EXP_BITS = 256
 UNIT = 1 << EXP_BITS
 """Exponentials have 256 bits behind the point, as all those of a word may be small together."""
+SHORT_BITS = 128
+SHORT = 1 << SHORT_BITS
+"""Factors between 1/e and 1 of an exponential have 128."""
 FAR = 176
 """Beyond ``exp(-176)`` nothing is left of 256 bits."""
 TANH = 29436744586989209808
@@ -185,16 +188,23 @@ def powers() -> list[int]:
     return found
 
 
+@cache
+def part(k: int) -> int:
+    """``exp(-k / 2^10)`` for ``k < 2^10`` in units of ``2^-128``, off by less than 3: 40 terms of the series."""
+    e = SHORT
+    for j in range(40, 0, -1):
+        e = SHORT - e * k // (j << 10)
+    return e
+
+
 def exponential(x: int) -> int:
     """``exp(x)`` for ``x <= 0``: in units of ``2^-256`` off by at most 8, and a part in ``2^80`` (Lemma V3)."""
-    whole, r, e = -x >> BITS, (-x & (ONE - 1)) << EXP_BITS - BITS - 8, UNIT
+    whole, r, e = -x >> BITS, -x & (ONE >> 10) - 1, SHORT
     if whole > FAR:
         return 0
-    for k in range(9, 0, -1):
-        e = UNIT - (e * r >> EXP_BITS) // k
-    for _ in range(8):
-        e = e * e >> EXP_BITS
-    return e * powers()[whole] >> EXP_BITS
+    for k in range(6, 0, -1):
+        e = SHORT - e * r // (k << BITS)
+    return e * part((-x & ONE - 1) >> BITS - 10) * powers()[whole] >> 2 * SHORT_BITS
 
 
 def enclosed(x: int, radius: int) -> tuple[int, int]:
@@ -233,6 +243,12 @@ NEURON = {"relu": 200, "gelu_new": 200, "gelu": 1400}
 """Steps for the chord of a neuron."""
 
 
+@lru_cache(1 << 14)
+def on_grid(kind: str, k: int, step: int) -> tuple[int, int]:
+    """An activation at ``k`` times ``2^step`` units: neurons share these points, so most are known."""
+    return ACTIVATIONS[kind](k << step)
+
+
 def root3(x: int) -> int:
     """A number whose cube is at most ``x``: a guess by floats, corrected."""
     shift = max(0, (x.bit_length() - 150) // 3)
@@ -249,11 +265,11 @@ def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
         a = (ends[1] - ends[0] << BITS) // max(high - low, 1)
         found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
         return a, min(found) - 1, max(found) + 1
-    pieces, f = min(16, 2 + (12 * (high - low) >> BITS)), ACTIVATIONS[kind]
-    points = [low + (high - low) * t // pieces for t in range(pieces + 1)]
-    values = [f(x) for x in points]
+    step = max(1, (high - low) // min(16, 2 + (12 * (high - low) >> BITS))).bit_length() - 1
+    inner = range((low >> step) + 1, (high - 1 >> step) + 1)
+    points = [low, *(k << step for k in inner), high]
+    values = [ACTIVATIONS[kind](low), *(on_grid(kind, k, step) for k in inner), ACTIVATIONS[kind](high)]
     a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)
-    gap, off = (high - low) // pieces + 1, max(error for _, error in values) + 1
-    off += (CURVED * gap * gap >> 2 * BITS + 3) + 1
+    off = max(error for _, error in values) + (CURVED << 2 * step >> 2 * BITS + 3) + 2
     found = [value - (a * x >> BITS) for x, (value, _) in zip(points, values, strict=True)]
     return a, min(found) - off, max(found) + off

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .account import Place, Task, require
 from .read import integer, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
-from .verdict_forms import Form, activated, added, layer_norm, merged, moved, opened, reached
+from .verdict_forms import Form, activated, added, chords, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import Way
@@ -118,13 +118,13 @@ class Second(Check):
         for entry, query, (_, boxes) in zip(given, queries, self.leaves, strict=True):
             hints = listing(entry, place)
             require(len(hints) in (2, 3, 6), place, "expected bounds, widths and perhaps a tree and slopes")
-            self.held = self.holding(key, first, boxes, hints[3], place) if len(hints) == 6 else []
+            self.apart = self.holding(key, first, boxes, hints[3], place) if len(hints) == 6 else []
             self.second(key, query, number, hints, place)
 
-    def leaf(self, key: Key, boxes: list[Box], place: Place) -> None:
+    def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
         """In the first layer a cell is the start of a node."""
         if self.query is not None:
-            return super().leaf(key, boxes, place)
+            return super().leaf(key, boxes, pieces, place)
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
         self.meter.charge(2 * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
@@ -148,8 +148,8 @@ class Second(Check):
         """A block's network and the sum; every error on the way is a generator."""
         d, inner = len(y.centre), len(block.network.inner.bias)
         self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
-        hidden = moved(block.network.inner, opened(layer_norm(block.second, y)))
-        values, _, _ = activated(self.model.activation, *hidden)
+        hidden, slack = moved(block.network.inner, opened(layer_norm(block.second, y)))
+        values, _ = activated(chords(self.model.activation, hidden), hidden, slack)
         return added(y, moved(block.network.outer, opened(values))[0])
 
     def node(self, y: Form) -> Query:
@@ -250,7 +250,7 @@ class Second(Check):
         lengths = ((v - limit) * (e[v > limit]) for v, e in zip(ends[0], self.shares[h], strict=True))
         u = {node: max(next(lengths) for _ in range(count)) for node, count in self.path}
         if slope:
-            more = self.held[slope > 0]
+            more = self.apart[slope > 0]
             u = {(j, s, t): v + (abs(slope) * more[j][max(s, 0)] >> BITS) + 1 for (j, s, t), v in u.items()}
         phi = {0: u[0, START, 0]}
         for j, step in enumerate(self.steps, 1):

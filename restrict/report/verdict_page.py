@@ -104,6 +104,7 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
     ]
     for i, a, q, upper, width, *rest in root["cases"]:
         search.use(rest[1] if len(rest) > 1 else 0)
+        search.held = search.ends((i, a, q), rest[2] if len(rest) > 2 else [])
         top = np.array(upper, dtype=float) / BOUND
         leaves = [
             _leaf(search, (i, a, q), low, high)
@@ -114,7 +115,7 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
 
 
 def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
-    if tree == 0:
+    if isinstance(tree, int):
         yield low, high
         return
     m, first, second = tree
@@ -128,20 +129,18 @@ def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Arr
     """Least and greatest value of every label on a cell, and the least of what is asked of them; own directions are
     used where the box does not settle that."""
     cell, kept = search.kept(key, low, high)
-    asked, found = search.graph.asked[key[2]], []
-    ones = np.ones_like(asked.signs)
-    for which in (Asked(ones, False), Asked(-ones, False), asked):
-        least, short, _ = search.tail.signs(cell.form(), which)
+    form, asked, found = cell.form(), search.graph.asked[key[2]], []
+    for ones in (np.ones_like(asked.signs), -np.ones_like(asked.signs)):
+        least, short = search.tail.signs(form, Asked(ones, False))
         found.append(least - np.abs(short).sum(1))
-    for k in np.flatnonzero(found[2] <= 0) if search.atoms.heads == 1 else ():
-        line = np.zeros(len(low))
-        line[kept] = short[k]
-        search.weigh(key[0], key[1])
-        found[2][k] = max(found[2][k], search.own(key, low, high, least[k], line))
+    if not len(asked.places):
+        return found[0], -found[1], math.inf
+    search.weigh(key[0], key[1])
+    _, margins = search.leaf(key, low, high, kept, form, np.zeros(len(asked.places)))
     if not asked.greatest:
-        found[0] = np.where(asked.signs > 0, found[2], found[0])
-        found[1] = np.where(asked.signs < 0, found[2], found[1])
-    return found[0], -found[1], float(found[2].min(initial=math.inf))
+        found[0] = np.where(asked.signs > 0, np.maximum(margins, found[0]), found[0])
+        found[1] = np.where(asked.signs < 0, np.maximum(margins, found[1]), found[1])
+    return found[0], -found[1], float(margins.min())
 
 
 # ---------------------------------------------------------------- drawings

@@ -28,7 +28,8 @@ READ_AS = (
 def original(rng: Generator) -> Trial:
     """A random model with a claim about a random language that the engine proves; half of them with axes of their own
     for every case, a third have two layers, half of these with slopes at every cell, and a third compare logits. One
-    layer of two heads has bounds on quotients in every case."""
+    layer of two heads has bounds on quotients in every case, and half of one layer have pieces of the inverse
+    deviation, with bounds on what neurons read."""
     while True:
         model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
@@ -37,6 +38,7 @@ def original(rng: Generator) -> Trial:
             graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
             found = verify_trained(model, graph, N, seconds=5)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
+        found = verdict_cases.with_pieces(found) if len(model.layers) == 1 and rng.random() < 0.5 else found
         if found.proves:
             return Trial(model.content, found.to_bytes())
 

@@ -73,9 +73,10 @@ def distance(g: F64, r: F64) -> float:
 
 def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:
     """The variance of a centred form (Lemma 2): its first order, what that leaves out, and both ends."""
-    v0, loose, line = _square(c) + epsilon, 2 * float(np.abs(c) @ r) / len(c), 2 / len(c) * (c @ g)
+    v, loose, line = _square(c), 2 * float(np.abs(c) @ r) / len(c), 2 / len(c) * (c @ g)
     dev = float(np.abs(line).sum()) + loose
-    return line, loose, max(epsilon, v0 - dev), v0 + dev + square
+    low = epsilon + max(0.0, 2 * v - dev) ** 2 / max(4 * v, 1e-300)
+    return line, loose, low, v + epsilon + dev + square
 
 
 def inverse(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[float, F64, float, float]:
@@ -143,11 +144,10 @@ def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     return slopes, (most - least) / 2
 
 
-def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     """Lower bounds ``k + l . eps`` on what is asked of the logits, times the last deviation (Lemma 4): ``k`` of shape
-    ``(asked,)``, ``l`` of shape ``(asked, m)``, and the combinations of logits. ``c, g, r`` is the residual stream
-    behind attention. The remainders of the stream and of the neurons are carried back from the logits, so that they may
-    cancel on the way (Lemma V6)."""
+    ``(asked,)``, ``l`` of shape ``(asked, m)``. ``c, g, r`` is the residual stream behind attention. The remainders of
+    the stream and of the neurons are carried back from the logits, so that they may cancel on the way (Lemma V6)."""
     d, m = g.shape
     middle, spans, rest, _, square = centred(c, g, r)
     by = inverse(t.epsilon, middle, spans, rest, square)
@@ -168,4 +168,32 @@ def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64, F
     line[:, :m] += row @ g
     least = lines @ said - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
     least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs(inner @ t.normal) @ r * (abs(by[0]) + by[3])
-    return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m], lines
+    return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m]
+
+
+def between(t: Tables, asked: Asked, c: F64, g: F64, r: F64, ends: F64, held: F64) -> list[tuple[F64, F64]]:
+    """As :func:`signed`, at both ends of a range of the inverse deviation, between which it is constant (Theorem 11).
+    ``held``: between which ends what ``t.normal`` makes of the stream is, shape ``(2, neurons)``."""
+    d, tau, half = len(c), ends.mean(), (ends[1] - ends[0]) / 2
+    image, x, loose = t.normal @ g, t.normal @ c, np.abs(t.normal) @ r
+    reach = np.abs(image).sum(1) + loose
+    low, high = np.maximum(x - reach, held[0]), np.minimum(x + reach, held[1])
+    high = np.maximum(low, high)  # no word is in a cell where they cross
+    least, most = np.minimum(*np.outer(ends, low)), np.maximum(*np.outer(ends, high))
+    slopes, below, above = _neurons(t.activation, least + t.constant, most + t.constant)
+    off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + ends[1] * loose
+    far = math.sqrt(centred(c, g, r)[4])
+    far += t.stretch * math.sqrt(distance(tau * slopes[:, None] * image, np.abs(slopes) * beyond + off) / d)
+    base, *outs = (
+        c + t.outer @ (slopes * (f * x + t.constant) + (below + above) / 2) + t.outer_bias for f in (tau, *ends)
+    )
+    middle = base - base.sum() / d
+    s = math.sqrt(_square(middle) + t.epsilon)
+    lines = asked.rows(t.rows @ base + t.beta * s)
+    beta, u = lines @ t.beta, lines @ t.rows
+    row = u + np.outer(beta, middle / (d * s))
+    back = row @ t.outer
+    inner = back * slopes
+    least = beta * s - (row - u) @ base - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
+    least -= np.abs(back) @ off + np.abs(inner @ t.normal) @ r * ends[1]
+    return [(least + row @ out, row @ g + f * (inner @ image)) for f, out in zip(ends, outs, strict=True)]

@@ -105,6 +105,8 @@ class Roads:
 class EverySearch(Search):
     """The search of one length, with bounds that hold at every length of a block."""
 
+    neurons = ()
+
     def __init__(self, model: Trained, graph: Graph) -> None:
         super().__init__(model, graph, 1)
         self.roads: dict[tuple[int, int], Roads] = {}

@@ -25,7 +25,7 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Second, layered_document
-from restrict.soft.trained.verdict import Case, Key, Open, Search, bases_document, case_document, prepare
+from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, bases_document, case_document, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
@@ -298,14 +298,26 @@ class _Run:
             if self.wrong is not None and key[0] >= len(self.wrong.word):
                 return
             self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
+            self.search().cells = CELLS if self.wrong is None else QUICK
             found = self.search().case(key)
-            if isinstance(found, Open) and not self.attacked(at, found) and self.remembered(at, found):
+            hard = isinstance(found, Open) and not self.attacked(at, found) and self.wrong is None
+            if isinstance(found, Open) and hard and self.remembered(at, found):
                 continue  # from the beginning, on a finer graph
             if isinstance(found, Case):
                 at.found.append(found)
             elif self.wrong is None or len(self.wrong.word) > key[0]:
                 at.open.append(found)
             at.done += 1  # last, so that an interrupt leaves no case out
+            if self.wrong is not None and at.open:
+                self.sooner(key[0])
+                return
+
+    def sooner(self, low: int) -> None:
+        """Where a case stays open below a wrong word, later ones say nothing more: only shorter wrong words do."""
+        assert self.wrong is not None
+        for i in range(low, len(self.wrong.word)):
+            if self.late() or self.struck(i):
+                return
 
     def attacked(self, at: _State, case: Open) -> bool:
         """Whether a word of an open case is wrong; it is then a shortest one, or as short as the open cases allow."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from restrict.soft.trained.cells import Tables, activated, centred, moved, normalised, signed, variance
+from restrict.soft.trained.cells import Tables, activated, between, centred, moved, normalised, signed, variance
 from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
 from restrict.soft.trained.read_out import Asked
 
@@ -94,10 +95,19 @@ class Tail:
             float(np.linalg.norm(gram @ gram)) ** 0.25,
         )
 
-    def signs(self, y: Form, asked: Asked) -> tuple[Array, Array, Array]:
+    def signs(self, y: Form, asked: Asked) -> tuple[Array, Array]:
         """From the stream behind attention lower bounds ``k + g . eps`` on what is asked of the logits, times the last
-        deviation (Lemma 4): ``k`` (asked,), ``g`` (asked, m), and the combinations of logits (asked, labels)."""
+        deviation (Lemma 4): ``k`` (asked,), ``g`` (asked, m)."""
         return signed(self.tables, asked, y.c, np.ascontiguousarray(y.g), y.r)
+
+    def pieces(self, y: Form, asked: Asked, count: int, held: Array) -> Iterator[tuple[Array, Array]]:
+        """As :meth:`signs`, at both ends of each of ``count`` parts of the range of the inverse deviation."""
+        g = np.ascontiguousarray(y.g)
+        c, spans, r, _, square = centred(y.c, g, y.r)
+        _, _, low, high = variance(self.tables.epsilon, c, spans, r, square)
+        ends = np.linspace(1 / math.sqrt(high), 1 / math.sqrt(low), count + 1)
+        for k in range(count):
+            yield from between(self.tables, asked, y.c, g, y.r, ends[k : k + 2], held)
 
     def stages(self, y: Form) -> Stages:
         """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""

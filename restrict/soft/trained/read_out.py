@@ -25,6 +25,13 @@ class Asked(NamedTuple):
         rows[:, int(np.where(self.signs > 0, said, -np.inf).argmax())] += 1
         return rows
 
+    def errors(self, off: Array) -> Array:
+        """How far off the combinations are where each label's logit is as far off as ``off`` says."""
+        if not self.greatest:
+            return off
+        found: Array = off[self.signs < 0] + off[self.signs > 0].max()
+        return found
+
     @property
     def places(self) -> I64:
         """The label that each combination is about."""

@@ -443,7 +443,7 @@ class At:
     def margin(self, cell: Cell, kept: I64, low: Array, high: Array) -> tuple[float, int]:
         """The least bound of a label on a cell, given also in its widest coordinates, and which label has it."""
         search = self.search
-        least, short, _ = search.tail.signs(cell.form(), search.graph.asked[self.key[2]])
+        least, short = search.tail.signs(cell.form(), search.graph.asked[self.key[2]])
         if not len(least):
             return math.inf, 0
         least = least - np.abs(short[:, len(kept) :]).sum(1)

@@ -5,8 +5,8 @@ of their position and stops at ``--time`` or an interrupt with what it has."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,8 @@ from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
 
-CELLS = 400
-"""Cells of one case before it is left open."""
+CELLS, QUICK = 400, 100
+"""Cells of one case before it is left open; where a wrong word is known already."""
 DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
 SAFE = 1e-4
@@ -47,15 +47,25 @@ AGAIN = 1.3
 SHORTEST, WORDS, GAIN = 4, 60, 0.7
 """Own coordinates: the shortest words for which they are tried, words that are sampled, and the share of cells that
 is worth them."""
+PARTS, HELD_PARTS = (1, 2), (1, 2, 4, 8)
+"""Parts of the range of the inverse deviation that are tried on a cell; the second with bounds on what neurons read."""
+SIMPLE, NEURONS, READ = 7, (24, 1 << 16), 1 << 8
+"""A case of more cells than this is tried with bounds on what neurons read: on so many of them, or, of a case that is
+still not as cheap as the bounds, on all; they are in units of ``2^-8``."""
+BEYOND = 1e12
+"""No bounds are given on neurons that read as much."""
+DEAR = 6
+"""Bounds on all neurons cost the checker as much as so many leaves."""
 Key = tuple[int, int, int]
 Tree = Any
-"""0, or ``[coordinate, tree, tree]``."""
+"""The parts of the range of the inverse deviation, 0 for its chord, or ``[coordinate, tree, tree]``."""
 
 
 @dataclass
 class Case:
     """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
-    ``2^-40``, if they are needed), the tree of cells, how many it has, and its basis."""
+    ``2^-40``, if they are needed), the tree of cells, how many it has, its basis, and bounds on what neurons read (the
+    neuron, then the upper end and the width of each head, in units of ``2^-8``)."""
 
     key: Key
     upper: list[int]
@@ -64,6 +74,7 @@ class Case:
     cells: int
     least: float
     basis: int = 0
+    held: list[list[int]] = field(default_factory=list)
 
 
 @dataclass
@@ -87,6 +98,9 @@ class Margin(NamedTuple):
 class Search:
     """A model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
+    neurons: Sequence[int] = NEURONS
+    cells = CELLS
+
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
         self.tail, self.n = Tail(model, graph.labels), n
@@ -104,6 +118,8 @@ class Search:
         self.tried: dict[tuple[int, int], int] = {}
         self.errors: Callable[[Key, Form], Array] | None = None
         self.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
+        self.held = np.zeros((2, 0))
+        self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
         self.use(0)
 
     def use(self, number: int) -> None:
@@ -181,10 +197,10 @@ class Search:
         return found
 
     def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
-        """The hints for the checker in a case, by at most so many cells, or why it is open, in the coordinates that are
-        in use."""
+        """The hints for the checker in a case, by at most so many cells (and at most those of the search), or why it is
+        open, in the coordinates that are in use."""
         high, low = self.box(key)
-        return self.settled(key, *outward(high, low), most)
+        return self.settled(key, *outward(high, low), min(most, self.cells))
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
         """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
@@ -194,56 +210,140 @@ class Search:
         self.errors = errors
         m = len(self.rows)
         try:
-            return self.settled(case.key, case.upper[:m], case.width[:m])
+            found = self.tried_on(case.key, case.upper[:m], case.width[:m], SIMPLE, case.held)
+            if isinstance(found, Open) and case.key[0] >= SHORTEST:
+                self.turns.append(self.turned(case.key))
+                self.use(len(self.turns) - 1)
+                found = self.tried_on(case.key, *outward(*self.box(case.key)), CELLS, [])
+                self.turns.pop()
+            return found
         finally:
             self.errors = None
 
-    def settled(self, key: Key, upper: list[int], width: list[int], most: int = CELLS) -> Case | Open:
-        """Decide a case on its box by at most so many cells."""
+    def settled(self, key: Key, upper: list[int], width: list[int], most: int) -> Case | Open:
+        """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard."""
+        best = self.tried_on(key, upper, width, min(most, SIMPLE), [])
+        for more, count in enumerate(self.neurons if most > SIMPLE else ()):
+            if isinstance(best, Case) and (not more or leaves(best.tree) <= DEAR):
+                break
+            cells = most if more else most // 4
+            found = self.tried_on(key, upper, width, cells, self.narrowed(key, upper, width, count))
+            cheaper = (
+                isinstance(found, Case) and isinstance(best, Case) and leaves(found.tree) + DEAR < leaves(best.tree)
+            )
+            if isinstance(best, Open) or cheaper:
+                best = found
+        return best
+
+    def tried_on(self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]) -> Case | Open:
+        """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
         top = np.array(upper) / BOUND
-        self.left, self.worst, self.quotients = most, (math.inf, -1), None
+        self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
         tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
-        return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number)
+        return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number, held)
 
-    def cell(self, key: Key, low: Array, high: Array, depth: int) -> Tree | None:
-        """The tree that decides a cell of a case by at most ``depth`` halvings: 0 for a leaf, ``[coordinate, tree,
-        tree]``; or ``None``. ``low``, ``high``: the ends of the cell."""
+    def ends(self, key: Key, held: list[list[int]]) -> Array:
+        """Between which ends what the neurons read before the division is, shape ``(2, neurons)``."""
+        found = np.full((2, len(self.tail.tables.constant)), math.inf) * [[-1], [1]]
+        if held:
+            given = np.array(held)
+            places, upper, width = given[:, 0], given[:, 1::2].sum(1) / READ, given[:, 2::2].sum(1) / READ
+            start = self.tail.tables.normal[places] @ self.start(key)
+            found[:, places] = start + upper - width, start + upper
+        return found
+
+    def narrowed(self, key: Key, upper: list[int], width: list[int], count: int) -> list[list[int]]:
+        """Bounds on what neurons read before the division, in all words of a case: of those for which they say most
+        beside its box, in the order of the neurons."""
+        if self.reading[0] != key:
+            t, found = self.tail.tables, list[tuple[float, float]]()
+            for h, values in enumerate(self.atoms.v):
+                rows = np.ascontiguousarray(np.moveaxis(values[: key[0] + 1] @ t.normal.T, 2, 0))
+                found += [(self.most(key, h, row), -self.most(key, h, -row)) for row in rows]
+            self.reading = key, np.array(found).reshape(self.atoms.heads, -1, 2)
+        if not np.abs(self.reading[1]).max() < BEYOND:
+            return []
+        high, low = np.moveaxis(self.reading[1], 2, 0)
+        top, short = (np.floor(high * READ + 1e-6) + 1).astype(int), (np.ceil(low * READ - 1e-6) - 1).astype(int)
+        t = self.tail.tables
+        box = np.abs(t.normal @ self.rows.T) @ (np.array(width) / BOUND)
+        gain = np.abs(t.rows @ t.outer).max(0) * np.maximum(box**2 - ((top - short).sum(0) / READ) ** 2, 0)
+        chosen = np.sort(np.argsort(-gain, kind="stable")[: min(count, int((gain > 0).sum()))])
+        return [[int(j), *np.stack([top[:, j], top[:, j] - short[:, j]], 1).ravel().tolist()] for j in chosen]
+
+    def cell(self, key: Key, low: Array, high: Array, depth: int, off: Array | None = None) -> Tree | None:
+        """The tree that decides a cell of a case by at most ``depth`` halvings: the parts of a leaf, ``[coordinate,
+        tree, tree]``; or ``None``. ``low``, ``high``: the ends of the cell. ``off``: errors that hold around it."""
         self.left -= 1
         cell, kept = self.kept(key, low, high)
         asked = self.graph.asked[key[2]]
-        form = cell.form()
-        least, short, combined = self.tail.signs(form, asked)
-        if not len(least):
+        if not len(asked.places):
             return 0
-        lines = np.zeros((len(least), len(low)))
-        lines[:, kept] = short
-        margins = least - np.abs(lines).sum(1)
-        off = np.zeros(len(least))
-        if self.errors is not None:
-            off = (np.abs(combined) * np.where(combined != 0, self.errors(key, form), 0.0)).sum(1)
-        for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
-            margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
-        worst = int((margins - off).argmin())
-        if margins[worst] > SAFE + off[worst]:
+        form, near = cell.form(), np.zeros(len(asked.places))
+        parts, margins = self.leaf(key, low, high, kept, form, near)
+        if parts is not None and self.errors is not None:
+            held = off is not None and (margins > SAFE + off).all()
+            near = off if off is not None and held else asked.errors(self.errors(key, form))
+            if (margins <= SAFE + near).any():
+                parts, margins = self.leaf(key, low, high, kept, form, near)
+        worst = int((margins - np.where(np.isfinite(near), near, 0)).argmin())
+        if parts is not None:
             self.worst = min(self.worst, (float(margins[worst]), worst))
-            if self.errors is not None:
-                near = int((margins / off).argmin())
-                self.closest = min(self.closest, Margin(margins[near] / off[near], margins[near], off[near], key))
-            return 0
+            if self.errors is not None and (margins / near).min() < self.closest.ratio:
+                near = self.errors(key, form) if near is off else near
+                k = int((margins / near).argmin())
+                self.closest = min(self.closest, Margin(margins[k] / near[k], margins[k], near[k], key))
+            return parts
         if self.left <= 0 or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
         tried = np.argsort((low - high)[kept])[:TRIED].tolist()
         m = int(kept[self.tail.halving(cell, asked, worst, tried)])
-        return halved(lambda *half: self.cell(key, *half), low, high, m, depth)
+        off = near if near.any() else off
+        return halved(lambda least, most, left: self.cell(key, least, most, left, off), low, high, m, depth)
+
+    def leaf(self, key: Key, low: Array, high: Array, kept: I64, form: Form, off: Array) -> tuple[int | None, Array]:
+        """Whether a cell is decided as it is: 0 by the chord of the inverse deviation, or in how many parts of its
+        range (Theorem 11); ``None`` if it is not. Then the bounds of what is asked, which must be beyond ``off``."""
+        asked, before = self.graph.asked[key[2]], -math.inf
+
+        def shown(least: Array, short: Array) -> Array:
+            lines = np.zeros((len(off), len(low)))
+            lines[:, kept] = short
+            margins: Array = least - np.abs(lines).sum(1)
+            for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
+                margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
+            return margins
+
+        first = shown(*self.tail.signs(form, asked))
+        if (first - off).min() > SAFE or not len(kept):
+            return 0 if (first - off).min() > SAFE else None, first
+        for parts in HELD_PARTS if np.isfinite(self.held).any() else PARTS:
+            margins = np.full(len(off), math.inf)
+            for signs in self.tail.pieces(form, asked, parts, self.held):
+                margins = np.minimum(margins, shown(*signs))
+                if (margins - off).min() <= SAFE:
+                    break
+            else:
+                return parts, margins
+            now = float((margins - off).min())
+            if parts > 1 and 2 * now - before <= SAFE:
+                break  # what is lost goes down by a half at most
+            before = now
+        return None, first
+
+    def start(self, key: Key) -> Array:
+        """The stream of a case without what the heads read."""
+        found: Array = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias
+        return found
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
         """A cell of a case as :func:`widest` gives it."""
-        start = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias + sum(self.at)
+        start = self.start(key) + sum(self.at)
         return widest(Cell(start, self.rows, self.rest, low, high))
 
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
@@ -312,6 +412,11 @@ def outward(high: Iterable[float], low: Iterable[float]) -> tuple[list[int], lis
     return upper, [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, low, strict=True)]
 
 
+def leaves(tree: Tree) -> int:
+    """The leaves of a tree, each as often as it has parts: what a check of it costs."""
+    return max(tree, 1) if isinstance(tree, int) else leaves(tree[1]) + leaves(tree[2])
+
+
 def widest(cell: Cell) -> tuple[Cell, I64]:
     """A cell in its widest coordinates, with the others in its remainder, and which these are."""
     low, high = cell.low, cell.high
@@ -362,7 +467,9 @@ def bases_document(turns: list[list[Basis]], cases: list[Case]) -> tuple[dict[st
 
 
 def case_document(case: Case, basis: int) -> list[Any]:
-    """A decided case as a certificate holds it: ``[i, a, q, upper, width]``, then the tree of cells and the number of
-    its basis in the certificate where these are not 0."""
-    last = [case.tree, basis] if basis else [case.tree] if case.tree != 0 else []
+    """A decided case as a certificate holds it: ``[i, a, q, upper, width]``, then the tree of cells, the number of its
+    basis in the certificate, and bounds on what neurons read, without what is 0 or empty at the end."""
+    last = [case.tree, basis, case.held]
+    while last and last[-1] in (0, []):
+        last.pop()
     return [*case.key, case.upper, case.width, *last]
