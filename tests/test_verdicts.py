@@ -279,10 +279,11 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
             for z in inside:
                 gap = out - np.array(z.centre, float) / one
                 assert ((gap - gap.mean()) ** 2).mean() <= z.square / one**2 + 1e-9
-                for (label, sign), wanted in itertools.product(check.signs.items(), (True, False)):
-                    ends = signed(sign, wanted, z, check.final, check.model.epsilon)
+                logits = [(check.nothing, 0.0), *((sign, said[label]) for label, sign in check.signs.items())]
+                for (more, value), (less, other) in itertools.permutations(logits, 2):
+                    ends = signed(more.less(less), z, check.final, check.model.epsilon)
                     least = min((k + np.array(line, float) @ turn) / one for k, line in ends)
-                    assert said[label] * deviation * (1 if wanted else -1) >= least - 1e-9
+                    assert (value - other) * deviation >= least - 1e-9
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 4, every=4))
