@@ -176,7 +176,7 @@ COMMANDS: dict[str, list[Option]] = {
         Option(None, SOFT, 0.98), N, Option("--epsilon", EPSILONS, 0.97), Option("--quantity", ["margin", "x"], 0.2),
         Option("--fix", ["3:1", "1:0,2:1", "3:9", ":", "-1:0", "99:0", "\u0663:1", ""], 0.2),
         Option("--position", NUMBERS, 0.1), Option("--time", ["0.2", "0.1", "0.3", "0", *SECONDS], 1),
-        Option("--no-recheck", None, 0.2), SEED, OUT, JSON, Option("--label", ["all", "0", "x"], 0.1),
+        Option("--no-recheck", None, 0.2), SEED, OUT, JSON, Option("--label", ["all", "greatest", "0", "x"], 0.1),
         Option("--inputs", LANGUAGES, 0.1),
     ],
     "soft check": [Option(None, SOFT, 0.98), Option(None, ["s.json", *CERTIFICATES], 0.97), JSON],
@@ -206,7 +206,8 @@ COMMANDS: dict[str, list[Option]] = {
     "soft verify": [
         Option(None, TRAINED, 0.98), Option("-L", LANGUAGES, 0.3), Option("-n", ["3", "4", "5", "2", *NUMBERS], 0.9),
         Option("--all-lengths", None, 0.3), Option("--equals", [*FORMULAS, *MODELS], 0.2),
-        Option("--inputs", LANGUAGES, 0.2), Option("--read-out", ["next-set", "membership", "x"], 0.1),
+        Option("--inputs", LANGUAGES, 0.2), Option("--label", ["0", "<eos>", "x", ""], 0.1),
+        Option("--read-out", ["next-set", "membership", "next", "greatest", "tags", "x"], 0.3),
         Option("--offset", NUMBERS, 0.1), Option("--time", ["0.5", "0.2", "1", "0.1", *SECONDS], 1),
         Option("--no-recheck", None, 0.2), OUT, JSON,
     ],

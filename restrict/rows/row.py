@@ -91,7 +91,7 @@ class Row:
         pairs = self._from_kept(keys) if least == MIN64 else None
         if pairs is None:
             pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
-        return pairs[:, pairs[2] >= least]
+        return pairs if least == MIN64 else pairs[:, pairs[2] >= least]
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
         """The ``count`` best pairs, best first, and whether these are all. ``keys``: V of the key at all positions;
@@ -149,9 +149,15 @@ class Row:
         if count is None:
             best = self._best_floor([state for _, state, _ in results])
             state = state if best is None else best
-        pairs = np.concatenate([pairs for pairs, _, _ in results], axis=1)
-        dropped = any(d for _, _, d in results) or (count is not None and pairs.shape[1] > count)
-        return self._compact(pairs, count, state), dropped
+        dropped = any(d for _, _, d in results)
+        blocks = [pairs for pairs, _, _ in results]
+        results.clear()
+        for k, block in enumerate(blocks if count is None else ()):
+            blocks[k] = self._compact(block, None, state)
+        pairs = _joined(blocks)
+        if count is None:
+            return pairs, dropped
+        return self._compact(pairs, count, state), dropped or pairs.shape[1] > count
 
     def _from_kept(self, keys: Values) -> I64 | None:
         """The candidates from an earlier scan of this row; ``None`` where it does not determine them. It determines
@@ -241,15 +247,12 @@ class Row:
             kept.append(found)
             held += found.shape[1]
             if held > limit:
-                kept, dropped = (
-                    [self._compact(np.concatenate(kept, axis=1), count, state)],
-                    dropped or count is not None,
-                )
+                kept, dropped = [self._compact(_joined(kept), count, state)], dropped or count is not None
                 held = kept[0].shape[1]
                 limit = max(limit, 2 * held)
                 if self.most is not None and held > self.most:
                     raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
-        return np.concatenate(kept, axis=1), state, dropped
+        return _joined(kept), state, dropped
 
     def _blocks(self, keys: Values, state: I64, stop: int, track: int, _: int) -> Iterator[I64]:
         """Any score: blocks of pairs through the register machine."""
@@ -299,7 +302,20 @@ class Row:
             return pairs
         floor_s, floor_j = state[scan.FLOOR_S], state[scan.FLOOR_J]
         tie = pairs[0] >= floor_j if self.right else pairs[0] <= floor_j
-        return pairs[:, (pairs[2] > floor_s) | ((pairs[2] == floor_s) & tie)]
+        above = (pairs[2] > floor_s) | ((pairs[2] == floor_s) & tie)
+        return pairs if above.all() else pairs[:, above]
+
+
+def _joined(blocks: list[I64]) -> I64:
+    """The pairs of all blocks, int64 (3, m). Each block is let go as it is copied: all of them twice would be too much
+    where a row has 10^7 pairs."""
+    found, at = np.empty((3, sum(block.shape[1] for block in blocks)), dtype=np.int64), 0
+    blocks.reverse()
+    while blocks:
+        block = blocks.pop()
+        found[:, at : at + block.shape[1]] = block
+        at += block.shape[1]
+    return found
 
 
 def threads() -> int:
