@@ -248,6 +248,24 @@ def test_the_difference_of_two_logits_is_exact_or_they_are_labels() -> None:
     assert np.array_equal(load(made.content)["lm_head.weight"], arrays["head.weight"])
 
 
+@pytest.mark.parametrize("rows", [3, 5, 7])
+def test_labels_of_its_own_keep_their_logits(rows: int) -> None:
+    """A classifier or tagger: every label is a row, and verdicts compare them."""
+    rng = np.random.default_rng(rows)
+    arrays, config = encoder(rng, 1, rows)
+    found = import_weights(arrays, config=config)
+    model, naive = written(found)
+    assert model.labels == tuple(f"label{k}" for k in range(rows))
+    for word in words(4):
+        logits = by_hand(arrays, config, model.rows([model.symbols[s] for s in word]))[-1]
+        assert naive.logits(word) == pytest.approx(logits, abs=1e-9)
+    graph = verdict_cases.random_graph(rng, model, naive, True)
+    made = verify_trained(model, graph, 3, seconds=60)
+    assert made.proves
+    assert verdict_cases.accepted(model, made.document())
+    assert verdict_cases.true_of(model.content, made.document())
+
+
 # ---------------------------------------------------------------- what is refused
 
 REFUSED = {

@@ -14,14 +14,16 @@ from restrict.base.errors import ModelError
 from restrict.cli.main import cli
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.float32 import Rounding, as_run
-from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.marks import heavy_after
 from tests.test_soft_rounding import F, Shuffled
 
 KINDS = {"gelu_new": "gelu_tanh"}
+SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 
 
 class Run(Shuffled):
@@ -137,6 +139,36 @@ def test_what_is_right_as_run_has_the_signs_of_the_verdict() -> None:
             state = graph.delta[state][word[-1]]
             logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
             assert {k for k in graph.labels if logits[-1, k] > 0} == graph.want[state]
+
+
+@pytest.mark.parametrize("name", ["first-is-last-1l1h16d-next", "dyck1-depth2-1l1h16d-tags"])
+def test_where_logits_are_compared_a_wanted_one_is_the_greatest_as_run(name: str) -> None:
+    """A language model and a tagger, in many orders of summation."""
+    model = load(SHIPPED / f"{name}.safetensors")
+    graph = task_graph(model)
+    found, rng = verify_trained(model, graph, 14, float32=True), np.random.default_rng(3)
+    assert found.float32 is not None
+    assert found.float32.upto == 14
+    for _ in range(12):
+        word, state = [], 0
+        for _ in range(14):
+            word.append(int(rng.choice([s for s, t in enumerate(graph.delta[state]) if t >= 0])))
+            state = graph.delta[state][word[-1]]
+            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
+            assert max(graph.labels, key=lambda k: logits[-1, k]) in graph.want[state]
+
+
+def test_the_bound_of_a_comparison_covers_both_logits() -> None:
+    """Whichever wanted label is compared: it and the other one may both be off, in the worst direction."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        labels = int(rng.integers(2, 6))
+        said, off, signs = rng.normal(size=labels), rng.random(labels), rng.choice([-1.0, 1.0], labels)
+        signs[:2] = 1, -1
+        for greatest in (False, True):
+            asked = Asked(signs, greatest)
+            worst = np.abs(asked.rows(said)) @ off
+            assert (asked.errors(off) >= worst - 1e-12).all()
 
 
 def test_a_margin_that_is_smaller_than_the_rounding_is_not_right_as_run() -> None:
