@@ -393,7 +393,7 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
     graph, n = verdict_cases.random_graph(rng, model, naive), int(rng.integers(0, 6))
-    found = verify_trained(model, graph, n, seconds=5)
+    found = verify_trained(model, graph, n, seconds=60)
     document = found.document()
     bad = list(verdict_cases.wrong_words(verdict_cases.as_said(model.content, document), document, n))
     assert found.status != ("right" if bad else "wrong")
@@ -414,7 +414,7 @@ def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pyte
     monkeypatch.setattr(search_module, "GAIN", 9.0)
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), int(rng.integers(1, 5)), seconds=5)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), int(rng.integers(1, 5)), seconds=60)
     document = found.document()
     if not found.proves:
         return
@@ -436,7 +436,7 @@ def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch
     for seed in range(30, 50):
         rng = np.random.default_rng(seed)
         model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
         if found.proves:
             seen += 1
             assert verify(model.content, found.to_bytes())
@@ -451,7 +451,7 @@ def test_both_answers_occur_among_random_models() -> None:
     for seed in range(16):
         rng = np.random.default_rng(seed)
         model, naive = verdict_cases.random_checkpoint(rng)
-        status = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5).status
+        status = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60).status
         seen[status] = seen.get(status, 0) + 1
         if min(seen.get("right", 0), seen.get("wrong", 0)) >= 2:
             return
@@ -474,7 +474,7 @@ def test_the_forward_pass_is_the_plain_one() -> None:
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
     if not found.proves:
         pytest.skip("nothing is proved")
     document, known = found.document(), dict[str, bool]()

@@ -154,7 +154,7 @@ def two_heads(seed: int) -> tuple[Any, dict[str, Any]] | None:
     """A certificate about a random model of two heads, every case with bounds on the quotient of denominators."""
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=5)
+    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
     if model.heads == 1 or found.upto < 1:
         return None
     return model, verdict_cases.with_quotients(found).document()

@@ -225,7 +225,7 @@ def test_slopes_are_one_for_each_direction_and_coordinate(monkeypatch: pytest.Mo
     for seed in range(700, 740):
         model, _, graph, rng = case(seed)
         with verdict_cases.steep(rng):
-            document = verify_trained(model, graph, 2, seconds=5).document()
+            document = verify_trained(model, graph, 2, seconds=60).document()
         hints = [h for entry in document["cases"] for h in entry[8] if len(h) == 6]
         if hints:
             break
@@ -358,7 +358,7 @@ def test_more_short_words_are_run_where_there_is_time(monkeypatch: pytest.Monkey
 def test_verdicts_on_random_models_of_several_layers_are_true(seed: int) -> None:
     model, _, graph, rng = case(seed, 3 if seed % 4 == 3 else 2)
     n = int(rng.integers(0, 5))
-    found = verify_trained(model, graph, n, seconds=5)
+    found = verify_trained(model, graph, n, seconds=60)
     document = found.document()
     bad = list(verdict_cases.wrong_words(verdict_cases.as_said(model.content, document), document, n))
     assert found.status != ("right" if bad else "wrong")
@@ -374,7 +374,7 @@ def test_all_answers_occur_among_random_models() -> None:
     seen = set[tuple[str, bool]]()
     for seed in range(40):
         model, _, graph, _ = case(seed, 2)
-        found = verify_trained(model, graph, 2, seconds=5)
+        found = verify_trained(model, graph, 2, seconds=60)
         seen.add((found.status, found.shortest))
         if {("right", False), ("wrong", True)} <= seen:
             return
@@ -384,7 +384,7 @@ def test_all_answers_occur_among_random_models() -> None:
 @pytest.mark.parametrize("seed", heavy_after(range(600, 640), 1, every=6))
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     model, _, graph, rng = case(seed)
-    found = verify_trained(model, graph, 3, seconds=5)
+    found = verify_trained(model, graph, 3, seconds=60)
     if not found.proves:
         pytest.skip("nothing is proved")
     document = found.document()
@@ -406,7 +406,7 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     """Bounds moved in by a thousandth of their width, a leaf left out, more layers than two: all are refused."""
     model, found = next(
         (model, found) for seed in range(10, 30) for model, _, graph, _ in [case(seed)]
-        for found in [verify_trained(model, graph, 2, seconds=5)] if found.upto == 2 and found.wrong is None
+        for found in [verify_trained(model, graph, 2, seconds=60)] if found.upto == 2 and found.wrong is None
     )  # fmt: skip
     document = found.document()
     hints = max((leaf for entry in document["cases"] for leaf in entry[8]), key=lambda leaf: max(leaf[1]))
@@ -420,7 +420,7 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     with pytest.raises(Reject, match="an entry for each"):
         verify(model.content, json.dumps(document).encode())
     deeper, _, graph, _ = case(1, 3)
-    claim = verify_trained(deeper, graph, 2, seconds=5).document() | {"upto": 0, "basis": [], "second": []}
+    claim = verify_trained(deeper, graph, 2, seconds=60).document() | {"upto": 0, "basis": [], "second": []}
     with pytest.raises(Reject):
         verify(deeper.content, json.dumps(claim).encode())
 

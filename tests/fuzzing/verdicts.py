@@ -36,7 +36,7 @@ def original(rng: Generator) -> Trial:
         slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()
         with patch.multiple(search, **own), slopes:
             graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
-            found = verify_trained(model, graph, N, seconds=5)
+            found = verify_trained(model, graph, N, seconds=60)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
         found = verdict_cases.with_pieces(found) if len(model.layers) == 1 and rng.random() < 0.5 else found
         if found.proves:
