@@ -1,7 +1,7 @@
 """Train small softmax transformers as people do, on 26 regular languages, and write them as people store them.
 
     python scripts/train_soft.py -o FOLDER [--layers 1] [--heads 1] [--width 16] [--no-positions] [--only NAME,...]
-        [--activation relu] [--read-out next]
+        [--activation relu] [--read-out next] [--no-start]
     python scripts/train_soft.py --describe FOLDER     # automata and recorded logits beside models that are there
 
 Next-symbol-set predictors of GPT-2's shape (causal softmax, LayerNorm first, gelu_new): at every prefix of a word of
@@ -10,7 +10,8 @@ in the language. Words are random walks in the automaton (scripts/train_language
 binary cross-entropy, AdamW, cosine schedule, gradients clipped; the best of the states seen is kept. All languages of
 one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. ``--read-out
 next`` trains language models (cross-entropy, every symbol that may come next as likely), ``--read-out tags`` taggers:
-the label of a prefix is the automaton's state. Needs torch; seeded; minutes on one core.
+the label of a prefix is the automaton's state. ``--no-start`` leaves out <bos>, and with it the empty prefix. Needs
+torch; seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
@@ -42,7 +43,7 @@ Parameters = dict[str, torch.Tensor]
 class Walks:
     """Random walks in several automata at once, with the set of what may come next at every prefix, or the state."""
 
-    def __init__(self, automata: list[Automaton], read_out: str) -> None:
+    def __init__(self, automata: list[Automaton], read_out: str, start: bool = True) -> None:
         models, tokens = len(automata), 2 + max(len(a.alphabet) for a in automata)
         states = max(len(a.delta) for a in automata)
         self.delta = torch.zeros(models, states, tokens, dtype=torch.long)
@@ -50,6 +51,7 @@ class Walks:
         self.bos = torch.tensor([len(a.alphabet) for a in automata])
         self.used = torch.zeros(models, tokens)  # the tokens that count: symbols and <eos>
         self.read_out, self.labels = read_out, self.used if read_out != "tags" else torch.zeros(models, states)
+        self.first = int(not start)
         self.index = torch.arange(models)[:, None]
         for m, automaton in enumerate(automata):
             self.used[m, : len(automaton.alphabet)] = self.used[m, len(automaton.alphabet) + 1] = 1
@@ -62,7 +64,7 @@ class Walks:
                         self.delta[m, state, symbol], self.live[m, state, symbol] = to, 1
 
     def sample(self, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Words (models, count, LENGTH + 1) behind <bos>, and targets (..., labels).
+        """Words (models, count, LENGTH + 1) behind <bos>, or LENGTH symbols without it, and targets (..., labels).
 
         Each walk has its own weights of symbols and its own tendency to repeat the last one, so that long runs and
         rare symbols occur. A walk that cannot go on is filled up with its first symbol, and its targets stay empty.
@@ -90,7 +92,7 @@ class Walks:
             chance = torch.where(chance.sum(-1, keepdim=True) > 0, chance, functional.one_hot(stop[..., 0] * 0, tokens))
             symbol = torch.multinomial(chance.reshape(models * count, tokens), 1).reshape(models, count)
             words[:, :, at + 1], state = symbol, self.delta[index, state, symbol]
-        return words, targets
+        return words[:, :, self.first :], targets[:, :, self.first :]
 
 
 def parameters(models: int, tokens: int, labels: int, options: argparse.Namespace) -> Parameters:
@@ -219,19 +221,22 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
     """The weights and the configuration of one model."""
     from safetensors.torch import save_file
 
-    vocab, d = [*automaton.alphabet, "<bos>", "<eos>"], options.width
+    vocab, d, k = [*automaton.alphabet, *(["<bos>"] * options.start), "<eos>"], options.width, len(automaton.alphabet)
+    tokens = [*range(len(vocab) - 1), k + 1]  # training numbers them as with <bos>
     states = [f"q{state}" for state in range(len(automaton.delta))]
     labels = states if options.read_out == "tags" else vocab
     tensors = {}
     for key, a in found.items():
-        rows = a[: len(vocab)] if key == "wte.weight" else a[: len(labels)] if key == "lm_head.weight" else a
+        own = key == "lm_head.weight" and options.read_out == "tags"
+        rows = a[: len(labels)] if own else a[tokens] if key in ("wte.weight", "lm_head.weight") else a
         tensors[key if key.startswith("lm_head") else f"transformer.{key}"] = rows.contiguous().float()
     save_file(tensors, folder / f"{name}.safetensors", metadata={"format": "pt"})
     config = {
         "architectures": ["GPT2LMHeadModel"], "activation_function": options.activation, "layer_norm_epsilon": EPS,
         "n_layer": options.layers, "n_head": options.heads, "n_embd": d,
         "n_positions": POSITIONS if options.positions else None, "vocab_size": len(vocab),
-        "bos_token_id": len(vocab) - 2, "eos_token_id": len(vocab) - 1, "tie_word_embeddings": False, "vocab": vocab,
+        "bos_token_id": k if options.start else None, "eos_token_id": len(vocab) - 1, "tie_word_embeddings": False,
+        "vocab": vocab,
         "position_embeddings": "learned" if options.positions else "none", "attention": "softmax",
         "task": {"kind": options.read_out, "language": name.rsplit(f"-{options.layers}l", 1)[0],
                  "trained_to_length": LENGTH,
@@ -256,7 +261,7 @@ def describe(folder: Path) -> None:
         (folder / f"{name}.dfa.json").write_text(json.dumps(automaton.document(config["task"]["language"])) + "\n")
         p = {key.removeprefix("transformer."): a[None] for key, a in load_file(path).items()}
         torch.manual_seed(0)
-        walks = Walks([automaton], "next-set").sample(3)[0][0]
+        walks = Walks([automaton], "next-set", config["bos_token_id"] is not None).sample(3)[0][0]
         tokens, logits = [], []
         for word, n in zip(walks, (2, 5, 12), strict=True):
             tokens.append(word[:n].tolist())
@@ -274,6 +279,7 @@ def main() -> None:
     for name, default in (("layers", 1), ("heads", 1), ("width", 16), ("steps", 12000), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-positions", dest="positions", action="store_false")
+    parser.add_argument("--no-start", dest="start", action="store_false")
     parser.add_argument("--activation", choices=ACTIVATIONS, default="gelu_new")
     parser.add_argument("--read-out", choices=("next-set", "next", "tags"), default="next-set")
     parser.add_argument("--only", default="", help="languages, separated by commas")
@@ -284,9 +290,10 @@ def main() -> None:
         torch.set_num_threads(1)
         known = languages() | held_out()
         chosen = {name: known[name] for name in options.only.split(",")} if options.only else languages()
-        best = train(Walks(list(chosen.values()), options.read_out), options)
+        best = train(Walks(list(chosen.values()), options.read_out, options.start), options)
         tag = f"{options.layers}l{options.heads}h{options.width}d" + ("" if options.positions else "-nope")
         tag += "" if options.activation == "gelu_new" else f"-{options.activation}"
+        tag += "" if options.start else "-bare"
         tag += "" if options.read_out == "next-set" else f"-{options.read_out}"
         for (name, automaton), found, score in zip(chosen.items(), best.kept, best.score, strict=True):
             write(options.output, f"{name}-{tag}", automaton, found, score, options)

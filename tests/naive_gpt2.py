@@ -50,9 +50,10 @@ class Naive:
 
     def streams(self, word: tuple[int, ...], layer: int) -> Rows:
         """The residual stream at every position in front of a layer."""
-        tokens = [self.config["bos_token_id"], *word]
+        start = self.config.get("bos_token_id")
+        tokens, first = (list(word), 1) if start is None else ([start, *word], 0)
         if layer:
-            return [self.behind(*self.attention(word[:j], layer - 1), layer - 1) for j in range(len(tokens))]
+            return [self.behind(*self.attention(word[: j + first], layer - 1), layer - 1) for j in range(len(tokens))]
         xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
         if "wpe.weight" in self.tensors:
             rows = self.tensors["wpe.weight"][self.config.get("offset", 0) :]

@@ -266,12 +266,28 @@ def test_labels_of_its_own_keep_their_logits(rows: int) -> None:
     assert verdict_cases.true_of(model.content, made.document())
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_model_without_a_start_token_keeps_its_logits(layers: int) -> None:
+    rng = np.random.default_rng(layers)
+    arrays, config = encoder(rng, layers)
+    config |= {"vocab": ["a", "b", "<pad>", "<eos>"], "bos_token_id": None}
+    model, naive = written(import_weights(arrays, config=config))
+    assert (model.bos, model.symbols, model.first) == (None, ("a", "b"), 1)
+    for word in words(4)[1:]:
+        logits = by_hand(arrays, config, list(word))[-1]
+        assert naive.logits(word)[:2] == pytest.approx(logits[:2], abs=1e-9)
+    graph = verdict_cases.graph_of_words(rng, model, naive)
+    made = verify_trained(model, graph, 3, seconds=60)
+    assert made.proves
+    assert verdict_cases.accepted(model, made.document())
+    assert verdict_cases.true_of(model.content, made.document())
+
+
 # ---------------------------------------------------------------- what is refused
 
 REFUSED = {
     "LayerNorm behind each half": {"norm_first": False},
     "attention that is not causal": {"causal": False},
-    "a model without a start token": {"vocab": ["a", "b", "c", "d"], "bos_token_id": None, "eos_token_id": None},
     "an answer that is read at the first position": {"place": "first"},
 }
 

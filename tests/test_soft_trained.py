@@ -26,7 +26,7 @@ def test_the_readme_lists_what_is_there() -> None:
     listed = [line.split("|")[1].strip() for line in (FOLDER / "README.md").read_text().splitlines() if "| 0." in line
               or "| 1." in line]  # fmt: skip
     assert listed == NAMES
-    assert len(NAMES) == 14
+    assert len(NAMES) == 15
     endings = {"safetensors", "config.json", "dfa.json", "record.json"}
     assert {path.name for path in FOLDER.iterdir()} == {f"{n}.{e}" for n in NAMES for e in endings} | {"README.md"}
     assert all((FOLDER / f"{name}.safetensors").stat().st_size < 40_000 for name in NAMES)
@@ -44,7 +44,7 @@ def test_every_forward_pass_gives_the_recorded_logits(name: str) -> None:
         allowed = 1e-5 * np.abs(logits).max()
         other = forward(checkpoint, word)
         assert np.abs(other - logits).max() < allowed
-        symbols = model.encode([[found.tokens[token] for token in word[1:]]])
+        symbols = model.encode([[found.tokens[token] for token in word[checkpoint.bos is not None :]]])
         mine = evaluate.logits(model, symbols)[0]
         np.testing.assert_allclose(mine, other[:, list(found.rows)], atol=1e-9)
         np.testing.assert_allclose(mine[:3], np.array(naive(model, list(symbols[0]))[:3]), atol=1e-9)

@@ -55,9 +55,9 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
     return {key: value.astype(np.float32) for key, value in found.items()}
 
 
-def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Trained, Naive]:
-    """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, tied or not,
-    its read-out with a bias or without, of the vocabulary or of labels of its own."""
+def random_checkpoint(rng: np.random.Generator, layers: int = 1, start: bool = True) -> tuple[Trained, Naive]:
+    """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, with or without
+    a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own."""
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -68,9 +68,12 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1) -> tuple[Traine
         "tie_word_embeddings": bool(rng.random() < 0.3), "vocab": [*"abc"[:symbols], "<bos>", "<eos>"],
         "position_embeddings": str(rng.choice(["learned", "none"])),
     }  # fmt: skip
+    if not start:
+        del config["bos_token_id"], config["vocab"][symbols]
+        config |= {"vocab_size": symbols + 1, "eos_token_id": symbols}
     made, other = weights(rng, config, float(rng.choice([0.3, 1.0]))), rng.spawn(1)[0]
     if other.random() < 0.5:
-        made["lm_head.bias"] = other.normal(size=symbols + 2).astype(np.float32)
+        made["lm_head.bias"] = other.normal(size=config["vocab_size"]).astype(np.float32)
     if config["activation_function"] == "gelu_new" and other.random() < 0.5:
         config["activation_function"] = "gelu"
     if not config["tie_word_embeddings"] and other.random() < 0.3:
@@ -92,23 +95,29 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greates
     delta[rng.random(delta.shape) < 0.2] = -1
     accept = frozenset(q for q in range(states) if q == 0 or rng.random() < 0.6)
     words: dict[int, tuple[int, ...]] = {0: ()}
+    empty = model.bos is not None
     for q in range(states):
         for s, t in enumerate(delta[q].tolist() if q in words else []):
             words.setdefault(t, (*words[q], s))
     labels = tuple(range(model.unembed.shape[0]))
-    want = []
+    want, shown = [], {q: words.get(q, ()) or (() if empty else (0,)) for q in range(states)}
     for q in range(states):
-        said = naive.logits(tuple(model.tokens[s] for s in words.get(q, ())))
+        said = naive.logits(tuple(model.tokens[s] for s in shown[q]))
         want.append(frozenset(k for k in labels if (said[k] > 0) != (rng.random() < 0.02)))
     some = labels[: int(rng.integers(1, len(labels) + 1))]
     rows = tuple(tuple(row) for row in delta.tolist())
     if greatest:
         for q in range(states):
-            said = naive.logits(tuple(model.tokens[s] for s in words.get(q, ())))
+            said = naive.logits(tuple(model.tokens[s] for s in shown[q]))
             more = {k for k in some if rng.random() < 0.25}
             want[q] = frozenset({max(some, key=lambda k: said[k])} | more if rng.random() > 0.1 else more or {some[0]})
-        return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True)
-    return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)))
+        return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True, empty=empty)
+    return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)), empty=empty)
+
+
+def graph_of_words(rng: np.random.Generator, model: Trained, naive: Naive, greatest: bool = False) -> Graph:
+    """A random automaton with a word that the model reads: one of a symbol, where there is no start token."""
+    return next(g for g in iter(lambda: random_graph(rng, model, naive, greatest), None) if g.cases(1))
 
 
 def checked(model: Trained, graph: Graph) -> Check:
@@ -194,7 +203,7 @@ def as_said(content: bytes, document: dict[str, Any]) -> Naive:
     said = document["model"]
     config = {
         "n_head": said["heads"], "layer_norm_epsilon": 1 / int(said["epsilon"][2:]), "offset": said["offset"],
-        "activation_function": said["activation"], "bos_token_id": said["start"],
+        "activation_function": said["activation"], "bos_token_id": said.get("start"),
     }  # fmt: skip
     return Naive(content, config)
 
@@ -204,6 +213,8 @@ def wrong_words(naive: Naive, document: dict[str, Any], upto: int) -> Iterator[t
     shortest first. A logit that is nearly 0 has either sign."""
     language, rows = document["language"], document["model"]["rows"]
     for word, q in prefixes((language["delta"], language["accept"]), document["n"], upto):
+        if not word and "start" not in document["model"]:
+            continue
         said = naive.logits(tuple(rows[s] for s in word))
         if any(far > 1e-9 for far in beyond(said, language, q).values()):
             yield word
@@ -228,10 +239,12 @@ def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool 
     if wrong is None:
         return next(wrong_words(naive, document, upto), None) is None
     bad, language, q = list(wrong_words(naive, document, longest)), document["language"], 0
+    if tuple(wrong["word"]) not in bad:
+        return False
     for s in wrong["word"]:
         q = language["delta"][q][s]
     said = naive.logits(tuple(document["model"]["rows"][s] for s in wrong["word"]))
-    there = tuple(wrong["word"]) in bad and beyond(said, language, q).get(wrong["label"], 0) > 1e-9
+    there = beyond(said, language, q).get(wrong["label"], 0) > 1e-9
     return there and all(len(word) > upto for word in bad)
 
 

@@ -92,7 +92,7 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
     require(upto <= n, task.top.key("upto"), "expected at most n", upto)
     wrong = record(fields["wrong"], WRONG, task.top.key("wrong")) if "wrong" in fields else None
     deepest = max(upto, len(wrong["word"]) if wrong else 0)
-    room = model.positions is None or model.offset + deepest < len(model.positions)
+    room = model.positions is None or model.offset + max(deepest - model.first, 0) < len(model.positions)
     require(room and deepest <= n, task.top.key("n"), "there are no position embeddings that far")
     check = kind(task, model, language, Atoms(model, deepest, task.meter))
     if "fixed" in fields:
@@ -109,15 +109,16 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
         check.every(fields["cases"], expected, task.top.key("cases"))
     if "fixed" in fields:
         fixed = f"fixed={len(language.fixed)} cases={len(fields['cases'])}"
-        return f"s VERIFIED forced n={n}{language.told} {fixed} {model.sha256}"
+        return f"s VERIFIED forced n={n}{language.told}{model.told} {fixed} {model.sha256}"
     if wrong is None:
         require(upto >= 0 and fields["cases"] != [], task.top.key("cases"), "nothing is claimed of any word")
         shown = "" if upto == n else f" prefixes=0..{upto}"
-        return f"s VERIFIED right n=0..{n}{shown}{language.told} cases={len(fields['cases'])} {model.sha256}"
+        shown += language.told + model.told
+        return f"s VERIFIED right n=0..{n}{shown} cases={len(fields['cases'])} {model.sha256}"
     check.refuted(wrong, n, task.top.key("wrong"))
     shortest = " shortest" if upto == len(wrong["word"]) - 1 else ""
     at = f"at={len(wrong['word'])} label={wrong['label']}{shortest}"
-    return f"s VERIFIED wrong n=0..{n}{language.told} {at} {model.sha256}"
+    return f"s VERIFIED wrong n=0..{n}{language.told}{model.told} {at} {model.sha256}"
 
 
 def restriction(value: list[Any], n: int, symbols: int, place: Place) -> dict[int, int]:
@@ -230,8 +231,9 @@ class Check:
         require(len(cases) == len(expected), place, f"expected {len(expected)} cases", len(cases))
 
     def keys(self, n: int, first: int, upto: int) -> Iterator[Key]:
-        """The cases: what a prefix of ``first`` to ``upto`` symbols, of a word of at most ``n``, can end with."""
-        if first == 0 and self.far[0] <= n:
+        """The cases: what a prefix of ``first`` to ``upto`` symbols, of a word of at most ``n``, can end with; the
+        empty prefix only where there is a start token."""
+        if first == 0 == self.model.first and self.far[0] <= n:
             yield (0, START, 0)
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
@@ -255,6 +257,8 @@ class Check:
             top = max(s.centre[0] for row in scores for s in row)
             require(all(s.radius < ONE >> 1 for row in scores for s in row), Place("model"), "scores are too large")
             self.weights.append([[enclosed(s.centre[0] - top, s.radius) for s in row] for row in scores])
+            if self.model.first:
+                self.weights[-1][0] = [(0, 0)]
 
     def bounded(self, h: int, key: Key, ends: list[Vector], limit: int) -> bool:
         """Whether a head's average is at most ``limit`` in all words of the case (Theorem 1), for values of at most
@@ -449,6 +453,7 @@ class Check:
         word, label = list(wrong["word"]), wrong["label"]
         symbols = len(self.model.rows)
         require(all(s < symbols for s in word), place.key("word"), "no such symbol")
+        require(len(word) >= self.model.first, place.key("word"), "expected a symbol: there is no start token")
         require(label in self.signs, place.key("label"), "not one of the language's labels", label)
         states = [0]
         for s in word:

@@ -13,7 +13,7 @@ import struct
 from typing import Any, NamedTuple
 
 from .account import Meter, Place, Task, require
-from .read import JSON_BYTES, digest, integer, integers, listing, matching, plain, record, string
+from .read import JSON_BYTES, Maybe, digest, integer, integers, listing, matching, plain, record, string
 from .tensors import located, opened
 from .verdict_forms import Sign
 from .verdict_numbers import BITS, ONE, Ball, Linear, Matrix, Network, Norm, Vector, dot, image, linear, networked
@@ -36,7 +36,7 @@ MODEL = {
     "tied": ("yes", "no"),
     "alphabet": listing,
     "rows": integers(0, SIZE),
-    "start": integer(0, SIZE),
+    "start": Maybe(integer(0, SIZE)),
 }
 START = -1
 """The index of the start token, where symbols have theirs from 0."""
@@ -111,12 +111,14 @@ class Model:
         fields = record(value, said, place)
         self.sha256, self.activation, self.heads = fields["sha256"], fields["activation"], fields["heads"]
         self.alphabet = [string(name, place.key("alphabet")) for name in fields["alphabet"]]
-        self.rows, self.start = list(fields["rows"]), fields["start"]
+        self.rows, self.start = list(fields["rows"]), fields.get("start")
+        self.first, self.told = (1, " start=none") if self.start is None else (0, "")
         file = Tensors(task, fields["sha256"])
         shape = located(file.header.get("transformer.wte.weight"), FLOATS, file.data, task.model_place)[1]
         require(len(shape) == 2 and 2 <= min(shape) <= max(shape) <= SIZE, task.model_place, "wte has a wrong shape")
         self.labels, self.d = shape
-        distinct = len({*self.rows, self.start}) == len(self.rows) + 1 and max([*self.rows, self.start]) < self.labels
+        used = self.rows if self.start is None else [*self.rows, self.start]
+        distinct = len(set(used)) == len(used) and max(used, default=0) < self.labels
         require(distinct and self.rows != [], place.key("rows"), "expected different rows of the embedding")
         named = len(set(self.alphabet)) == len(self.alphabet) == len(self.rows)
         require(named, place.key("alphabet"), "expected a name of its own for each of the rows")
@@ -167,11 +169,11 @@ class Model:
         return Norm(file.take(name + ".weight", self.d)[0], file.take(name + ".bias", self.d)[0], self.epsilon)
 
     def token(self, symbol: int, j: int) -> Ball:
-        """The embedding of a symbol (or of the start token) at position ``j``."""
-        row = self.embed[self.start if symbol == START else self.rows[symbol]]
+        """The embedding of a symbol (or of the start token) at position ``j``, from ``first`` on."""
+        row = self.embed[self.rows[symbol] if symbol != START or self.start is None else self.start]
         if self.positions is None:
             return Ball(row, 1)
-        return Ball([a + b for a, b in zip(row, self.positions[self.offset + j], strict=True)], 2)
+        return Ball([a + b for a, b in zip(row, self.positions[self.offset + j - self.first], strict=True)], 2)
 
     def sign(self, label: int) -> Sign:
         """A label behind the last LayerNorm (Lemma 4)."""
@@ -182,7 +184,8 @@ class Model:
 
 
 class Atoms:
-    """Queries, keys and values of every symbol at every position up to ``n``; the start token stands at 0."""
+    """Queries, keys and values of every symbol at every position up to ``n``; the start token stands at 0. Where there
+    is none, the first symbol stands there as it would at position 1: its weight is 0 (Lemma V14)."""
 
     def __init__(self, model: Model, n: int, meter: Meter) -> None:
         d, symbols = model.d, len(model.rows)
@@ -190,8 +193,9 @@ class Atoms:
         meter.fits((n * symbols + 1) * 400 * d)
         meter.hold((n * symbols + 1) * 300 * d)
         self.model, self.n = model, n
-        places = [[START], *([list(range(symbols))] * n)]
-        inputs = [[normed(model.blocks[0].first, model.token(s, j)) for s in row] for j, row in enumerate(places)]
+        places = [[0 if model.first else START], *([list(range(symbols))] * n)]
+        tokens = [[model.token(s, max(j, model.first)) for s in row] for j, row in enumerate(places)]
+        inputs = [[normed(model.blocks[0].first, x) for x in row] for row in tokens]
         root = math.isqrt(ONE * ONE // (d // model.heads))
         self.queries: list[list[list[Ball]]] = []
         self.keys: list[list[list[Ball]]] = []

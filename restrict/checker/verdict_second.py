@@ -84,7 +84,7 @@ class Second(Check):
     def read_more(self, fields: dict[str, Any], place: Place) -> None:
         """Bases of the second layer's output."""
         require(len(self.model.blocks) == 2, place.key("upto"), "cases are about two layers; others may be wrong only")
-        self.rows, self.frames, self.sizes = [], list[Frame](), (9, 9)
+        self.rows, self.frames, self.sizes = [{}], list[Frame](), (9, 9)
         self.most = [[0] * self.model.d for _ in range(self.model.heads)]
         d, inner = self.model.d, self.widest()
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
@@ -187,7 +187,8 @@ class Second(Check):
     def second(self, key: Key, query: Query, number: int, hints: list[Any], place: Place) -> None:
         """One case at one cell of its node: the box of the second layer's output, then its cells."""
         bases, gaps = self.frames[number]
-        nodes = [(0, START, 0), *((j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step))]
+        nodes = [(j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step)]
+        nodes = nodes if self.model.first else [(0, START, 0), *nodes]
         cells = [[query.cell] if node == key else self.rows[node[0]][node[1:]] for node in nodes]
         self.path = [(node, len(found)) for node, found in zip(nodes, cells, strict=True)]
         self.cells = [cell for found in cells for cell in found]
@@ -252,7 +253,7 @@ class Second(Check):
         if slope:
             more = self.apart[slope > 0]
             u = {(j, s, t): v + (abs(slope) * more[j][max(s, 0)] >> BITS) + 1 for (j, s, t), v in u.items()}
-        phi = {0: u[0, START, 0]}
+        phi = {0: u.get((0, START, 0), 0)}
         for j, step in enumerate(self.steps, 1):
             phi = {t: max([phi[p] + u[j, s, t] for p, s in way]) for t, way in step}
         return phi[key[2]] <= 0
@@ -270,7 +271,7 @@ class Second(Check):
         self.meter.hold(len(word) * 300 * d * (heads + 2))
         self.query = None
         xs, first, *blocks = [], *self.model.blocks
-        for j in range(len(word)):
+        for j in range(self.model.first, len(word)):
             self.weigh(j, word[j])
             xs.append(super().point(word[: j + 1]))
         for block in blocks:

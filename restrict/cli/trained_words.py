@@ -77,6 +77,7 @@ def text(found: Verdict | EveryLength, line: str | None) -> str:
     asked = "every length" if n is None else f"n = 0 .. {n}"
     told = [f"{found.model.name} on {found.language}, {asked}: {found.status} "
             f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
+    told += [] if found.graph.empty else ["no start token: nothing is asked behind the empty word"]
     told += [*(f"memory: {what}" for what in found.memory), *decided(found), *as_run(found), *wrong_word(found)]
     if found.stopped is not None:
         told.append(f"stopped: {found.stopped}")

@@ -76,7 +76,8 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
         fixed = ", ".join(f"{i}: {model.symbols[s]}" for i, s in root["fixed"]) or "nothing"
         return f"With {fixed} fixed, every label has one sign behind all words of {root['n']} symbols."
     what = "The greatest label is one" if "read_out" in root["language"] else "Every label has the sign"
-    return f"{what} that is wanted behind every prefix of at most {root['upto']} symbols."
+    least = "1 to" if model.first else "at most"
+    return f"{what} that is wanted behind every prefix of {least} {root['upto']} symbols."
 
 
 def graph_of_document(root: dict[str, Any]) -> Graph:
@@ -203,8 +204,9 @@ def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
     found = [pair for label in asked for pair in attack.words(hardest.key, label)]
     value, word = min(found)
     weights = [search.atoms.weights(h, hardest.key[0], hardest.key[1]) for h in range(search.atoms.heads)]
-    steps, names = np.arange(len(word) + 1), ["start", *(model.symbols[s] for s in word)]
-    shares = [table[steps, (0, *word)] / table[steps, (0, *word)].sum() for table in weights]
+    steps, names = np.arange(model.first, len(word) + 1), ["start", *(model.symbols[s] for s in word)][model.first :]
+    each = [table[steps, np.array((0, *word))[steps]] for table in weights]
+    shares = [share / share.sum() for share in each]
     first = max(0, len(names) - MOST_SYMBOLS)
     shown = ["^" if name == "start" else name for name in names[first:]]
 
@@ -228,7 +230,7 @@ def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
 def _wrong_section(model: Trained, graph: Graph, word: list[int]) -> Section:
     """The wrong word, step by step: what is said and what is wanted behind every prefix."""
     said = forward(model, model.rows([model.symbols[s] for s in word]))[:, list(graph.labels)]
-    names, state = ["start", *(model.symbols[s] for s in word)], 0
+    names, state = ["start", *(model.symbols[s] for s in word)][model.first :], 0
     first = max(0, len(names) - MOST_SYMBOLS)
     gap = min(40.0, (WIDTH - 80) / (len(names) - first))
     drawing = Drawing(WIDTH, 40.0 + 22 * len(graph.labels), "the wrong word, step by step")
@@ -236,17 +238,18 @@ def _wrong_section(model: Trained, graph: Graph, word: list[int]) -> Section:
     for at, label in enumerate(graph.labels):
         group.shapes.append(Shape("text", (4, 44.0 + 22 * at, 10), "label", model.labels[label]))
     for j, name in enumerate(names):
-        state = graph.delta[state][word[j - 1]] if j else 0
+        length = j + model.first
+        state = graph.delta[state][word[length - 1]] if length else 0
         bar = float(said[j].max()) if graph.greatest else 0.0
         signs = [bool(x >= bar if graph.greatest else x > bar) for x in said[j]]
         wanted = [label in graph.want[state] and (s or not graph.greatest)
                   for label, s in zip(graph.labels, signs, strict=True)]  # fmt: skip
         told = [f"{x:.3g}{'' if s == w else ' (wrong)'}" for x, s, w in zip(said[j], signs, wanted, strict=True)]
-        rows.append([str(j), name, str(state), *told])
+        rows.append([str(length), name, str(state), *told])
         if j < first:
             continue
         x = 70 + gap * (j - first) + gap / 2
-        group.shapes.append(Shape("text", (x, 18, min(11.0, gap)), "label", "^" if not j else name, "middle"))
+        group.shapes.append(Shape("text", (x, 18, min(11.0, gap)), "label", "^" if not length else name, "middle"))
         for at, (s, w) in enumerate(zip(signs, wanted, strict=True)):
             look = "needed" if s != w else "forced" if s else "open"
             group.shapes.append(Shape("circle", (x, 40.0 + 22 * at, min(7.0, gap * 0.4)), look))

@@ -16,12 +16,13 @@ N = 5
 
 
 def original(rng: Generator) -> Trial:
-    """A random model with a claim about a random language, of every length or up to a wrong word."""
+    """A random model, three in ten without a start token, with a claim about a random language, of every length or up
+    to a wrong word."""
     while True:
-        model, naive = verdict_cases.random_checkpoint(rng)
+        model, naive = verdict_cases.random_checkpoint(rng, start=rng.random() < 0.7)
         if model.positions is None:
-            graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
-            found = verify_every_length(model, graph, longest=8, seconds=0.5)
+            graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
+            found = verify_every_length(model, graph, longest=8, seconds=3)
             if found.proves and found.status != "open":
                 return Trial(model.content, found.to_bytes())
 

@@ -26,16 +26,16 @@ READ_AS = (
 
 
 def original(rng: Generator) -> Trial:
-    """A random model with a claim about a random language that the engine proves; half of them with axes of their own
-    for every case, a third have two layers, half of these with slopes at every cell, and a third compare logits. One
-    layer of two heads has bounds on quotients in every case, and half of one layer have pieces of the inverse
-    deviation, with bounds on what neurons read."""
+    """A random model with a claim about a random language that the engine proves; three in ten have no start token,
+    half of them axes of their own for every case, a third two layers, half of these slopes at every cell, and a third
+    compare logits. One layer of two heads has bounds on quotients in every case, and half of one layer have pieces of
+    the inverse deviation, with bounds on what neurons read."""
     while True:
-        model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1)
+        model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1, rng.random() < 0.7)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()
         with patch.multiple(search, **own), slopes:
-            graph = verdict_cases.random_graph(rng, model, naive, rng.random() < 1 / 3)
+            graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
             found = verify_trained(model, graph, N, seconds=60)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
         found = verdict_cases.with_pieces(found) if len(model.layers) == 1 and rng.random() < 0.5 else found
@@ -63,7 +63,7 @@ def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
 def claim_changed(rng: Generator, document: Document) -> None:
     """Another claim with the same hints, in place: of the language, of what is wanted and how, of how weights are
     read."""
-    language, said, kind = document["language"], document["model"], int(rng.integers(7))
+    language, said, kind = document["language"], document["model"], int(rng.integers(8))
     state = int(rng.integers(len(language["want"])))
     if kind <= 1:
         label = pick(rng, language["labels"])
@@ -78,6 +78,9 @@ def claim_changed(rng: Generator, document: Document) -> None:
     elif kind == 5:
         if language.pop("read_out", None) is None:
             language["read_out"] = "greatest"
+    elif kind == 6:
+        if said.pop("start", None) is None:
+            said["start"] = int(rng.integers(len(said["rows"]) + 2))
     else:
         key, values = pick(rng, [*READ_AS, ("rows", (said["rows"][::-1],))])
         said[key] = pick(rng, values)

@@ -53,8 +53,8 @@ def gpt2_names(found: Imported) -> Written:
 
     Args:
         found: an import: causal layers with LayerNorm first and one constant, as many heads in each, one
-            activation, a final LayerNorm, a start token and no end marker; one layer without a mask, read at the last
-            position, counts as causal, as it reads a prefix alone.
+            activation, a final LayerNorm and no end marker; one layer without a mask, read at the last position,
+            counts as causal, as it reads a prefix alone.
 
     Returns:
         The safetensors file, float32 where the model's numbers are; the configuration. Linear in the weights.
@@ -138,9 +138,8 @@ def _refuse(model: SoftModel, what: str) -> NoReturn:
 
 def _covered(model: SoftModel) -> list[str]:
     """Refuse what GPT-2's blocks cannot say; else what must be told of the model."""
-    if model.start_marker is None or model.end_marker is not None:
-        end = "an end marker pinned behind the word" if model.start_marker else "a model without a start token"
-        _refuse(model, end)
+    if model.end_marker is not None:
+        _refuse(model, "an end marker pinned behind the word")
     if not model.layers or model.final_norm is None:
         _refuse(model, "a model without layers" if model.final_norm else "a model without a final LayerNorm")
     if model.positions.combine != "add" or model.positions.kind == "terms":

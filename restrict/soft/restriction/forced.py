@@ -330,7 +330,9 @@ def _given(hunt: _Hunt, fixed: Fixed) -> None:
     """Symbols that the user fixed: what the model says behind one completion must be forced."""
     bad = next((i for i in fixed if not 1 <= i <= hunt.n), None)
     if bad is not None:
-        raise UsageError(f"position {bad} is not in 1 .. {hunt.n}; the start token stands at 0 and is never fixed")
+        raise UsageError(
+            f"position {bad} is not in 1 .. {hunt.n}, where the symbols stand; a start token is never fixed"
+        )
     search = Restricted(hunt.model, Decision(hunt.decision.labels).wanting(hunt.words, frozenset()), hunt.n)
     search.fixed, search.last = fixed, (-1, -1)
     keys = search.keys()

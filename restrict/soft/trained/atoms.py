@@ -1,5 +1,6 @@
 """What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search. Row 0
-holds the start token in column 0; the others hold the symbols. Directions of a head's outputs come from the singular
+holds the start token in column 0; the others hold the symbols. Without a start token the first symbol stands there, as
+light as a weight can be. Directions of a head's outputs come from the singular
 vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate."""
 
 from __future__ import annotations
@@ -31,21 +32,20 @@ class Basis(NamedTuple):
 
 
 class Atoms:
-    """Tables of the first layer, up to length ``n``, of a checkpoint with a start token."""
+    """Tables of the first layer, up to length ``n``."""
 
     def __init__(self, model: Trained, n: int, least: float = LEAST) -> None:
-        if model.bos is None:
-            raise UsageError(f"{model.name} has no start token; verdicts are about models with one")
         if model.longest is not None and n > model.longest:
             raise UsageError(
                 f"{model.name} has position embeddings for words of at most {model.longest} symbols, not {n}"
             )
         d, heads, layer = model.d, model.heads, model.layers[0]
         tokens = np.tile(np.array(model.tokens), (n + 1, 1))
-        tokens[0] = model.bos
-        self.x = model.embed[tokens]
+        if model.bos is not None:
+            tokens[0] = model.bos
+        self.x, self.first = model.embed[tokens], model.first
         if model.positions is not None:
-            self.x = self.x + model.positions[model.offset : model.offset + n + 1, None]
+            self.x = self.x + model.positions[model.offset + np.maximum(np.arange(n + 1) - model.first, 0), None]
         mixed = normed(self.x, layer.norm1, float(model.epsilon)) @ layer.attention.weight + layer.attention.bias
         shape = (n + 1, len(model.tokens), heads, d // heads)
         q, k, v = (part.reshape(shape) for part in np.split(mixed, 3, axis=-1))
@@ -68,6 +68,8 @@ class Atoms:
         """The weights, shape ``(i + 1, S)``, of all symbols up to ``i`` with symbol ``a`` (-1: start), at most 1."""
         scores = self.k[: i + 1, :, h] @ self.q[i, max(a, 0), h]
         found: Array = np.maximum(np.exp(scores - scores.max()), LIGHT)
+        if self.first:
+            found[0] = LIGHT
         return found
 
 

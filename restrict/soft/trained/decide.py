@@ -94,7 +94,7 @@ class Verdict(Certified):
     @property
     def proves(self) -> bool:
         """Whether there is anything to certify."""
-        return self.wrong is not None or self.upto >= 0
+        return self.wrong is not None or any(case.key[0] <= self.upto for case in self.cases)
 
     def without(self, number: int, label: int) -> Verdict:
         """The verdict where ``label`` in case ``number``, and all from its position on, is open after all."""
@@ -110,7 +110,7 @@ class Verdict(Certified):
     def document(self) -> dict[str, Any]:
         """The certificate: an object of integers and texts."""
         cases = [case for case in self.cases if case.key[0] <= self.upto]
-        bases, numbers = bases_document(self.bases, cases) if cases else ({"basis": []}, {})
+        bases, numbers = bases_document(self.bases, cases) if self.upto >= 0 else ({"basis": []}, {})
         kind = FORMAT if len(self.model.layers) == 1 else LAYERED
         found = head(kind, self.model, self.graph, n=self.n, upto=self.upto) | bases
         if len(self.model.layers) == 1:
@@ -157,19 +157,22 @@ def model_document(model: Trained) -> dict[str, Any]:
         raise ModelError(f"{model.name} has no final LayerNorm, which verdicts need")
     if len(model.layers) > MOST_LAYERS:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about at most {MOST_LAYERS}")
-    return ({} if len(model.layers) == 1 else {"layers": len(model.layers)}) | {
-        "name": model.name,
-        "sha256": model.sha256,
-        "heads": model.heads,
-        "epsilon": f"1/{model.epsilon.denominator}",
-        "activation": model.activation,
-        "positions": "none" if model.positions is None else "learned",
-        "offset": model.offset,
-        "tied": "yes" if model.tied else "no",
-        "alphabet": list(model.symbols),
-        "rows": list(model.tokens),
-        "start": model.bos,
-    }
+    return (
+        ({} if len(model.layers) == 1 else {"layers": len(model.layers)})
+        | {
+            "name": model.name,
+            "sha256": model.sha256,
+            "heads": model.heads,
+            "epsilon": f"1/{model.epsilon.denominator}",
+            "activation": model.activation,
+            "positions": "none" if model.positions is None else "learned",
+            "offset": model.offset,
+            "tied": "yes" if model.tied else "no",
+            "alphabet": list(model.symbols),
+            "rows": list(model.tokens),
+        }
+        | ({} if model.bos is None else {"start": model.bos})
+    )
 
 
 def memories(symbols: int) -> Iterator[Memory]:
@@ -432,21 +435,22 @@ def _asked(model: Trained, graph: Graph, n: int) -> None:
     model_document(model)
     if not 0 <= n <= 4096:
         raise UsageError(f"-n must be at most 4096, not {n}")
-    if not graph.prefixes(n)[0]:
-        raise UsageError(f"no word of the language has at most {n} symbols: there is nothing to verify")
+    if not graph.cases(n):
+        count = f"at most {n}" if graph.empty else f"1 to {n}"
+        raise UsageError(f"no word of the language has {count} symbols: there is nothing to verify")
 
 
 def verify_trained(
     model: Trained, graph: Graph, n: int, *, language: str = "", seconds: float | None = None,
     tell: Tell | None = None, float32: bool = False,
 ) -> Verdict:  # fmt: skip
-    """Decide whether a model with a start token is right on every prefix of every word of a graph with at most ``n``
+    """Decide whether a model is right on every prefix of every word of a graph with at most ``n``
     symbols; of more than two layers wrong words are looked for alone. ``language``: its name, for the certificate's
     provenance. ``seconds``: stop after this long, not counting the compilation of kernels. ``float32``: find out what
     is right as run in float32, too, in at most a quarter of the time. An interrupt ends the search, and what is decided
     is kept. Cost: O(n^2 S Q T m / 2) for the boxes (S symbols, Q states, T transitions, m directions), O(m d f) for
-    each cell (f neurons). ``ModelError``: no verdict can be about the model; ``UsageError``: it has no start token, or
-    no position embeddings that far, or there are no such words."""
+    each cell (f neurons). ``ModelError``: no verdict can be about the model; ``UsageError``: it has no position
+    embeddings that far, or there are no such words."""
     begin = time.monotonic()
     _asked(model, graph, n)
     run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None))
@@ -460,7 +464,7 @@ def verify_trained(
     except KeyboardInterrupt:
         run.stopped = "interrupted"
     best, wrong, rounded = run.best(), run.wrong, None
-    upto = min(best.upto(), n if wrong is None else len(wrong.word) - 1)
+    upto = min(best.upto(), n if wrong is None else len(wrong.word) - 1) if len(model.layers) <= 2 else -1
     if float32 and isinstance(best.search, Search):
         late = None if seconds is None else time.monotonic() + seconds / 4
         rounded = as_run(model, best.search, best.found, upto, until=late, tell=run.tell)

@@ -268,8 +268,8 @@ def verify_every_length(
         )
     if not 1 <= longest <= LONGEST:
         raise UsageError(f"-n must be in 1 .. {LONGEST} with --all-lengths, not {longest}")
-    if not graph.prefixes(len(graph.delta))[0]:
-        raise UsageError("the language has no word: there is nothing to verify")
+    if not graph.cases(len(graph.delta)):
+        raise UsageError("the language has no word that the model reads: there is nothing to verify")
     run = _Run(model, graph, longest, math.inf if seconds is None else begin + seconds, tell or (lambda _: None))
     try:
         run.decided()
@@ -284,9 +284,9 @@ def _finished(run: _Run, language: str, begin: float) -> EveryLength:
     kept, proof = [case for case in run.found if case.key[0] <= len(run.blocks)], None
     bases, numbers = bases_document(run.search.turns, kept)
     kept = [replace(case, basis=numbers[case.basis]) for case in kept]
-    if run.blocks or (run.wrong is not None and (kept or not run.wrong.word)):
+    if run.blocks or (run.wrong is not None and (kept or len(run.wrong.word) == run.model.first)):
         proof = elaborated(run.model, beginning(run.model, run.graph, bases, run.blocks), kept)
-    upto = run.blocks[-1][1] if run.blocks else 0 if kept else -1
+    upto = run.blocks[-1][1] if run.blocks else 0 if kept or run.model.first else -1
     right = proof is not None and bool(run.blocks) and upto == ALL
     return EveryLength(
         model=run.model,

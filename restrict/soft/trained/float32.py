@@ -75,10 +75,10 @@ class Rounding:
         symbols = len(model.tokens)
         self.places = np.array([(0, 0), *((j, s) for j in range(1, last + 1) for s in range(symbols))])
         self.number = {(int(j), int(s)): k for k, (j, s) in enumerate(self.places)}
-        tokens = np.array([model.bos, *(list(model.tokens) * last)])
+        tokens = np.array([model.tokens[0] if model.bos is None else model.bos, *(list(model.tokens) * last)])
         self.x, self.size = model.embed[tokens], np.abs(model.embed[tokens])
         if model.positions is not None:
-            moved = model.positions[model.offset + self.places[:, 0]]
+            moved = model.positions[model.offset + np.maximum(self.places[:, 0] - model.first, 0)]
             self.x, self.size = self.x + moved, self.size + np.abs(moved)
         self.streams = twice(self._streams, ulps)[1]
 
@@ -166,7 +166,7 @@ def as_run(
     float32; ``None`` where there is no case, or the tables would be too large. For models of one layer. ``upto``: the
     last position asked for. ``ulps``: units in the last place that library functions may be off. ``until``: a time of
     the monotonic clock at which to stop; an interrupt stops it, too."""
-    if upto < 0 or upto * len(model.tokens) >= ROWS:
+    if upto < model.first or upto * len(model.tokens) >= ROWS:
         return None
     search.closest, cells = Margin(math.inf, math.inf, 0.0, (-1, -1, -1)), 0
     key: Key = (0, -1, 0)

@@ -25,7 +25,8 @@ MOST_STATES = 4096
 class Graph:
     """``delta[q][s]`` is a state or -1; ``want[q]`` are the labels (rows of the unembedding) to be positive among
     ``labels``; or, if ``greatest``, one of them is to be the greatest of ``labels``. With a memory, ``of[q]`` is the
-    state of ``base`` that state ``q`` refines."""
+    state of ``base`` that state ``q`` refines. ``empty``: whether the claim is about the empty prefix, too, as it is of
+    models with a start token."""
 
     delta: tuple[tuple[int, ...], ...]
     accept: frozenset[int]
@@ -34,6 +35,7 @@ class Graph:
     of: tuple[int, ...] = ()
     base: Graph | None = field(default=None, repr=False)
     greatest: bool = False
+    empty: bool = True
 
     @cached_property
     def asked(self) -> list[Asked]:
@@ -112,7 +114,7 @@ class Graph:
     def cases(self, n: int) -> list[tuple[int, int, int]]:
         """All cases in the certificate's order: position, symbol there (-1 for the start token), state behind it."""
         reached, prefixes = self.reached(n), self.prefixes(n)
-        found = [(0, -1, 0)] if 0 in prefixes[0] else []
+        found = [(0, -1, 0)] if self.empty and 0 in prefixes[0] else []
         for i in range(1, n + 1):
             for a in range(len(self.delta[0])):
                 states = {self.delta[p][a] for p in reached[i - 1]} & prefixes[i]
@@ -176,6 +178,8 @@ def task_language(model: Trained) -> Dfa:
 
 def empty_left_out(model: Trained, graph: Graph) -> Graph:
     """The graph with a start of its own, behind which is wanted what the model says: nothing is asked of it there."""
+    if not graph.empty:
+        return graph
     said = forward(model, model.rows([]))[-1][list(graph.labels)]
     bar = max(said) if graph.greatest else np.nextafter(0, 1)
     want = frozenset(k for k, logit in zip(graph.labels, said, strict=True) if logit >= bar)
@@ -225,7 +229,8 @@ def graph_of(
         good |= {model.eos} if member and model.eos is not None else set()
         want.append(frozenset(good & set(labels)))
     accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    graph = Graph(tuple(row for _, _, row in found), accept, labels, tuple(want), tuple(range(len(found))))
+    rows, empty = tuple(row for _, _, row in found), model.bos is not None
+    graph = Graph(rows, accept, labels, tuple(want), tuple(range(len(found))), empty=empty)
     return graph if read_out in ("next-set", "membership") else compared(graph)
 
 
@@ -258,7 +263,7 @@ def asked_labels(model: Trained, read_out: str, label: str | None) -> tuple[int,
 
 def compared(graph: Graph) -> Graph:
     """The graph whose wanted labels hold the greatest; some label is wanted in every state that a prefix reaches."""
-    reached = {q for states in graph.prefixes(len(graph.delta)) for q in states}
+    reached = {q for states in graph.prefixes(len(graph.delta))[1 - graph.empty :] for q in states}
     if any(not graph.want[q] for q in reached):
         raise UsageError("behind a prefix that may come no label is right, so none can be the greatest")
     everything = frozenset(graph.labels)
@@ -292,5 +297,5 @@ def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
         raise UsageError("a word that may come is none that the automaton of the tags reads")
     want = tuple(frozenset({model.labels.index(tags[swap.get(q, q)])}) for _, q, _ in found)
     accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    graph = Graph(tuple(row for _, _, row in found), accept, model.outputs, want, tuple(range(len(found))))
-    return compared(graph)
+    rows, empty = tuple(row for _, _, row in found), model.bos is not None
+    return compared(Graph(rows, accept, model.outputs, want, tuple(range(len(found))), empty=empty))

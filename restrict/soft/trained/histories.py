@@ -59,6 +59,7 @@ class Histories:
         at = np.concatenate([np.zeros((count, 1), dtype=np.int64), words], axis=1)
         steps, last = np.arange(i + 1), at[:, -1]
         scores = np.einsum("whk,wjhk->whj", atoms.q[i, last], atoms.k[steps, at])
+        scores[:, :, : model.first * (i > 0)] = -np.inf
         share = np.exp(scores - scores.max(2, keepdims=True))
         share /= share.sum(2, keepdims=True)
         y = atoms.x[i, last] + atoms.bias

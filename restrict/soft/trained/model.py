@@ -153,11 +153,16 @@ class Trained:
         return (*self.tokens, *(() if self.eos is None else (self.eos,)))
 
     @property
+    def first(self) -> int:
+        """The position of the first token, where the first symbol stands at 1: 0 with a start token, else 1."""
+        return int(self.bos is None)
+
+    @property
     def longest(self) -> int | None:
-        """The most symbols behind the start token that have position embeddings; ``None`` for any number."""
+        """The most symbols of a word that have position embeddings; ``None`` for any number."""
         if self.positions is None:
             return None
-        return len(self.positions) - self.offset - (self.bos is not None)
+        return len(self.positions) - self.offset + self.first - 1
 
     def demand_names(self) -> None:
         """Refuse a file with a tensor that the checker does not read."""

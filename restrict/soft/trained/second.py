@@ -141,7 +141,7 @@ def merged(y: Form, most: int) -> Form:
 
 
 class Second:
-    """A model of two layers with a start token on one graph, up to ``n`` symbols; nodes come in the order of the cases.
+    """A model of two layers on one graph, up to ``n`` symbols; nodes come in the order of the cases.
     ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:

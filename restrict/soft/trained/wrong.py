@@ -41,9 +41,13 @@ class Wrong(NamedTuple):
 
 
 def logits(model: Trained, words: I64) -> Array:
-    """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``."""
-    start = np.full((len(words), 1), model.bos)
-    return forward_all(model, np.concatenate([start, np.array(model.tokens)[words]], axis=1))
+    """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``. Behind the
+    empty one they are NaN where there is no start token."""
+    tokens = np.array(model.tokens)[words]
+    if model.bos is not None:
+        return forward_all(model, np.concatenate([np.full((len(words), 1), model.bos), tokens], axis=1))
+    nothing = np.full((len(words), 1, len(model.labels)), np.nan)
+    return np.concatenate([nothing, forward_all(model, tokens)], axis=1) if tokens.size else nothing
 
 
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
@@ -171,7 +175,9 @@ class Hunt:
         """The least of what is asked of the logits behind every prefix of words of one length, in the shape of
         ``states`` (-1: not in the claim); infinite where nothing is asked."""
         signs = np.where(states[..., None] >= 0, self.signs[np.maximum(states, 0)], 0)
-        return margin(logits(self.model, words), signs, self.graph.greatest)
+        found = margin(logits(self.model, words), signs, self.graph.greatest)
+        found[:, : self.model.first] = np.inf
+        return found
 
     def random(self) -> Wrong | None:
         """A shortest wrong prefix of some random words, or ``None``."""
