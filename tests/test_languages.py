@@ -434,6 +434,7 @@ def test_without_the_extra_only_what_needs_it_is_refused(monkeypatch: pytest.Mon
 
 BAD = [
     ("nonsense", UsageError, "is not a language; there are parity, majority"),
+    ("words/odd.json", UsageError, "is not a language \\(an automaton in a file is dfa:words/odd.json\\); there are"),
     ("parity:3", UsageError, "parity has no options"),
     ("dyck", UsageError, "write dyck:2 or dyck:2,depth=3"),
     ("dyck:0", UsageError, "'0' must be a positive integer"),

@@ -39,6 +39,7 @@ def language(spec: str | Language) -> Language:
     key = ALIASES.get(head.lower(), head.lower())
     if key not in READERS or (listed and not letters.strip()):
         near = did_you_mean(head, [*READERS, *ALIASES])
+        near = f" (an automaton in a file is dfa:{text})" if text.endswith(".json") else near
         known = ", ".join(form for form, _ in listing())
         raise UsageError(f"{quote(text)} is not a language{near}; there are {known}")
     _form, _about, options, read = READERS[key]
