@@ -40,19 +40,9 @@ def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
 
 
 def agrees(found: Verdict) -> None:
-    """An answer, its certificate and all words say the same."""
-    document = found.document()
-    naive = verdict_cases.as_said(found.model.content, document)
-    bad = list(verdict_cases.wrong_words(naive, document, found.n))
-    assert found.status != ("right" if bad else "wrong")
-    if found.wrong is not None:
-        assert found.wrong.word in bad
-        assert not found.shortest or len(found.wrong.word) == len(bad[0])
-    if found.proves:
-        line = verify(found.model.content, found.to_bytes())
-        assert line.split()[2] == ("wrong" if found.wrong else "right")
-        assert " greatest " in line
-        assert verdict_cases.true_of(found.model.content, document) is not False
+    """An answer, its certificate and all words say the same, and the checker says that logits are compared."""
+    line = verdict_cases.agrees(found)
+    assert " greatest " in line or not found.proves
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(240), 12, every=6))
@@ -62,13 +52,9 @@ def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
 
 
 def test_all_answers_occur_among_random_models() -> None:
-    seen: set[tuple[str, int]] = set()
-    for seed in range(40):
-        model, _, graph, n = case(seed)
-        seen.add((verify_trained(model, graph, n, seconds=60).status, len(model.layers)))
-        if {("right", 1), ("wrong", 1), ("right", 2)} <= seen:
-            return
-    raise AssertionError(seen)
+    answers = (verify_trained(model, graph, n, seconds=60) for model, _, graph, n in map(case, range(40)))
+    seen = ((found.status, len(found.model.layers)) for found in answers)
+    assert verdict_cases.occur(seen, {("right", 1), ("wrong", 1), ("right", 2)})
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(120), 4, every=6))
@@ -78,14 +64,15 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     found = verify_trained(model, graph, min(n, 3), seconds=60)
     if not found.proves:
         pytest.skip("nothing is proved")
-    for _ in range(100):
-        made = json.loads(found.to_bytes())
+
+    def mutant() -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(found.to_bytes())
         if rng.random() < 0.5:
-            claim_changed(rng, made)
-        else:
-            made = verdict_cases.mutated(rng, made)
-        if verdict_cases.accepted(model, made):
-            assert verdict_cases.true_of(model.content, made) is not False, made
+            return verdict_cases.mutated(rng, made)
+        claim_changed(rng, made)
+        return made
+
+    verdict_cases.taken(model, (mutant() for _ in range(100)))
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
