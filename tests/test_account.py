@@ -156,29 +156,15 @@ def cycling(symbols: list[str], period: int) -> Document:
     return language
 
 
-@shape
-def four_thousand_classes() -> Trial:
-    return proof(FORCES, threshold=1, period=4095)
-
-
-@shape
-def a_thousand_classes() -> Trial:
-    return proof(FORCES, threshold=500, period=500)
-
-
-@shape
-def a_long_threshold() -> Trial:
-    return proof(FORCES, threshold=900, period=1)
-
-
-@shape
-def classes_and_many_letters() -> Trial:
-    return proof(FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5)
-
-
-@shape
-def many_states() -> Trial:
-    return proof(FORCES, states=200_000)
+SHAPES |= {
+    "four thousand classes": lambda: proof(FORCES, threshold=1, period=4095),
+    "a thousand classes": lambda: proof(FORCES, threshold=500, period=500),
+    "a long threshold": lambda: proof(FORCES, threshold=900, period=1),
+    "classes and many letters": lambda: proof(
+        FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5
+    ),
+    "many states": lambda: proof(FORCES, states=200_000),
+}
 
 
 @shape
@@ -366,19 +352,13 @@ def a_window_of_thousands() -> Trial:
     return proof(FORCES, {**LAST, "variables": [head]})
 
 
-@shape
-def a_pattern_from_a_million() -> Trial:
-    return proof({**FORCES, "from": 1_000_000})
-
-
-@shape
-def a_pattern_with_a_long_middle() -> Trial:
-    return proof({**FORCES, "middle": ["*", "a", "b"] * 200_000})
-
-
-@shape
-def a_pattern_with_long_ends() -> Trial:
-    return proof({**FORCES, "start": ["a"] * 400_000, "end": ["b"] * 400_000, "from": 1_000_000})
+SHAPES |= {
+    "a pattern from a million": lambda: proof({**FORCES, "from": 1_000_000}),
+    "a pattern with a long middle": lambda: proof({**FORCES, "middle": ["*", "a", "b"] * 200_000}),
+    "a pattern with long ends": lambda: proof(
+        {**FORCES, "start": ["a"] * 400_000, "end": ["b"] * 400_000, "from": 1_000_000}
+    ),
+}
 
 
 @shape
@@ -400,14 +380,14 @@ def a_word_of_a_million_symbols_that_deviates() -> Trial:
     return proof(claim)
 
 
-@shape
-def an_automaton_of_many_states() -> Trial:
-    return proof({"kind": "recognises", "language": cycling(["a", "b"], 200_000), "from": 0})
-
-
-@shape
-def agreement_from_a_million_on() -> Trial:
-    return proof({"kind": "recognises", "language": cycling(["a", "b"], 3), "from": 1_000_000})
+SHAPES |= {
+    "an automaton of many states": lambda: proof(
+        {"kind": "recognises", "language": cycling(["a", "b"], 200_000), "from": 0}
+    ),
+    "agreement from a million on": lambda: proof(
+        {"kind": "recognises", "language": cycling(["a", "b"], 3), "from": 1_000_000}
+    ),
+}
 
 
 @shape
@@ -483,19 +463,11 @@ def refutation(n: int, language: Document, **more: Any) -> Trial:
     return sealed(LAST, found | {"member": words[0], "nonmember": words[1]} | more)
 
 
-@shape
-def two_words_of_many_runs() -> Trial:
-    return refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]})
-
-
-@shape
-def errors_over_many_states() -> Trial:
-    return refutation(3_000, cycling(["a", "b"], 300), errors="1")
-
-
-@shape
-def errors_of_many_digits() -> Trial:
-    return refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000)
+SHAPES |= {
+    "two words of many runs": lambda: refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]}),
+    "errors over many states": lambda: refutation(3_000, cycling(["a", "b"], 300), errors="1"),
+    "errors of many digits": lambda: refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000),
+}
 
 
 def bound(n: int, boxes: list[Document], **labels: int) -> Trial:
@@ -515,14 +487,10 @@ def one_box(n: int) -> Trial:
     return bound(n, [{"only": [[0, n, ["a"]]], "cone": {"h": [[n - 1, 1]]}}], accept=1)
 
 
-@shape
-def a_box_of_many_positions() -> Trial:
-    return one_box(10_000)
-
-
-@shape
-def a_box_of_hundreds_of_thousands_of_positions() -> Trial:
-    return one_box(400_000)
+SHAPES |= {
+    "a box of many positions": lambda: one_box(10_000),
+    "a box of hundreds of thousands of positions": lambda: one_box(400_000),
+}
 
 
 @shape
