@@ -32,10 +32,10 @@ SCRIPT = Path(fuzz_checker.__file__)
 
 @pytest.fixture(autouse=True)
 def as_it_was() -> Iterator[None]:
-    """A chunk changes the handler of the alarm."""
-    handler = signal.getsignal(signal.SIGALRM)
+    """A chunk changes the handler of the signal."""
+    handler = signal.getsignal(signal.SIGPROF)
     yield
-    signal.signal(signal.SIGALRM, handler)
+    signal.signal(signal.SIGPROF, handler)
 
 
 def test_there_is_a_kind_for_every_format_and_every_claim() -> None:

@@ -19,7 +19,6 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.cli.main import cli
 from restrict.soft.trained.decide import Verdict, verify_trained
-from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, tagged_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
@@ -81,7 +80,7 @@ def test_answers_at_every_length_are_true(seed: int) -> None:
     model, naive = next(made for made in iter(lambda: verdict_cases.random_checkpoint(rng), None)
                         if made[0].positions is None)  # fmt: skip
     graph = verdict_cases.random_graph(rng, model, naive, True)
-    found: EveryLength = verify_every_length(model, graph, longest=8, seconds=3)
+    found = verdict_cases.at_every_length(model, graph, 8)
     if found.proves:
         assert " greatest " in verify(model.content, found.to_bytes())
         assert judged.true_of(model.content, found.document())

@@ -20,10 +20,12 @@ from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_paths import Language
 from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.second import At
 from restrict.soft.trained.verdict import Search
+from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
@@ -109,6 +111,12 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greates
             want[q] = frozenset({max(some, key=lambda k: said[k])} | more if rng.random() > 0.1 else more or {some[0]})
         return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True)
     return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)))
+
+
+def at_every_length(model: Trained, graph: Graph, longest: int) -> EveryLength:
+    """The verdict at every length; a search that does not end is over after twelve looks at the clock."""
+    with looks("restrict.soft.trained.every_length"):
+        return verify_every_length(model, graph, longest=longest, seconds=12)
 
 
 def checked(model: Trained, graph: Graph) -> Check:
