@@ -542,24 +542,3 @@ def is_true(model: bytes, certificate: bytes) -> bool | None:
     if Fraction(found) > epsilon + Fraction(TOLERANCE):
         return False
     return True if every else None
-
-
-def sweep(rng: Generator, mutants: int) -> dict[str, list[int]]:
-    """Mutants by operator: made, refused, accepted and true, accepted and false, accepted and undecided."""
-    counts: dict[str, list[int]] = {}
-    pair, made = original(rng), 0
-    while made < mutants:
-        if chance(rng, 0.05):
-            pair = original(rng)
-        found = mutate(rng, *pair)
-        if found is None:
-            continue
-        made += 1
-        name, model, certificate = found
-        row = counts.setdefault(name, [0, 0, 0, 0, 0])
-        row[0] += 1
-        if not accepted(model, certificate):
-            row[1] += 1
-        else:
-            row[{True: 2, False: 3, None: 4}[is_true(model, certificate)]] += 1
-    return counts

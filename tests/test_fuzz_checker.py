@@ -69,6 +69,17 @@ def test_a_short_run_finds_nothing(name: str) -> None:
     assert tally.slowest < fuzz_checker.SECONDS
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", kinds())
+def test_a_longer_run_finds_nothing(name: str) -> None:
+    """Of the certificates alone, tests/test_soundness.py tries more, by each of their operators."""
+    _, tally = fuzz_checker.chunk((name, 3, 0, 400))
+    assert [wrong for wrong, _ in tally.failures] == []
+    assert tally.mutants() == 400
+    assert tally.counts["true"] >= 30
+    assert tally.counts["not established"] >= 10
+
+
 @pytest.mark.parametrize("name", kinds())
 def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge is no rubber stamp: of the mutants that are rightly not established, it calls many false."""
