@@ -17,7 +17,7 @@ from tests.fuzzing.meaning import Meaning, Word, meaning
 
 INPUTS = 300
 """With more consistent inputs a claim is not judged."""
-RESTRICTIONS = 1_500
+RESTRICTIONS = 3_000
 """With more restrictions a lower bound is not judged."""
 
 
