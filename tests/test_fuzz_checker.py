@@ -69,15 +69,17 @@ def test_a_short_run_finds_nothing(name: str) -> None:
     assert tally.slowest < fuzz_checker.SECONDS
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", kinds())
+@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.heavy] * (k != "soft")) for k in kinds()])
 def test_a_longer_run_finds_nothing(name: str) -> None:
-    """Of the certificates alone, tests/test_soundness.py tries more, by each of their operators."""
-    _, tally = fuzz_checker.chunk((name, 3, 0, 400))
-    assert [wrong for wrong, _ in tally.failures] == []
-    assert tally.mutants() == 400
-    assert tally.counts["true"] >= 30
-    assert tally.counts["not established"] >= 10
+    """Many originals with few mutants each: a checker of softmax files that halves its bounds is seen by one of 16. Of
+    certificates, tests/test_soundness.py tries more, by each of their operators."""
+    total = fuzz_checker.Tally()
+    for number in range(8):
+        total.add(fuzz_checker.chunk((name, 3, number, 50))[1])
+    assert [wrong for wrong, _ in total.failures] == []
+    assert total.mutants() == 400
+    assert total.counts["true"] >= 30
+    assert total.counts["not established"] >= 10
 
 
 @pytest.mark.parametrize("name", kinds())
