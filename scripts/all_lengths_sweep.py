@@ -3,12 +3,13 @@
     python scripts/all_lengths_sweep.py --programs 20000 --seed 0 --jobs 1 --folder failures -o sweep.json
 
 The programs are those of tests/generator that are likely to be order-only. Each one's automaton is compared with an
-evaluator that shares nothing with the package (tests/naive_words.py) on all words of up to seven positions (two
-letters; of larger alphabets where they are few) and on random words of up to forty positions, at lengths around the
-program's threshold and period. For a share of them a claim that follows from the automaton (forces, cost, recognises,
-lengths, ...) is proved, checked by the trusted checker, and compared with the words. What is wrong (a label, a verified
-claim that is false, a proof of ours that the checker refuses, an exception) is written to ``--folder`` as a model file
-with a note; then the exit code is 1. The same seed gives the same programs, whatever ``--jobs`` is.
+evaluator that shares nothing with the package (tests/fuzzing/meaning.py) on all words of up to seven positions (two
+letters; of larger alphabets where they are few), on random words of up to forty positions, at lengths around the
+program's threshold and period, and on one of 200. For a share of them a claim that follows from the automaton (forces,
+cost, recognises, lengths, ...) is proved, checked by the trusted checker, and compared with the words. What is wrong (a
+label, a verified claim that is false, a proof of ours that the checker refuses, an exception) is written to
+``--folder`` as a model file with a note; then the exit code is 1. The same seed gives the same programs, whatever
+``--jobs`` is.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ Place = tuple[str, int, int, int]
 
 
 class TooLong(BaseException):
-    """The eight seconds are over; not an Exception, so that no handler catches it."""
+    """The eight processor seconds are over; not an Exception, so that no handler catches it."""
 
 
 @dataclass
@@ -99,13 +99,13 @@ class Tally:
 
 
 def alarm(number: int, frame: FrameType | None) -> None:
-    """The eight seconds are over."""
+    """The eight processor seconds are over."""
     raise TooLong
 
 
 def answer(trial: Trial, folder: Path) -> str:
     """`verified` or the exit code; whatever else comes is a failure, by its name."""
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         verify(trial.model, trial.proof, folder=folder, limit=LIMIT, proof=proof_in_memory(LIMIT))
         return "verified"
@@ -119,7 +119,7 @@ def answer(trial: Trial, folder: Path) -> str:
     except Exception as error:
         return f"crash: {type(error).__name__}"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def alone(trial: Trial, folder: Path, kind: Kind) -> str | None:
@@ -208,7 +208,7 @@ def chunk(place: Place) -> tuple[str, Tally]:
     """So many mutants from one seed, and the originals themselves."""
     name, seed, number, size = place
     kind, tally, start = kinds()[name], Tally(), time.process_time()
-    signal.signal(signal.SIGALRM, alarm)
+    signal.signal(signal.SIGPROF, alarm)
     warnings.simplefilter("ignore", SyntaxWarning)  # Python's, of texts such as "0if k else 1" that a judge parses
     rng = np.random.default_rng([20261122, sorted(kinds()).index(name), seed, number])
     pool = [made(kind, rng, tally) for _ in range(2 + size // kind.each)]
@@ -240,9 +240,9 @@ def made(kind: Kind, rng: np.random.Generator, tally: Tally) -> Trial:
 
 def one_mutant(kind: Kind, trial: Trial, folder: Path, turn: int, tally: Tally) -> None:
     """Count a mutant."""
-    start = time.perf_counter()
+    start = time.process_time()
     column, wrong = outcome(trial, kind, folder, turn)
-    tally.slowest = max(tally.slowest, time.perf_counter() - start)
+    tally.slowest = max(tally.slowest, time.process_time() - start)
     tally.counts[column] += 1
     if wrong:
         small = shrunk(trial, wrong, kind, folder) if len(tally.failures) < 3 else trial
@@ -336,7 +336,7 @@ def keep(folder: Path, kind: Kind, number: int, wrong: str, trial: Trial) -> Non
 
 def replay(folder: Path) -> int:
     """Run the failures of a folder again; how many there are still."""
-    signal.signal(signal.SIGALRM, alarm)
+    signal.signal(signal.SIGPROF, alarm)
     still = 0
     for path in sorted(folder.glob("**/wrong.txt")):
         name, _, was = path.read_text().strip().partition(": ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from functools import cache
 
 from numpy.random import Generator
 
@@ -19,12 +18,12 @@ from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim
 from tests import generator, mutations, naive
 from tests.fuzzing import by_shape
-from tests.fuzzing.at_one_length import least_costs
+from tests.fuzzing.at_one_length import RESTRICTIONS, judged, true_bound
+from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in, pick
 from tests.mutations import Document, Pair, encode, sealed
 from tests.trusted import Reject, verify
 
-MOST_RESTRICTIONS = 3_000
 Operator = Callable[[Generator, Document], "Document | None"]
 OPERATORS: dict[str, Operator] = {}
 OWN_PARTS = {"the boxes": ("boxes",), "the claim": ("claim",), "the question": ("n", "target")}
@@ -32,7 +31,7 @@ OWN_PARTS = {"the boxes": ("boxes",), "the claim": ("claim",), "the question": (
 
 def small(model: Document, n: int) -> bool:
     """Whether all restrictions can be tried."""
-    return bool((len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= MOST_RESTRICTIONS)
+    return bool((len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= RESTRICTIONS)
 
 
 def original(rng: Generator) -> Pair:
@@ -109,24 +108,8 @@ def accepted(pair: Pair) -> bool:
 
 
 def true_claim(pair: Pair) -> bool:
-    """Whether each number is at most what it takes to force the label."""
-    bound, model = pair.certificate, loads(encode(pair.model))
-    n, target = bound["n"], bound["target"]
-    best = least_forcing(encode(pair.model), n, n - 1 if target == "last" else target)
-    labels, others = bound["claim"]["labels"], bound["claim"].get("others", 0)
-    return model.at(n) is not None and all(labels.get(label, others) <= least for label, least in best.items())
-
-
-@cache
-def least_forcing(content: bytes, n: int, position: int) -> dict[str, int]:
-    """For each label that occurs, the fewest fixed positions that force it: every restriction by its labels."""
-    document = json.loads(content)
-    index = {a: t for t, a in enumerate(document["alphabet"])}
-    table = {
-        tuple(a if isinstance(a, int) else index[a] for a in word): str(label)
-        for word, label in naive.truth_table(document, n, position).items()
-    }
-    return least_costs(table, len(index), len(next(iter(table))))
+    """Whether each number is at most what it takes to force the label, for a bound of :func:`defined` size."""
+    return judged(Trial(*pair.bytes), true_bound) == "true"
 
 
 def defined(pair: Pair) -> bool:

@@ -1,8 +1,8 @@
 """One random program at every length: its automaton and a proof about it, against evaluation of the words.
 
-The automaton is made as ``restrict automaton`` makes it. The words are run by tests/naive_words.py, which knows nothing
-of the package: all of up to :data:`LONGEST` positions where they are few, some where they are not, and random longer
-ones at lengths around the program's threshold and period.
+The automaton is made as ``restrict automaton`` makes it. The words are run by tests/fuzzing/meaning.py, which knows
+nothing of the package: all of up to :data:`LONGEST` positions where they are few, some where they are not, and random
+longer ones at lengths around the program's threshold and period, and at :data:`FAR`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,13 @@ from restrict.model.fileformat import dumps
 from tests import generator, naive
 from tests.fuzzing.at_all_lengths import judge
 from tests.fuzzing.kinds import Trial
+from tests.fuzzing.meaning import Meaning
 from tests.generator import coverage
 from tests.length_claims import Subject, true_claim
-from tests.naive_words import Words, defined, short_words
 
-LONGEST, LONG, SOME, FEW = 7, 40, 60, 3
-"""All words up to LONGEST, or SOME random ones of a length; FEW random ones of some lengths up to LONG."""
+LONGEST, LONG, FULL, SOME, FEW, FAR = 7, 40, 300, 60, 3, 200
+"""All words up to LONGEST where they are at most FULL, or SOME random ones of a length; FEW random ones of some lengths
+up to LONG; one of FAR."""
 STATES = 400
 STEPS = 50_000_000
 Word = tuple[int, ...]
@@ -101,17 +103,20 @@ def reason(error: RestrictError) -> str:
 
 def run(rng: Generator, model: Document, program: OrderOnly, counts: Counter[str]) -> Table:
     """The labels of words of many lengths."""
-    symbols, least = len(model["alphabet"]), generator.shortest(model)
+    symbols, least, found = len(model["alphabet"]), generator.shortest(model), Meaning(model)
     table: Table = {}
-    for n in [*range(least, LONGEST + 1), *later(rng, program)]:
-        if n < least or not defined(model, n):
+    for n in [*range(least, LONGEST + 1), *later(rng, program), FAR]:
+        if n < least or found.defined(n) is False:
             table.setdefault(n, {})
             continue
-        at, t = Words(model, n), len(naive.letters(model, n))
-        full = short_words(symbols, t) if n <= LONGEST else None
-        words = full or [tuple(rng.integers(symbols, size=t).tolist()) for _ in range(SOME if n <= LONGEST else FEW)]
-        table[n] = {word: [str(label) for label in at.labels(word)] for word in words}
-        counts["short words" if n <= LONGEST else "long words"] += len(table[n])
+        t, drawn = n - found.markers, np.random.default_rng(n) if n == FAR else rng
+        full = n <= LONGEST and symbols**t <= FULL
+        count = SOME if n <= LONGEST else FEW if n <= LONG else 1
+        words = (list(product(range(symbols), repeat=t)) if full
+                 else [tuple(drawn.integers(symbols, size=t).tolist()) for _ in range(count)])  # fmt: skip
+        found.learn(words)
+        table[n] = {word: found.labels(word) for word in words}
+        counts[f"{'short' if n <= LONGEST else 'long' if n <= LONG else 'far'} words"] += len(table[n])
     return table
 
 

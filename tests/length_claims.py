@@ -27,6 +27,8 @@ from restrict.languages.regular import Regular
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
 from tests import naive
+from tests.fuzzing.at_all_lengths import claimed_cost, has
+from tests.fuzzing.at_one_length import member
 from tests.generator import random_order_only, random_transformer
 
 Document = dict[str, Any]
@@ -135,7 +137,7 @@ def other_language_claim(rng: Generator, subject: Subject, first: int) -> Docume
     for n in range(max(first, 1, subject.markers), EVERY + 4):
         for word in product(alphabet, repeat=n - subject.markers):
             said = subject.moore.run(word)
-            if said and (said == "accept") != member(language, word):
+            if said and (said == "accept") != member(language, list(word)):
                 claim: Document = {"kind": "differs", "language": language, "word": list(word)}
                 return claim | {"from": first, "shortest": 1}
     return None
@@ -155,20 +157,6 @@ def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | No
     least, most = (possible_lengths(wrong, settled, turn, subject.markers, side).document() for side in (0, 1))
     claim: Document = {"kind": "lengths", "language": document, "settled": settled, "turn": turn}
     return claim | {"least": least, "most": most}
-
-
-def member(language: Document, word: tuple[str, ...]) -> bool:
-    """Whether a word is in a language of two symbols, by its definition."""
-    bits: list[int] = [language["alphabet"].index(a) for a in word]
-    name, n, ones = language["name"], len(bits), sum(bits)
-    if name == "majority":
-        return bool(2 * ones > n)
-    if name == "anbn":
-        return bool(bits == [0] * (n - ones) + [1] * ones and 2 * ones == n)
-    if name == "palindromes":
-        return bool(bits == bits[::-1])
-    height = [sum(1 - 2 * b for b in bits[:t]) for t in range(n + 1)]
-    return bool(min(height) == 0 == height[-1] and max(height) <= language.get("depth", n))
 
 
 def forcing_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
@@ -241,7 +229,7 @@ def other_label(subject: Subject, claim: Document, word: tuple[str, ...]) -> str
     document = claim.get("language", claim.get("machine"))
     assert document is not None
     if "name" in document and "transitions" not in document:
-        return "accept" if member(document, word) else "reject"
+        return "accept" if member(document, list(word)) else "reject"
     state = document.get("start", 0)
     for a in word:
         state = document["transitions"][state][document["alphabet"].index(a)]
@@ -363,11 +351,6 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
 
 def true_lengths(subject: Subject, claim: Document) -> bool:
     """Word by word, up to a length."""
-
-    def has(part: Document, n: int) -> bool:
-        early, cycle = part["early"], part["cycle"]
-        return bool(early[n] if n < len(early) else cycle[(n - len(early)) % len(cycle)])
-
     for n in range(FAR + subject.markers):
         words = product(subject.moore.alphabet, repeat=max(n - subject.markers, 0)) if n >= subject.markers else []
         pairs = ((subject.moore.run(word), other_label(subject, claim, word)) for word in words) if n else ()
@@ -375,14 +358,6 @@ def true_lengths(subject: Subject, claim: Document) -> bool:
         if has(claim["least"], n) > wrong or wrong > has(claim["most"], n):
             return False
     return True
-
-
-def claimed_cost(claim: Document, t: int) -> int:
-    """What a claim says of words of ``t`` symbols; -1: no restriction forces the label."""
-    listed, growth = claim["costs"], claim["growth"]
-    turns, r = divmod(t - len(listed) + len(growth), len(growth)) if t >= len(listed) else (0, None)
-    value: int = listed[t] if r is None else listed[len(listed) - len(growth) + r]
-    return value if value < 0 or r is None else value + turns * growth[r]
 
 
 def true_cost(subject: Subject, claim: Document) -> bool:

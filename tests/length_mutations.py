@@ -1,29 +1,19 @@
 """Mutants of proofs for all lengths, by named operators, on the claim, on the layers and on the model.
 
-A mutant may well be wrong. The trusted checker has to refuse it, or its claim has to be true of the (mutated) model,
-which :mod:`tests.length_claims` decides. Nothing but ``Reject`` may be raised.
+The fuzzer offers them to the trusted checker, which has to refuse a mutant, or its claim is true of the (mutated) model
+(:mod:`tests.fuzzing.all_lengths`).
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
-from collections import Counter
 from collections.abc import Callable
 
 from numpy.random import Generator
 
-from restrict.all_lengths.proof import document, to_bytes
-from restrict.base.errors import RestrictError
-from restrict.checker.account import Reject
-from restrict.checker.main import verify
-from restrict.model.fileformat import dumps
 from tests.fuzzing import by_shape
-from tests.fuzzing.at_all_lengths import judge
-from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in, pick
-from tests.length_claims import Document, Subject, random_model, true_claim, truth
+from tests.length_claims import Document
 
 Operator = Callable[[Generator, Document, Document], bool]
 """Changes (model, proof) in place; False where it does not apply."""
@@ -196,50 +186,3 @@ def by_shape_in(which: int, inside: tuple[str, ...]) -> Operator:
 
 OPERATORS |= {f"change {part}": by_shape_in(which, inside) for part, (_, which, inside) in PARTS.items()}
 TURNS = [name for name in OPERATORS for _ in range(PARTS.get(name.removeprefix("change "), (1,))[0])]
-
-
-# ---------------------------------------------------------------- the attack
-
-
-def attack(rng: Generator, programs: int, each: int) -> dict[str, Counter[str]]:
-    """Mutants of proofs of random programs: for each operator, how many were refused and accepted; all those accepted
-    are true, or an AssertionError says which one is not."""
-    counts: dict[str, Counter[str]] = {name: Counter() for name in OPERATORS}
-    turn = 0
-    for _ in range(programs):
-        model = random_model(rng)
-        content = dumps(model)
-        try:
-            subject = Subject(model, content)
-        except RestrictError:
-            continue
-        good = document(subject.model, subject.built, true_claim(rng, subject))
-        assert truth(subject, good["claim"]), (model, good["claim"])
-        assert verify(content, to_bytes(good)).startswith("s VERIFIED all-lengths ")
-        made = 0
-        while made < each:
-            turn += 1
-            made += one_mutant(rng, subject, good, TURNS[turn % len(TURNS)], counts)
-    return counts
-
-
-def one_mutant(rng: Generator, subject: Subject, good: Document, name: str, counts: dict[str, Counter[str]]) -> bool:
-    """Try one mutant; whether there was one."""
-    model, proof = copy.deepcopy(subject.document), copy.deepcopy(good)
-    if not OPERATORS[name](rng, model, proof) or (model, proof) == (subject.document, good):
-        return False
-    if rng.random() < 0.15:
-        by_shape.changed(rng, by_shape.CHANGED["change a number"], proof, good, ("claim",))
-    content = dumps(model)
-    proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
-    data = json.dumps(proof).encode()
-    try:
-        verify(content, data, limit=STEPS)
-    except Reject as reject:
-        counts[name][f"refused {reject.code}"] += 1
-        return True
-    counts[name]["accepted"] += 1
-    changed = subject if model == subject.document else Subject(model, content)
-    assert truth(changed, proof["claim"]), (name, model, proof)
-    assert judge(Trial(content, data)) != "false", (name, model, proof)  # by no code of the package
-    return True

@@ -2,7 +2,8 @@
 
 A mutant is a pair of JSON documents whose certificate may well be wrong. The trusted checker has to refuse it, or its
 claim has to be true of the mutated model, which is decided on all consistent inputs: over a product of alphabets, a
-label is a function of a set of positions exactly when the set holds every position that makes a difference.
+label is a function of a set of positions exactly when the set holds every position that makes a difference. The judge
+is that of the fuzzer.
 """
 
 from __future__ import annotations
@@ -12,24 +13,26 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from restrict.abstract.run import abstract_run
-from restrict.base.strictjson import Node, parse
+from restrict.base.strictjson import Node
 from restrict.certificate.cases import read_cases
-from restrict.certificate.certificate import Certificate, certificate_of
+from restrict.certificate.certificate import certificate_of
 from restrict.checker import formats
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Target
-from restrict.model.trace import run_batch
 from tests import generator, naive
 from tests import trusted as check
 from tests.fuzzing import by_shape
+from tests.fuzzing.at_one_length import judged, true_certificate
+from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in, pick
 
 Document = dict[str, Any]
@@ -556,56 +559,9 @@ def inputs(pair: Pair) -> int:
     return int(len(pair.model["alphabet"]) ** len(free))
 
 
-def words_of(pair: Pair) -> Any:
-    """All consistent inputs, as a cube: the last free position is the fastest."""
-    found = naive.consistent_inputs(pair.model, pair.certificate["n"], singles(pair.certificate))
-    return np.array(list(found), dtype=np.int64)
-
-
-def outputs(pair: Pair, words: Any) -> Any:
-    """The output variable at every position, (inputs, n), by the batch evaluator."""
-    at = loads(encode(pair.model)).at(pair.certificate["n"])
-    return run_batch(at, words).values[pair.model["output"]["variable"]]
-
-
 def is_true(pair: Pair) -> bool:
     """Whether the certificate's claim holds of the model, by evaluation on every consistent input."""
-    certificate, claim = pair.certificate, pair.certificate["claim"]
-    n, target = certificate["n"], certificate["target"]
-    free = naive.free_positions(pair.model, n, singles(certificate))
-    if claim["free"] != len(free):
-        return False
-    values = outputs(pair, words_of(pair))
-    numbers: dict[Any, int] = {}
-    table = {int(v): numbers.setdefault(naive.label(pair.model, int(v)), len(numbers)) for v in np.unique(values)}
-    labels = np.vectorize(table.__getitem__, otypes=[np.int64])(values)
-    cube = labels.reshape((len(pair.model["alphabet"]),) * len(free) + (n,))
-    rest = tuple(range(len(free)))
-    matters = {p: (cube != np.take(cube, [0], axis=axis)).any(axis=rest) for axis, p in enumerate(free)}
-    if target == "all":
-        return all(sum(bool(matters[p][i]) for p in free) <= claim["c"] for i in range(n))
-    where = n - 1 if target == "last" else target
-    taken = {int(v) for v in np.unique(values[:, where])}
-    listed = depends(pair)
-    return (
-        taken <= set(claim["values"])
-        and {p for p in free if matters[p][where]} <= set(listed)
-        and claim["c"] == len(set(listed))
-    )
-
-
-def is_true_by_the_oracle(pair: Pair) -> bool:
-    """The same by tests/naive.py alone, literally: two inputs that agree on the dependencies have the same label."""
-    certificate, claim, fixed = pair.certificate, pair.certificate["claim"], singles(pair.certificate)
-    n, target = certificate["n"], certificate["target"]
-    if claim["free"] != len(naive.free_positions(pair.model, n, fixed)):
-        return False
-    if target == "all":
-        exact = naive.true_dependencies(pair.model, n, fixed)
-        return all(len(exact["label", i]) <= claim["c"] for i in range(n))
-    where = n - 1 if target == "last" else target
-    taken = naive.true_values(pair.model, n, fixed)[pair.model["output"]["variable"], where]
-    return taken <= set(claim["values"]) and naive.is_function_of(pair.model, n, fixed, ("label", where), depends(pair))
+    return judged(Trial(*pair.bytes), partial(true_certificate, most=MOST_INPUTS)) == "true"
 
 
 # ---------------------------------------------------------------- verdicts
@@ -619,11 +575,6 @@ def verdict(pair: Pair) -> int:
         return int(reject.code)
     assert line.startswith(f"s VERIFIED n={pair.certificate['n']} target={pair.certificate['target']} ")
     return 0
-
-
-def certificate_from(data: bytes) -> Certificate:
-    """The certificate in the bytes of a file."""
-    return Certificate.from_json(Node(parse(data, "certificate"), "top level"))
 
 
 @dataclass

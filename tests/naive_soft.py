@@ -1,106 +1,216 @@
-"""Slow, obvious versions of what restrict.soft computes: one number at a time, in plain Python."""
+"""A softmax model's outputs from the bytes of its file alone, in decimals of 60 digits: no code of the package.
+
+It reads what docs/soft-format.md says, obvious and slow, and refuses nothing. GELU and ``tanh``, which no certificate
+is about, are those of doubles.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import struct
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
+from restrict.soft.models.format import dumps
+from restrict.soft.models.model import SoftModel
 
-from restrict.soft.models.model import LayerNorm, SoftHead, SoftLayer, SoftModel
-
-Vector = list[float]
-
-
-def run(model: SoftModel, word: list[int]) -> list[Vector]:
-    """The logits at every position, by the formulas of docs/soft-format.md."""
-    n = len(word)
-    x = [embedding(model, word[i], i, n) for i in range(n)]
-    for layer in model.layers:
-        x = run_layer(layer, x)
-    if model.final_norm is not None:
-        x = [normed(model.final_norm, v) for v in x]
-    return [affine(model.output.unembed, v, model.output.bias) for v in x]
+Vector = list[Decimal]
+DIGITS = 60
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+LITERAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+CODES = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H"}
 
 
-def embedding(model: SoftModel, token: int, i: int, n: int) -> Vector:
-    found = [float(v) for v in model.embed[token]]
-    positions = model.positions
-    if positions.table is None:
-        return found
-    row = (
-        [float(v) for v in positions.table[i]]
-        if positions.kind == "table"
-        else [
-            sum(t.value(i, n) * float(positions.table[at, c]) for at, t in enumerate(positions.terms))
-            for c in range(positions.table.shape[1])
-        ]
-    )
-    return [a + b for a, b in zip(found, row, strict=True)] if positions.combine == "add" else found + row
+@dataclass(frozen=True)
+class File:
+    """The description and the tensors, as vectors or lists of rows, every entry exact."""
+
+    document: dict[str, Any]
+    tensors: dict[str, Any]
 
 
-def affine(matrix: Any, x: Vector, bias: Any) -> Vector:
-    return [
-        sum(float(w) * v for w, v in zip(row, x, strict=True)) + float(b) for row, b in zip(matrix, bias, strict=True)
-    ]
+def read(content: bytes) -> File:
+    """The parts of a safetensors file."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    document = json.loads(header.pop("__metadata__")["restrict"])
+    tensors = {}
+    for name, entry in header.items():
+        begin, stop = entry["data_offsets"]
+        code = CODES[entry["dtype"]]
+        values = [v for (v,) in struct.iter_unpack("<" + code, content[end + begin : end + stop])]
+        if code == "H":
+            values = [struct.unpack("<f", struct.pack("<I", v << 16))[0] for v in values]
+        flat = [Decimal(v) for v in values]
+        shape = entry["shape"]
+        tensors[name] = flat if len(shape) == 1 else [flat[r * shape[1] : (r + 1) * shape[1]] for r in range(shape[0])]
+    return File(document, tensors)
 
 
-def normed(norm: LayerNorm, x: Vector) -> Vector:
-    mean = sum(x) / len(x)
-    variance = sum((v - mean) ** 2 for v in x) / len(x)
-    size = math.sqrt(variance + norm.eps.value(0, 1))
-    return [float(w) * (v - mean) / size + float(b) for v, w, b in zip(x, norm.weight, norm.bias, strict=True)]
+# ---------------------------------------------------------------- terms
+
+
+def term(text: str, i: int, n: int) -> Decimal:
+    """A term's value: Python's own grammar on exact fractions, each literal taken from its text."""
+    functions = {"sqrt": sqrt, "log": log, "exp": exp, "cospi": cospi, "sinpi": lambda x: cospi(Fraction(1, 2) - x)}
+    scope = {"N": Fraction, "i": Fraction(i), "n": Fraction(n), "__builtins__": {}, **functions}
+    spelt = LITERAL.sub(lambda found: f'N("{found[0]}")', text.strip())
+    return decimal(Fraction(eval(spelt, scope)))
+
+
+def decimal(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def sqrt(x: Fraction) -> Fraction:
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root * root == x else Fraction(decimal(x).sqrt())
+
+
+def log(x: Fraction) -> Fraction:
+    return Fraction(decimal(x).ln())
+
+
+def exp(x: Fraction) -> Fraction:
+    return Fraction(decimal(x).exp())
+
+
+def cospi(x: Fraction) -> Fraction:
+    """The power series of the cosine."""
+    angle = PI * decimal(x % 2)
+    total, piece, k = Decimal(0), Decimal(1), 0
+    while abs(piece) > Decimal(10) ** -70:
+        total, k = total + piece, k + 2
+        piece = -piece * angle * angle / (k * (k - 1))
+    near = Fraction(round(2 * total), 2)
+    return near if abs(near - Fraction(total)) < Fraction(1, 10**50) else Fraction(total)
+
+
+# ---------------------------------------------------------------- the model
 
 
 def sees(mask: str, i: int, j: int) -> bool:
     return {"none": True, "past": j <= i, "strict_past": j < i, "future": j >= i, "strict_future": j > i}[mask]
 
 
-def attend(head: SoftHead, x: list[Vector], i: int) -> Vector:
-    n = len(x)
-    q = affine(head.query, x[i], head.query_bias)
-    scores: dict[int, float] = {}
+def affine(matrix: list[Vector], x: Vector, bias: Vector | None = None) -> Vector:
+    rows = [sum((w * v for w, v in zip(row, x, strict=True)), Decimal(0)) for row in matrix]
+    return rows if bias is None else [a + b for a, b in zip(rows, bias, strict=True)]
+
+
+def plus(a: Vector, b: Vector) -> Vector:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def normed(file: File, name: str, eps: str, x: Vector) -> Vector:
+    weight, bias = file.tensors[f"{name}.weight"], file.tensors[f"{name}.bias"]
+    mean = sum(x, Decimal(0)) / len(x)
+    variance = sum(((v - mean) ** 2 for v in x), Decimal(0)) / len(x)
+    size = (variance + term(eps, 0, 1)).sqrt()
+    return [w * (v - mean) / size + b for v, w, b in zip(x, weight, bias, strict=True)]
+
+
+def attend(file: File, name: str, head: dict[str, Any], x: list[Vector], i: int) -> Vector:
+    parts, n = file.tensors, len(x)
+    q = affine(parts[f"{name}.query"], x[i], parts.get(f"{name}.query_bias"))
+    scale = term(head.get("scale", "1"), 0, n)
+    scores = {}
     for j in range(n):
-        if sees(head.mask, i, j):
-            k = affine(head.key, x[j], head.key_bias)
-            if head.additive is None:
-                score = sum(a * b for a, b in zip(q, k, strict=True))
-            else:
-                score = sum(float(w) * math.tanh(a + b) for w, a, b in zip(head.additive, q, k, strict=True))
-            scores[j] = score * head.scale.value(0, n)
-    read = [0.0] * len(head.value)
-    if scores:
-        top = max(scores.values())
-        total = sum(math.exp(s - top) for s in scores.values())
-        for j, s in scores.items():
-            v = affine(head.value, x[j], head.value_bias)
-            read = [r + math.exp(s - top) / total * c for r, c in zip(read, v, strict=True)]
-    return affine(head.output, read, np.zeros(len(head.output)))
+        if sees(head.get("mask", "none"), i, j):
+            k = affine(parts[f"{name}.key"], x[j], parts.get(f"{name}.key_bias"))
+            pairs = list(zip(q, k, strict=True))
+            terms = [a * b for a, b in pairs]
+            if head.get("score") == "additive":
+                sums = zip(parts[f"{name}.additive"], pairs, strict=True)
+                terms = [w * Decimal(math.tanh(a + b)) for w, (a, b) in sums]
+            scores[j] = scale * sum(terms, Decimal(0))
+    read = [Decimal(0)] * len(parts[f"{name}.value"])
+    weights = {j: (s - max(scores.values())).exp() for j, s in scores.items()}
+    for j, weight in weights.items():
+        v = affine(parts[f"{name}.value"], x[j], parts.get(f"{name}.value_bias"))
+        read = [r + weight / sum(weights.values()) * c for r, c in zip(read, v, strict=True)]
+    return affine(parts[f"{name}.output"], read)
 
 
-def activation(kind: str, x: float) -> float:
+def activated(kind: str, x: Decimal) -> Decimal:
     if kind == "relu":
-        return max(x, 0.0)
+        return max(x, Decimal(0))
+    z = float(x)
     if kind == "gelu":
-        return x * 0.5 * (1 + math.erf(x / math.sqrt(2)))
-    return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+        return x * Decimal(0.5 * (1 + math.erf(z / math.sqrt(2))))
+    return x * Decimal(0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))))
 
 
-def run_layer(layer: SoftLayer, x: list[Vector]) -> list[Vector]:
-    u = [normed(layer.norm1, v) for v in x] if layer.norm == "pre" and layer.norm1 else x
+def run_layer(file: File, number: int, layer: dict[str, Any], x: list[Vector]) -> list[Vector]:
+    name, parts = f"layers.{number}", file.tensors
+    kind, eps = layer.get("norm", "none"), layer.get("eps", "0")
+    u = [normed(file, f"{name}.norm1", eps, v) for v in x] if kind == "pre" else x
     found = []
     for i, old in enumerate(x):
-        y = [a + float(b) for a, b in zip(old, layer.attention_bias, strict=True)]
-        for head in layer.heads:
-            y = [a + b for a, b in zip(y, attend(head, u, i), strict=True)]
-        if layer.norm == "post" and layer.norm1:
-            y = normed(layer.norm1, y)
-        if layer.ffn is not None:
-            ffn = layer.ffn
-            z = normed(layer.norm2, y) if layer.norm == "pre" and layer.norm2 else y
-            inner = [activation(ffn.activation, v) for v in affine(ffn.inner, z, ffn.inner_bias)]
-            y = [a + b for a, b in zip(y, affine(ffn.outer, inner, ffn.outer_bias), strict=True)]
-            if layer.norm == "post" and layer.norm2:
-                y = normed(layer.norm2, y)
+        y = plus(old, parts.get(f"{name}.attention_bias", [Decimal(0)] * len(old)))
+        for h, head in enumerate(layer["heads"]):
+            y = plus(y, attend(file, f"{name}.heads.{h}", head, u, i))
+        if kind == "post":
+            y = normed(file, f"{name}.norm1", eps, y)
+        if f"{name}.ffn.in" in parts:
+            z = normed(file, f"{name}.norm2", eps, y) if kind == "pre" else y
+            sums = affine(parts[f"{name}.ffn.in"], z, parts.get(f"{name}.ffn.in_bias"))
+            inner = [activated(layer.get("activation", "relu"), v) for v in sums]
+            y = plus(y, affine(parts[f"{name}.ffn.out"], inner, parts.get(f"{name}.ffn.out_bias")))
+            if kind == "post":
+                y = normed(file, f"{name}.norm2", eps, y)
         found.append(y)
     return found
+
+
+def embedding(file: File, row: int, i: int, n: int) -> Vector:
+    x, position = file.tensors["embed"][row], file.document["position"]
+    if position["kind"] == "none":
+        return list(x)
+    table = file.tensors["position"]
+    if position["kind"] == "table":
+        p = table[i]
+    else:
+        values = [term(text, i, n) for text in position["terms"]]
+        p = [
+            sum((v * t for v, t in zip(values, column, strict=True)), Decimal(0)) for column in zip(*table, strict=True)
+        ]
+    return x + p if position.get("combine") == "concat" else plus(x, p)
+
+
+def run(model: SoftModel, word: list[int]) -> list[list[float]]:
+    """The logits at every position, of the file that the model is written to."""
+    return [[float(v) for v in row] for row in everywhere(read(dumps(model)), word)]
+
+
+def logits(file: File, word: list[int], at: int) -> Vector:
+    """The logits at a position."""
+    return everywhere(file, word)[at]
+
+
+def everywhere(file: File, word: list[int]) -> list[Vector]:
+    """The logits at every position; ``word`` holds rows of ``embed``, markers included."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        x = [embedding(file, row, i, len(word)) for i, row in enumerate(word)]
+        for number, layer in enumerate(file.document["layers"]):
+            x = run_layer(file, number, layer, x)
+        if "final_norm" in file.document:
+            x = [normed(file, "final_norm", file.document["final_norm"]["eps"], y) for y in x]
+        return [affine(file.tensors["unembed"], y, file.tensors.get("unembed_bias")) for y in x]
+
+
+def quantities(file: File, found: Vector, quantity: str) -> Vector:
+    """What a certificate speaks about: the probability of every label, or every difference of two logits."""
+    if file.document["output"].get("kind") == "sign":
+        found = [Decimal(0), found[0]]
+    with localcontext() as context:
+        context.prec = DIGITS
+        if quantity == "margin":
+            return [a - b for a in found for b in found]
+        powers = [(v - max(found)).exp() for v in found]
+        return [p / sum(powers) for p in powers]

@@ -1,7 +1,7 @@
 """Random small softmax models with certificates, mutants of both, and whether what a certificate claims is true.
 
 A mutant may well be wrong. The trusted checker has to refuse it, or its claim has to be true: no two of the inputs that
-agree with ``fixed`` may differ by more than epsilon, evaluated by :mod:`tests.naive_soft_file`.
+agree with ``fixed`` may differ by more than epsilon, evaluated by :mod:`tests.naive_soft`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from restrict.checker.soft import movement, tokens
 from restrict.checker.soft_model import Model
 from restrict.checker.soft_run import Run
 from restrict.checker.soft_sets import ONE
-from tests import naive_soft_file
+from tests import naive_soft
 from tests.fuzzing import by_shape
 from tests.fuzzing.operators import listed_in, pick
 
@@ -522,12 +522,12 @@ def inputs(document: Document, claim: Document, most: int, seed: int) -> tuple[l
 
 def spread(model: bytes, claim: Document, most: int = WORDS) -> tuple[Decimal, bool]:
     """The largest difference between two outputs for inputs that agree with ``fixed``, and whether all were tried."""
-    file = naive_soft_file.read(model)
+    file = naive_soft.read(model)
     words, every = inputs(file.document, claim, most, len(model))
-    found = [naive_soft_file.logits(file, word, claim["position"]) for word in words]
-    rows = [naive_soft_file.quantities(file, row, claim["quantity"]) for row in found]
+    found = [naive_soft.logits(file, word, claim["position"]) for word in words]
+    rows = [naive_soft.quantities(file, row, claim["quantity"]) for row in found]
     with localcontext() as context:
-        context.prec = naive_soft_file.DIGITS
+        context.prec = naive_soft.DIGITS
         return max(max(column) - min(column) for column in zip(*rows, strict=True)), every
 
 
@@ -542,24 +542,3 @@ def is_true(model: bytes, certificate: bytes) -> bool | None:
     if Fraction(found) > epsilon + Fraction(TOLERANCE):
         return False
     return True if every else None
-
-
-def sweep(rng: Generator, mutants: int) -> dict[str, list[int]]:
-    """Mutants by operator: made, refused, accepted and true, accepted and false, accepted and undecided."""
-    counts: dict[str, list[int]] = {}
-    pair, made = original(rng), 0
-    while made < mutants:
-        if chance(rng, 0.05):
-            pair = original(rng)
-        found = mutate(rng, *pair)
-        if found is None:
-            continue
-        made += 1
-        name, model, certificate = found
-        row = counts.setdefault(name, [0, 0, 0, 0, 0])
-        row[0] += 1
-        if not accepted(model, certificate):
-            row[1] += 1
-        else:
-            row[{True: 2, False: 3, None: 4}[is_true(model, certificate)]] += 1
-    return counts

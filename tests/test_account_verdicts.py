@@ -150,14 +150,10 @@ def many_labels() -> Trial:
     return sealed(content, document)
 
 
-@shape
-def a_large_checkpoint() -> Trial:
-    return sealed(*verdict(400, width=400))
-
-
-@shape
-def a_large_checkpoint_of_many_heads() -> Trial:
-    return sealed(*verdict(width=256, heads=256, inner=1))
+SHAPES |= {
+    "a large checkpoint": lambda: sealed(*verdict(400, width=400)),
+    "a large checkpoint of many heads": lambda: sealed(*verdict(width=256, heads=256, inner=1)),
+}
 
 
 @shape
@@ -208,24 +204,12 @@ def test_the_shapes_of_two_layers_begin_as_proofs() -> None:
     assert checker.verify(trial.model, trial.proof).startswith("s VERIFIED wrong n=0..2 at=2 label=0 ")
 
 
-@shape
-def a_wrong_word_of_a_wide_first_network() -> Trial:
-    return a_wrong_word(16, 1500)
-
-
-@shape
-def a_wrong_word_of_a_network_that_fills_memory() -> Trial:
-    return a_wrong_word(2, 7000)
-
-
-@shape
-def a_wrong_word_of_a_wide_stream() -> Trial:
-    return a_wrong_word(128, 1)
-
-
-@shape
-def a_node_of_a_wide_first_network() -> Trial:
-    return sealed(*layered(width=2, inner=(7000, 1)))
+SHAPES |= {
+    "a wrong word of a wide first network": lambda: a_wrong_word(16, 1500),
+    "a wrong word of a network that fills memory": lambda: a_wrong_word(2, 7000),
+    "a wrong word of a wide stream": lambda: a_wrong_word(128, 1),
+    "a node of a wide first network": lambda: sealed(*layered(width=2, inner=(7000, 1))),
+}
 
 
 @shape

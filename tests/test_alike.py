@@ -107,7 +107,7 @@ def test_the_kinds_are_all_that_is_seen(everything: None) -> None:
     assert kinds_of(Model("m", model.alphabet, (told,), Output("a"))) is None
 
 
-@pytest.mark.parametrize("symbols", heavy_after((2_000, 50_000), 1))
+@pytest.mark.parametrize("symbols", heavy_after((500, 50_000), 1))
 def test_a_large_vocabulary_is_certified_by_its_kinds(symbols: int) -> None:
     """50 000 symbols of seven kinds: a row has 10^8 scores, that of the kinds 14 000."""
     score = "hash(3, i, q % 7, j, k % 7) % 1000003"
@@ -120,7 +120,7 @@ def test_a_large_vocabulary_is_certified_by_its_kinds(symbols: int) -> None:
     kinds = kinds_of(model)
     assert kinds is not None
     assert len(kinds.least) == 7
-    found = restrict.certify(model, 2_000)
+    found = restrict.certify(model, min(symbols, 2_000))
     assert found.c == 0
     assert len(found.restriction.fixed) <= 3
     assert " c=0 " in restrict.check(model, found)

@@ -39,7 +39,8 @@ from restrict.model.task import Task as Job
 from restrict.optimum.box_search import BoxSearch, FoundBox
 from restrict.optimum.lower_bound import CHEAP, CHECKED_A_SECOND, GRACE, STEP, _Proving, lower_bound
 from tests import bound_mutations, generator, naive
-from tests.bound_mutations import least_forcing
+from tests.fuzzing.at_one_length import least_forcing
+from tests.fuzzing.meaning import meaning
 from tests.marks import heavy_after
 from tests.trusted import Reject, verify
 
@@ -269,7 +270,8 @@ def test_bounds_are_never_above_the_optimum_and_reach_it(programs: int) -> None:
             continue
         model, n = case
         tried += 1
-        best = least_forcing(model.content or b"", n, n - 1)
+        best = least_forcing(meaning(model.content or b""), n, n - 1)
+        assert best is not None
         found = lower_bound(model, n, seed=int(rng.integers(9)))
         assert found.stopped == "optimal"
         assert found.at_least == min(best.values())
@@ -291,7 +293,8 @@ def test_bounds_are_never_above_the_optimum_and_reach_it(programs: int) -> None:
 def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
     model = load(f"random:layers=2,heads=2,states=3,seed={seed}")
     n = 5 if seed == 1 else 7
-    best = least_forcing(model.content or b"", n, n - 1)
+    best = least_forcing(meaning(model.content or b""), n, n - 1)
+    assert best is not None
     for k in range(min(best.values()) + 1):
         found = lower_bound(model, n, k=k)
         assert (found.at_least > k) == (k < min(best.values()))
@@ -475,11 +478,12 @@ def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None
 
 @pytest.mark.parametrize("seed", heavy_after(range(3, 11), 1, every=4))
 def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
-    counts = bound_mutations.sweep(np.random.default_rng(seed), 100)
+    mutants = 40 if seed == 3 else 100
+    counts = bound_mutations.sweep(np.random.default_rng(seed), mutants)
     assert {name: row[3] for name, row in counts.items() if row[3]} == {}
-    assert sum(row[1] for row in counts.values()) > 20
-    assert sum(row[2] for row in counts.values()) > 20
-    assert len(counts) > 10
+    assert sum(row[1] for row in counts.values()) > mutants // 5
+    assert sum(row[2] for row in counts.values()) > mutants // 5
+    assert len(counts) > mutants // 10
 
 
 # ---------------------------------------------------------------- the commands
@@ -488,12 +492,12 @@ def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
 def test_the_commands_prove_check_and_show_a_bound(tmp_path: Path) -> None:
     runner, spec = CliRunner(), "random:layers=2,heads=2,states=4,seed=1"
     bound = str(tmp_path / "b.json")
-    shown = runner.invoke(cli, ["lower-bound", spec, "-n", "40", "-k", "1", "-o", bound])
+    shown = runner.invoke(cli, ["lower-bound", spec, "-n", "20", "-k", "1", "-o", bound])
     assert shown.exit_code == 0
     assert "at least 2 positions (certified bound)" in shown.output
     for options in ([], ["--fast"]):
         checked = runner.invoke(cli, ["check", spec, bound, *options])
-        assert checked.output.startswith("s VERIFIED n=40 target=last at_least=2 labels=")
+        assert checked.output.startswith("s VERIFIED n=20 target=last at_least=2 labels=")
         # A limit is in the trusted checker's steps, with --fast, too.
         assert runner.invoke(cli, ["check", spec, bound, "--limit", "9", *options]).exit_code == 5
     assert "boxes" in runner.invoke(cli, ["show", bound, "--model", spec]).output
@@ -550,7 +554,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Boxes that closed a tree prove its level without a second tree."""
-    spec, n = "random:layers=2,heads=2,states=4,seed=2", 10
+    spec, n = "random:layers=2,heads=2,states=4,seed=2", 12
     boxes = boxes_for(spec, n)
 
     def cut(*_: object, **__: object) -> None:

@@ -25,6 +25,7 @@ from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, fewest_fixed
 from tests import generator
+from tests.clock import looks
 from tests.marks import heavy_after
 
 
@@ -263,7 +264,8 @@ def test_each_point_of_a_front_gets_a_share_of_the_time(monkeypatch: pytest.Monk
         return relaxed(task, *more)
 
     monkeypatch.setattr("restrict.tradeoff.relax", noted)
-    points = restrict.pareto(restrict.load("random:layers=2,seed=3"), 40, time=1).points
+    with looks("restrict.base.deadline", 1 / 40):
+        points = restrict.pareto(restrict.load("random:layers=2,seed=3"), 40, time=1).points
     assert points[0].c == 0
     assert len(left) >= 4
     assert left[0] <= 0.3, "a quarter of what is left after the first"

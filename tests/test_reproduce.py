@@ -24,7 +24,6 @@ def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None
         "architecture",
         "walks",
         "shapes",
-        "mutation_power",
         "train_parity",
         "train_soft",
         "train_languages",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
 import warnings
 from collections import Counter
@@ -26,98 +25,9 @@ from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import all_words, dfa_of, graph_of
 from restrict.soft.trained.model import Trained, forward, trained
 from tests import verdict_cases
+from tests.layouts import HEADS, TOKENS, Arrays, D, by_hand, encoder, lens
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
-from tests.test_soft_import import lens_arrays
-
-Arrays = dict[str, Any]
-HEADS, DK = 2, 2
-D = HEADS * DK
-TOKENS = ["a", "b", "<bos>", "<eos>"]
-SAID: Arrays = {"vocab": TOKENS, "bos_token_id": 2, "eos_token_id": 3}
-
-
-def drawn(rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]) -> Arrays:
-    """Random float32 weights."""
-    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-
-
-def lens(rng: np.random.Generator, layers: int, kind: str = "LN", network: bool = True) -> tuple[Arrays, Arrays]:
-    """A state dict of TransformerLens with its configuration."""
-    shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (4, D), "pos_embed.W_pos": (9, D), "unembed.W_U": (D, 4)}
-    shapes |= {"unembed.b_U": (4,)} | ({"ln_final.w": (D,), "ln_final.b": (D,)} if kind == "LN" else {})
-    for at in range(layers):
-        part: dict[str, tuple[int, ...]] = {f"attn.W_{p}": (HEADS, D, DK) for p in "QKV"}
-        part |= {f"attn.b_{p}": (HEADS, DK) for p in "QKV"} | {"attn.W_O": (HEADS, DK, D), "attn.b_O": (D,)}
-        part |= {"mlp.W_in": (D, 7), "mlp.b_in": (7,), "mlp.W_out": (7, D), "mlp.b_out": (D,)} if network else {}
-        if kind == "LN":
-            part |= {f"ln{k}.{p}": (D,) for k in ((1, 2) if network else (1,)) for p in "wb"}
-        shapes |= {f"blocks.{at}.{name}": shape for name, shape in part.items()}
-    act = str(rng.choice(["relu", "gelu", "gelu_new"]))
-    return drawn(rng, shapes), SAID | {"act_fn": act, "normalization_type": kind}
-
-
-def encoder(rng: np.random.Generator, layers: int, rows: int = 4) -> tuple[Arrays, Arrays]:
-    """The state dict of a pre-norm nn.TransformerEncoder with a final LayerNorm, a bias in its read-out."""
-    shapes: dict[str, tuple[int, ...]] = {"embed.weight": (4, D), "pos": (9, D), "head.weight": (rows, D)}
-    shapes |= {"head.bias": (rows,), "encoder.norm.weight": (D,), "encoder.norm.bias": (D,)}
-    for at in range(layers):
-        shapes |= {f"encoder.layers.{at}.{k}": s for k, s in {
-            "self_attn.in_proj_weight": (3 * D, D), "self_attn.in_proj_bias": (3 * D,),
-            "self_attn.out_proj.weight": (D, D), "self_attn.out_proj.bias": (D,), "linear1.weight": (6, D),
-            "linear1.bias": (6,), "linear2.weight": (D, 6), "linear2.bias": (D,), "norm1.weight": (D,),
-            "norm1.bias": (D,), "norm2.weight": (D,), "norm2.bias": (D,)}.items()}  # fmt: skip
-    act = str(rng.choice(["relu", "gelu", "gelu_tanh"]))
-    return drawn(rng, shapes), SAID | {"nhead": HEADS, "norm_first": True, "causal": True, "activation": act}
-
-
-def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -> Any:
-    """The logits at every position, written out from the two libraries' descriptions."""
-    a, n = {name: x.astype(np.float64) for name, x in a.items()}, len(tokens)
-    ours = "embed.W_E" in a
-    kind = config.get("act_fn", config.get("activation"))
-
-    def norm(x: Any, name: str) -> Any:
-        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-        ends = ("w", "b") if ours else ("weight", "bias")
-        return x * a.get(f"{name}.{ends[0]}", 1) + a.get(f"{name}.{ends[1]}", 0)
-
-    def act(x: Any) -> Any:
-        if kind == "gelu":
-            return x / 2 * np.vectorize(math.erfc)(-x / math.sqrt(2))
-        return (
-            np.maximum(x, 0)
-            if kind == "relu"
-            else x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-        )
-
-    x = a["embed.W_E" if ours else "embed.weight"][tokens] + a["pos_embed.W_pos" if ours else "pos"][:n]
-    for at in range(sum(name.endswith(("attn.W_Q", "in_proj_weight")) for name in a)):
-        stem = f"blocks.{at}." if ours else f"encoder.layers.{at}."
-        b = {name.removeprefix(stem): value for name, value in a.items() if name.startswith(stem)}
-        u = norm(x, stem + ("ln1" if ours else "norm1"))
-        if ours:
-            q, k, v = (np.einsum("nd,hde->hne", u, b[f"attn.W_{p}"]) + b[f"attn.b_{p}"][:, None] for p in "QKV")
-        else:
-            mixed = u @ b["self_attn.in_proj_weight"].T + b["self_attn.in_proj_bias"]
-            q, k, v = (part.reshape(n, HEADS, DK).swapaxes(0, 1) for part in np.split(mixed, 3, axis=1))
-        scores = np.einsum("hqe,hke->hqk", q, k) / math.sqrt(DK)
-        scores[:, np.triu(np.ones((n, n), dtype=bool), 1) & causal] = -np.inf
-        e = np.exp(scores - scores.max(-1, keepdims=True))
-        read = (e / e.sum(-1, keepdims=True)) @ v
-        if ours:
-            x = x + np.einsum("hqe,hed->qd", read, b["attn.W_O"]) + b["attn.b_O"]
-        else:
-            joined = read.swapaxes(0, 1).reshape(n, D)
-            x = x + joined @ b["self_attn.out_proj.weight"].T + b["self_attn.out_proj.bias"]
-        u = norm(x, stem + ("ln2" if ours else "norm2"))
-        if "mlp.W_in" in b:
-            x = x + act(u @ b["mlp.W_in"] + b["mlp.b_in"]) @ b["mlp.W_out"] + b["mlp.b_out"]
-        elif not ours:
-            x = x + act(u @ b["linear1.weight"].T + b["linear1.bias"]) @ b["linear2.weight"].T + b["linear2.bias"]
-    if ours:
-        return norm(x, "ln_final") @ a["unembed.W_U"] + a["unembed.b_U"]
-    return norm(x, "encoder.norm") @ a["head.weight"].T + a["head.bias"]
 
 
 def written(found: Imported) -> tuple[Trained, Naive]:
@@ -312,8 +222,7 @@ def test_other_models_that_no_verdict_covers() -> None:
         (import_weights(arrays, Options(end_marker="<eos>"), config=config), "an end marker"),
         (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),  # type: ignore[arg-type]
         (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),
-        (import_weights(lens_arrays(rng) | {"unembed.W_U": np.ones((6, 3)), "unembed.b_U": np.ones(3)},
-                        Options(alphabet=("a", "b", "<bos>"))), "heads whose widths do not add up to 6"),
+        (import_weights(lens(rng, 1, dk=3)[0], config=said), "heads whose widths do not add up to 4"),
     ):  # fmt: skip
         with pytest.raises(ModelError, match=f"no verdict covers .*{says}"):
             gpt2_names(found)

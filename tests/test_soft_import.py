@@ -19,6 +19,7 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.format import load
 from restrict.soft.models.model import SoftModel
 from restrict.soft.restriction.restriction import certify_soft
+from tests.layouts import DK, HEADS, by_hand, lens
 from tests.naive_soft import run as naive
 from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
 
@@ -206,58 +207,14 @@ def test_a_set_of_next_symbols_has_one_sign_per_label(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- other layouts
 
 
-def lens_arrays(rng: np.random.Generator, normed: bool = True) -> Arrays:
-    heads, d, dk, width = 3, 6, 4, 10
-    shapes: dict[str, tuple[int, ...]] = {
-        "embed.W_E": (3, d), "pos_embed.W_pos": (9, d), "unembed.W_U": (d, 2), "unembed.b_U": (2,),
-    }  # fmt: skip
-    if normed:
-        shapes |= {"ln_final.w": (d,), "ln_final.b": (d,)}
-    for at in range(2):
-        parts: dict[str, tuple[int, ...]] = {f"attn.W_{p}": (heads, d, dk) for p in "QKV"}
-        parts |= {f"attn.b_{p}": (heads, dk) for p in "QKV"} | {"attn.W_O": (heads, dk, d), "attn.b_O": (d,)}
-        parts |= {"mlp.W_in": (d, width), "mlp.b_in": (width,), "mlp.W_out": (width, d), "mlp.b_out": (d,)}
-        if normed:
-            parts |= {f"ln{k}.{p}": (d,) for k in (1, 2) for p in "wb"}
-        shapes |= {f"blocks.{at}.{name}": shape for name, shape in parts.items()}
-    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-
-
-def lens_by_hand(a: Arrays, tokens: list[int], kind: str) -> Any:
-    """TransformerLens' forward pass, written out from its description with einsum."""
-
-    def norm(x: Any, name: str) -> Any:
-        if kind == "none":
-            return x
-        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
-        return x * a[f"{name}.w"] + a[f"{name}.b"] if kind == "LN" else x
-
-    n = len(tokens)
-    x = a["embed.W_E"].astype(np.float64)[tokens] + a["pos_embed.W_pos"][:n]
-    for at in range(2):
-        b = {k.removeprefix(f"blocks.{at}."): v for k, v in a.items() if k.startswith(f"blocks.{at}.")}
-        u = norm(x, f"blocks.{at}.ln1")
-        q, k, v = (np.einsum("nd,hde->nhe", u, b[f"attn.W_{p}"]) + b[f"attn.b_{p}"] for p in "QKV")
-        scores = np.einsum("qhe,khe->hqk", q, k) / 2
-        scores[:, np.triu(np.ones((n, n), dtype=bool), 1)] = -np.inf
-        pattern = np.exp(scores - scores.max(-1, keepdims=True))
-        pattern /= pattern.sum(-1, keepdims=True)
-        x = x + np.einsum("hqk,khe,hed->qd", pattern, v, b["attn.W_O"]) + b["attn.b_O"]
-        hidden = np.maximum(norm(x, f"blocks.{at}.ln2") @ b["mlp.W_in"] + b["mlp.b_in"], 0)
-        x = x + hidden @ b["mlp.W_out"] + b["mlp.b_out"]
-    return norm(x, "ln_final") @ a["unembed.W_U"] + a["unembed.b_U"]
-
-
-@pytest.mark.parametrize("kind", ["LN", "LNPre", "none"])
-def test_transformer_lens_weights_are_the_same_function(kind: str) -> None:
-    arrays = lens_arrays(np.random.default_rng(3), kind == "LN")
-    config: Arrays = {"n_heads": 3, "d_head": 4, "act_fn": "relu", "eps": 1e-5, "n_ctx": 9,
-                      "normalization_type": None if kind == "none" else kind}  # fmt: skip
+@pytest.mark.parametrize("kind", ["LN", "LNPre", None])
+def test_transformer_lens_weights_are_the_same_function(kind: str | None) -> None:
+    arrays, config = lens(np.random.default_rng(3), 2, kind)
+    config |= {"n_heads": HEADS, "d_head": DK, "eps": 1e-5, "n_ctx": 9, "act_fn": "relu"}
     model = import_weights(arrays, config=config).model
     tokens = [2, 0, 1, 1, 0]
-    np.testing.assert_allclose(
-        evaluate.logits(model, np.array([tokens]))[0], lens_by_hand(arrays, tokens, kind), atol=1e-10
-    )
+    found = evaluate.logits(model, np.array([tokens]))[0]
+    np.testing.assert_allclose(found, by_hand(arrays, config, tokens), atol=1e-10)
     if kind != "LN":
         with pytest.raises(ModelError, match="LayerNorm is folded or absent"):
             import_weights(arrays)
@@ -265,7 +222,7 @@ def test_transformer_lens_weights_are_the_same_function(kind: str) -> None:
 
 @pytest.mark.parametrize("key", ["attn_scores_soft_cap", "output_logits_soft_cap"])
 def test_caps_that_no_weight_shows_are_refused(key: str, tmp_path: Path) -> None:
-    save_file(lens_arrays(np.random.default_rng(3)), tmp_path / "t.safetensors")
+    save_file(lens(np.random.default_rng(3), 2)[0], tmp_path / "t.safetensors")
     for cap, taken in ((-1.0, True), (None, True), (0, True), (50.0, False), ("30", False)):
         (tmp_path / "t.config.json").write_text(json.dumps({key: cap}))
         if taken:

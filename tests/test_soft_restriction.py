@@ -31,6 +31,7 @@ from restrict.soft.restriction import restriction
 from restrict.soft.restriction.claim import SoftCertificate
 from restrict.soft.restriction.movement import bounded_movement, movement, symbol_indices
 from restrict.soft.restriction.restriction import certify_soft
+from tests.clock import looks
 from tests.marks import heavy_after
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,7 +86,8 @@ MODELS = [
 @pytest.mark.parametrize("quantity", ["probability", "margin"])
 def test_certified_restrictions_hold_on_every_completion(model: SoftModel, quantity: Any) -> None:
     n, epsilon = 7, Fraction(1, 10)
-    found = certify_soft(model, n, epsilon, quantity=quantity, seconds=0.3, tries=2)
+    with looks("restrict.soft.restriction.restriction"):
+        found = certify_soft(model, n, epsilon, quantity=quantity, seconds=20, tries=2)
     true = spread(model, n, found.fixed, quantity, found.position)
     assert true <= found.bound + 1e-12
     assert found.bound <= 0.1
@@ -105,7 +107,7 @@ def test_certified_restrictions_hold_on_every_completion(model: SoftModel, quant
 @pytest.mark.parametrize("sharpness", heavy_after([4, 8], 1))
 def test_at_low_temperature_the_hard_engines_answer_is_found(sharpness: int) -> None:
     hard = restrict.certify(restrict.load(ROOT / "instances/contains-one.json"), 40)
-    soft = certify_soft(contains_one(sharpness), 40, "0.02", seconds=1)
+    soft = certify_soft(contains_one(sharpness), 40, "0.02", seconds=60)
     assert len(soft.fixed) == len(hard.restriction.fixed) == 1
     assert set(soft.fixed.values()) == {"1"}
     assert (soft.verified or "").startswith("s VERIFIED n=40 fixed=1")
@@ -119,7 +121,7 @@ def test_first_needs_its_first_symbol() -> None:
 def test_the_parity_model_is_certified_to_move_little() -> None:
     """PARITY itself depends on every symbol; the output of its softmax model hardly changes with any."""
     assert certify_soft(parity(), 60, "0.5", seconds=60).fixed == {}
-    found = certify_soft(parity(), 20, "0.05", seconds=0.2, tries=1)
+    found = certify_soft(parity(), 20, "0.05", seconds=60, tries=1)
     assert 0 < found.free == 19 - len(found.fixed)
 
 
@@ -136,10 +138,10 @@ def test_given_restrictions_are_certified_or_refused() -> None:
 
 
 def test_nothing_is_called_certified_before_the_recheck(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = certify_soft(first(log=1), 12, "0.01", seconds=1)
+    found = certify_soft(first(log=1), 12, "0.01", seconds=60)
     assert found.verified is not None
     assert found.verified.startswith("s VERIFIED n=12 fixed=1 free=10 probability<=1/100 ")
-    assert certify_soft(first(log=1), 12, "0.01", seconds=1, check=False).verified is None
+    assert certify_soft(first(log=1), 12, "0.01", seconds=60, check=False).verified is None
 
     def refuse(model: bytes, certificate: bytes, *_: Any) -> str:
         asked.append(json.loads(certificate)["fixed"])
@@ -148,7 +150,7 @@ def test_nothing_is_called_certified_before_the_recheck(monkeypatch: pytest.Monk
     asked: list[Any] = []
     monkeypatch.setattr(restriction, "trusted_check", refuse)
     with pytest.raises(NotEstablished, match=r"re-check does not confirm .* too wide"):
-        certify_soft(first(log=1), 12, "0.01", seconds=1)
+        certify_soft(first(log=1), 12, "0.01", seconds=60)
     assert len(asked) == 3, "the search is repeated with more room below epsilon"
     with pytest.raises(NotEstablished, match="too wide"):
         certify_soft(first(log=1), 12, "0.01", fixed={1: "1"})
@@ -164,11 +166,11 @@ def test_a_model_outside_the_recheck_is_only_bounded() -> None:
 
 def test_the_certificate_file_is_read_back_and_rechecked(tmp_path: Path) -> None:
     model, path = first(log=1), tmp_path / "c.json"
-    found = certify_soft(model, 20, "0.01", seconds=2)
+    found = certify_soft(model, 20, "0.01", seconds=60)
     found.save(path)
     again = SoftCertificate.load(path)
     assert (again.fixed, again.epsilon, again.norms) == (found.fixed, found.epsilon, found.norms)
-    assert found.to_bytes() == certify_soft(model, 20, "0.01", seconds=2).to_bytes()
+    assert found.to_bytes() == certify_soft(model, 20, "0.01", seconds=60).to_bytes()
     model.save(tmp_path / "m.safetensors")
     command = [sys.executable, "-m", "restrict.checker", str(tmp_path / "m.safetensors"), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
@@ -304,7 +306,7 @@ def test_the_digest_is_the_files(tmp_path: Path) -> None:
     arrays = {k: np.ascontiguousarray(v, dtype=np.float32) for k, v in tensors_of(model).items()}
     (tmp_path / "m.safetensors").write_bytes(save(arrays, {"restrict": json.dumps(document_of(model), indent=1)}))
     loaded = load(tmp_path / "m.safetensors")
-    found = certify_soft(loaded, 10, "0.01", seconds=1)
+    found = certify_soft(loaded, 10, "0.01", seconds=60)
     assert verify((tmp_path / "m.safetensors").read_bytes(), found.to_bytes())
     with pytest.raises(Reject, match="not the SHA-256"):
         verify(dumps(replace(loaded, name="other")), found.to_bytes())

@@ -1,6 +1,6 @@
 """No false claim is accepted: mutants of models and certificates, judged by the checker and by exhaustive evaluation.
 
-The same with nearly three times as many mutants is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
+The same with more mutants is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
 """
 
 from __future__ import annotations
@@ -51,28 +51,3 @@ def test_what_the_search_finds_is_true() -> None:
             if mutant is not None and not mutations.too_large(mutant):
                 outcome.add(name, mutant)
     assert not outcome.faults, outcome.faults[0]
-
-
-@pytest.mark.heavy
-def test_the_judge_is_right() -> None:
-    """Where there are few inputs, the truth by the batch evaluator is that of the oracle, for true and false claims."""
-    counts = {True: 0, False: 0}
-    for _, mutant in mutations.mutants(1000, 600):
-        if mutations.verdict(mutant) == 4 or mutations.inputs(mutant) > 20:
-            continue
-        expected = mutations.is_true_by_the_oracle(mutant)
-        assert mutations.is_true(mutant) == expected, mutant
-        counts[expected] += 1
-    assert min(counts.values()) >= 30, counts
-
-
-@pytest.mark.heavy
-def test_a_false_claim_would_be_found() -> None:
-    """The sweep reports a checker that accepts a false claim."""
-    outcome = mutations.Outcome()
-    for _, mutant in mutations.mutants(2000, 200):
-        if mutations.verdict(mutant) == 3 and not mutations.is_true(mutant):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(mutations, "verdict", lambda pair: 0)
-                outcome.add("combine two", mutant)
-    assert outcome.rows["combine two"].false == len(outcome.faults) >= 20

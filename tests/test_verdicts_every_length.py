@@ -25,7 +25,6 @@ from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 0.5
 BROKEN = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
 LOOPS = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
 ANSWERED = (0, 3, 6, *(seed for seed in range(120) if seed not in (0, 3, 6)))
@@ -47,7 +46,7 @@ def without_positions(seed: int) -> tuple[Trained, Naive, Graph]:
 def answered(seed: int) -> EveryLength:
     """The verdict on a random model, at every length."""
     model, _, graph = without_positions(seed)
-    return verify_every_length(model, graph, longest=16, seconds=SECONDS)
+    return verdict_cases.at_every_length(model, graph, 16)
 
 
 def words_of(graph: Graph, most: int) -> list[tuple[tuple[int, ...], int]]:
@@ -67,19 +66,13 @@ def test_a_verdict_on_no_word_of_any_length_is_none() -> None:
     empty = Graph(graph.delta, frozenset(), graph.labels, graph.want, graph.of)
     with pytest.raises(UsageError, match="no word"):
         verify_every_length(model, empty)
-    found = next(f for f in (verified(seed) for seed in range(100)) if f.status == "right")
+    found = next(f for f in map(answered, range(100)) if f.status == "right")
     document = found.document()
     assert verify(found.model.content, json.dumps(document).encode())
     document["language"]["accept"] = []
     document |= {"cases": [], "phi": []}
     with pytest.raises(Reject, match="nothing is claimed"):
         verify(found.model.content, json.dumps(document).encode())
-
-
-def verified(seed: int) -> EveryLength:
-    """The verdict on a random model."""
-    model, _, graph = without_positions(seed)
-    return verify_every_length(model, graph, longest=8, seconds=SECONDS)
 
 
 # ---------------------------------------------------------------- bounds
@@ -234,18 +227,9 @@ def test_an_interrupt_keeps_what_is_decided() -> None:
 @pytest.mark.parametrize("seed", heavy_after(range(3, 800, 10), 2, every=8))
 def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
     model, found = proof_of(seed, "right" if seed % 20 == 3 else "wrong")
-    rng, document, known = np.random.default_rng(seed), found.document(), dict[str, bool]()
-    taken = 0
-    for _ in range(130):
-        made = verdict_cases.mutated(rng, document)
-        if not verdict_cases.accepted(model, made):
-            continue
-        taken += 1
-        key = json.dumps({part: made.get(part) for part in ("blocks", "language", "wrong", "model")})
-        if key not in known:
-            known[key] = every_length.true_of(model.content, made)
-        assert known[key], made
-    assert taken < 130
+    rng, document = np.random.default_rng(seed), found.document()
+    mutants = (verdict_cases.mutated(rng, document) for _ in range(130))
+    assert verdict_cases.taken(model, mutants, every_length.true_of) < 130
 
 
 def proof_of(seed: int, status: str) -> tuple[Trained, EveryLength]:

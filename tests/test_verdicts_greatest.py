@@ -19,7 +19,6 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.cli.main import cli
 from restrict.soft.trained.decide import Verdict, verify_trained
-from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, tagged_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
@@ -40,19 +39,9 @@ def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
 
 
 def agrees(found: Verdict) -> None:
-    """An answer, its certificate and all words say the same."""
-    document = found.document()
-    naive = verdict_cases.as_said(found.model.content, document)
-    bad = list(verdict_cases.wrong_words(naive, document, found.n))
-    assert found.status != ("right" if bad else "wrong")
-    if found.wrong is not None:
-        assert found.wrong.word in bad
-        assert not found.shortest or len(found.wrong.word) == len(bad[0])
-    if found.proves:
-        line = verify(found.model.content, found.to_bytes())
-        assert line.split()[2] == ("wrong" if found.wrong else "right")
-        assert " greatest " in line
-        assert verdict_cases.true_of(found.model.content, document) is not False
+    """An answer, its certificate and all words say the same, and the checker says that logits are compared."""
+    line = verdict_cases.agrees(found)
+    assert " greatest " in line or not found.proves
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(240), 12, every=6))
@@ -62,13 +51,9 @@ def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
 
 
 def test_all_answers_occur_among_random_models() -> None:
-    seen: set[tuple[str, int]] = set()
-    for seed in range(40):
-        model, _, graph, n = case(seed)
-        seen.add((verify_trained(model, graph, n, seconds=60).status, len(model.layers)))
-        if {("right", 1), ("wrong", 1), ("right", 2)} <= seen:
-            return
-    raise AssertionError(seen)
+    answers = (verify_trained(model, graph, n, seconds=60) for model, _, graph, n in map(case, range(40)))
+    seen = ((found.status, len(found.model.layers)) for found in answers)
+    assert verdict_cases.occur(seen, {("right", 1), ("wrong", 1), ("right", 2)})
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(120), 4, every=6))
@@ -78,14 +63,15 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     found = verify_trained(model, graph, min(n, 3), seconds=60)
     if not found.proves:
         pytest.skip("nothing is proved")
-    for _ in range(100):
-        made = json.loads(found.to_bytes())
+
+    def mutant() -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(found.to_bytes())
         if rng.random() < 0.5:
-            claim_changed(rng, made)
-        else:
-            made = verdict_cases.mutated(rng, made)
-        if verdict_cases.accepted(model, made):
-            assert verdict_cases.true_of(model.content, made) is not False, made
+            return verdict_cases.mutated(rng, made)
+        claim_changed(rng, made)
+        return made
+
+    verdict_cases.taken(model, (mutant() for _ in range(100)))
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
@@ -94,7 +80,7 @@ def test_answers_at_every_length_are_true(seed: int) -> None:
     model, naive = next(made for made in iter(lambda: verdict_cases.random_checkpoint(rng), None)
                         if made[0].positions is None)  # fmt: skip
     graph = verdict_cases.random_graph(rng, model, naive, True)
-    found: EveryLength = verify_every_length(model, graph, longest=8, seconds=3)
+    found = verdict_cases.at_every_length(model, graph, 8)
     if found.proves:
         assert " greatest " in verify(model.content, found.to_bytes())
         assert judged.true_of(model.content, found.document())

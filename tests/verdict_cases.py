@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +20,12 @@ from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_paths import Language
 from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.second import At
 from restrict.soft.trained.verdict import Search
+from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
@@ -120,6 +122,12 @@ def graph_of_words(rng: np.random.Generator, model: Trained, naive: Naive, great
     return next(g for g in iter(lambda: random_graph(rng, model, naive, greatest), None) if g.cases(1))
 
 
+def at_every_length(model: Trained, graph: Graph, longest: int) -> EveryLength:
+    """The verdict at every length; a search that does not end is over after twelve looks at the clock."""
+    with looks("restrict.soft.trained.every_length"):
+        return verify_every_length(model, graph, longest=longest, seconds=12)
+
+
 def checked(model: Trained, graph: Graph) -> Check:
     """The checker's own record of a model, at length 0."""
     document = verify_trained(model, graph, 0).document()
@@ -185,10 +193,10 @@ def with_pieces(found: Verdict) -> Verdict:
 # ---------------------------------------------------------------- claims of certificates, and changes of them
 
 
-def accepted(model: Trained, document: Any) -> bool:
+def accepted(model: Trained, document: Any, limit: int = 10**7) -> bool:
     """Whether the checker takes a certificate; a refusal is one line with a code of the contract."""
     try:
-        verify(model.content, json.dumps(document).encode(), limit=10**7)
+        verify(model.content, json.dumps(document).encode(), limit=limit)
     except Reject as reject:
         code, text = reject.code, str(reject)
     else:
@@ -246,6 +254,46 @@ def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool 
     said = naive.logits(tuple(document["model"]["rows"][s] for s in wrong["word"]))
     there = beyond(said, language, q).get(wrong["label"], 0) > 1e-9
     return there and all(len(word) > upto for word in bad)
+
+
+def agrees(found: Verdict) -> str:
+    """An answer, its certificate and all words say the same; what the checker says of it."""
+    document, line = found.document(), ""
+    bad = list(wrong_words(as_said(found.model.content, document), document, found.n))
+    assert found.status != ("right" if bad else "wrong")
+    if found.wrong is not None:
+        assert found.wrong.word in bad
+        assert not found.shortest or len(found.wrong.word) == len(bad[0])
+    if found.proves:
+        line = verify(found.model.content, found.to_bytes())
+        assert line.split()[2] == ("wrong" if found.wrong else "right")
+        assert true_of(found.model.content, document) is not False
+    return line
+
+
+def occur(answers: Iterable[Any], wanted: set[Any]) -> bool:
+    """Whether all of the wanted answers are among these; no more of them are made than that takes."""
+    left = set(wanted)
+    for answer in answers:
+        left.discard(answer)
+        if not left:
+            return True
+    return False
+
+
+def taken(
+    model: Trained, mutants: Iterable[Any], true: Callable[[bytes, Any], bool | None] = true_of, limit: int = 10**7
+) -> int:
+    """How many of the mutants of a certificate the checker takes. What each of these claims is true."""
+    known, count = dict[str, bool](), 0
+    for made in mutants:
+        if accepted(model, made, limit):
+            key = json.dumps({part: made.get(part) for part in ("n", "upto", "blocks", "language", "wrong", "model")})
+            if key not in known:
+                known[key] = true(model.content, made) is not False
+            assert known[key], made
+            count += 1
+    return count
 
 
 def mutated(rng: np.random.Generator, document: Any) -> Any:

@@ -17,7 +17,7 @@ from tests.fuzzing.meaning import Meaning, Word, meaning
 
 INPUTS = 300
 """With more consistent inputs a claim is not judged."""
-RESTRICTIONS = 1_500
+RESTRICTIONS = 3_000
 """With more restrictions a lower bound is not judged."""
 
 
@@ -52,22 +52,23 @@ def singles(runs: list[list[Any]]) -> dict[int, Any]:
     return {p: rest[0] if rest else None for start, count, *rest in runs for p in range(start, start + count)}
 
 
-def consistent(found: Meaning, n: int, fixed: dict[int, str]) -> list[Word] | None:
+def consistent(found: Meaning, n: int, fixed: dict[int, str], most: int = INPUTS) -> list[Word] | None:
     """All inputs that agree with a restriction, or None where they are too many."""
     size, free = len(found.alphabet), naive.free_positions(found.model, n, fixed)
-    if len(free) > 60 or size ** len(free) > INPUTS:
+    if len(free) > 60 or size ** len(free) > most:
         return None
     return list(naive.consistent_inputs(found.model, n, fixed))
 
 
-def true_certificate(found: Meaning, document: Document) -> bool | None:
+def true_certificate(found: Meaning, document: Document, most: int = INPUTS) -> bool | None:
     """The number of free positions, and what is said of one position, or of each."""
     n, claim, fixed = document["n"], document["claim"], singles(document["fixed"])
     if claim["free"] != len(naive.free_positions(found.model, n, fixed)):
         return False
-    inputs = consistent(found, n, fixed)
+    inputs = consistent(found, n, fixed, most)
     if inputs is None:
         return None
+    found.learn(inputs)
     if document["target"] == "all":
         return all(len(essential(found, inputs, n, i)) <= claim["c"] for i in range(n))
     where = n - 1 if document["target"] == "last" else document["target"]

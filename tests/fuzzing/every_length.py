@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from numpy.random import Generator
 
-from restrict.soft.trained.every_length import verify_every_length
 from tests import verdict_cases
 from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
 from tests.fuzzing.verdicts import mutant as changed
@@ -22,7 +21,7 @@ def original(rng: Generator) -> Trial:
         model, naive = verdict_cases.random_checkpoint(rng, start=rng.random() < 0.7)
         if model.positions is None:
             graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
-            found = verify_every_length(model, graph, longest=8, seconds=3)
+            found = verdict_cases.at_every_length(model, graph, 8)
             if found.proves and found.status != "open":
                 return Trial(model.content, found.to_bytes())
 
