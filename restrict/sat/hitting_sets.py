@@ -61,7 +61,7 @@ class Priced:
     def __init__(self, prices: Mapping[int, int]) -> None:
         from pysat.examples.hitman import Hitman
 
-        self.prices, self.solver = prices, Hitman(solver="glucose4", htype="rc2")
+        self.prices, self.solver = prices, Hitman(solver="cadical153", htype="rc2")
 
     def add(self, positions: Iterable[int]) -> None:
         """One of these must be in the set."""
