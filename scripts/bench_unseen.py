@@ -7,8 +7,8 @@
 Kinds: `long` (n = 10^8), `symbols` (26 symbols at n = 10^6), `deep` (five and six layers), `everywhere` (every
 position at n = 10 000), `explain` (a random input of 800 symbols), `bound` (proofs of the optimum at n = 10^6). A row
 is one command in a fresh process: what it fixes, the bound that is certified (c, for `explain` and `bound` the fewest
-positions), and processor seconds of all threads. Each version does every kind once beforehand, with seed 0, so that no row
-has the compilation of kernels in it.
+positions), and processor seconds of all threads. Each version does every kind once beforehand, with seed 0, so that no
+row has the compilation of kernels in it.
 """
 
 from __future__ import annotations
