@@ -91,7 +91,7 @@ KNOWN = (
     Entry(
         "unseen",
         "bench_unseen",
-        ("--only long symbols deep --seeds 21", "--only bound --seeds 21 22"),
+        ("--only long symbols deep --seeds 21", "--only bound --seeds 21 22", "--only explain --seeds 2003 2001 2005"),
         "--only long --seeds 21",
     ),
     Entry("against", "bench_against", (". --quick",), ". --quick --seeds 1 --n 1000"),

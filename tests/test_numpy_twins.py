@@ -1,5 +1,5 @@
 """What numpy computes where a kernel is not worth compiling, against the kernel: lists of hashed rows, greedy covering,
-occurrences of literals."""
+occurrences of literals, a part of an array sorted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from restrict.base.arrays import offsets
 from restrict.base.deadline import NEVER
+from restrict.kernels.collapse import arrange
 from restrict.kernels.cover_literals import greedy_literals, greedy_with_numpy
 from restrict.kernels.cover_state import Literals
 from restrict.kernels.exchange import occurrences, occurrences_with_numpy
@@ -67,3 +68,13 @@ def test_greedy_covering_and_occurrences(seed: int) -> None:
         assert chosen[0].tolist() == chosen[1].tolist()
         occurrences_with_numpy(ptr, flat.astype(np.int32), lit_ptr, places[2], places[3])
         assert places[:2].tolist() == places[2:].tolist()
+
+
+@pytest.mark.parametrize("size", [*range(12), 100, 1000])
+def test_a_part_is_sorted_in_place(size: int) -> None:
+    rng = np.random.default_rng(size)
+    values = rng.integers(max(1, size // 2), size=size + 5)
+    wanted = values.copy()
+    wanted[2 : 2 + size].sort()
+    arrange(values, 2, 2 + size)
+    assert values.tolist() == wanted.tolist()

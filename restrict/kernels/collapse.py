@@ -47,6 +47,21 @@ def holds(ptr: I64, flat: I64, j: int, w: int) -> bool:
 
 
 @kernel
+def arrange(values: I64, first: int, stop: int) -> None:
+    """Sort ``values[first : stop]`` in place: Shell's sort, about (stop - first)^1.5 steps, for sets of few values.
+    numba's own sort takes a second and more to compile, for each kernel that calls it."""
+    gap = (stop - first) >> 1
+    while gap > 0:
+        for t in range(first + gap, stop):
+            value, at = values[t], t
+            while at - gap >= first and values[at - gap] > value:
+                values[at] = values[at - gap]
+                at -= gap
+            values[at] = value
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@kernel
 def filter_lists(
     start: I64, stop: I64, lj: I64, lw: I64, own_j: I64, own_w: I64, ptr: I64, flat: I64, out: I64, ends: I64,
     reached: I64,
@@ -112,7 +127,7 @@ def head_values(
         counts[i] = size
         used += size
         if fill == 1:
-            out[first:used].sort()
+            arrange(out, first, used)
 
 
 @kernel
@@ -151,7 +166,7 @@ def map_values(
         counts[i] = size
         used += size
         if fill == 1:
-            out[first:used].sort()
+            arrange(out, first, used)
 
 
 @kernel
@@ -179,4 +194,4 @@ def truth_values(
         counts[i] = size
         used += size
         if fill == 1:
-            out[first:used].sort()
+            arrange(out, first, used)
