@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.every_length import STATES, shown, stages_on
@@ -45,8 +47,6 @@ def automaton_command(
     words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
     """
     from restrict.all_lengths.automaton import automaton
-    from restrict.base.errors import UsageError
-    from restrict.base.files import write_bytes
     from restrict.languages.exchange import exported, to_json
     from restrict.model.source import load
     from restrict.report.automaton_drawing import DRAWN, draw_dfa
@@ -104,7 +104,6 @@ def facts(found: Automaton) -> dict[str, Any]:
 
 
 def _tried(question: Any) -> Any:
-    from restrict.base.errors import ResourceLimit
 
     try:
         return question()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.base.errors import InternalError
 from restrict.base.wording import columns
 from restrict.cli import common
 from restrict.cli.printer import Told, put
@@ -49,7 +50,6 @@ def bounds(
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
     """Every inequality, after a check that all of them hold."""
-    from restrict.base.errors import InternalError
 
     checked = found.verify()
     bad = next((item for item in checked if not item.holds), None)

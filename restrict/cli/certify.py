@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.certificate_words import report
@@ -100,20 +101,17 @@ class Wish:
     "c",
     metavar="C",
     type=common.Whole(0),
-    default=None,
     help="Let the output depend on at most C free inputs; free as much as possible.  [default: 0]",
 )
 @click.option(
     "--free",
     type=common.Share(),
-    default=None,
     help="Keep at least this fraction of the positions free; make c as small as possible.",
 )
 @click.option(
     "--restriction",
     "rho",
     type=common.Text(),
-    default=None,
     metavar="TEXT",
     help="Certify this restriction instead of searching: a symbol or * for each position, and . at the markers, "
     "such as '**1*0' or '.**1*0.'.",
@@ -137,15 +135,11 @@ class Wish:
     "repeats, or the best of these.",
 )
 @click.option(
-    "--jobs",
-    type=common.Whole(1, 4096),
-    default=None,
-    help="With --target all or --lower-bound: share the work among N processes.",
+    "--jobs", type=common.Whole(1, 4096), help="With --target all or --lower-bound: share the work among N processes."
 )
 @click.option(
     "--dask",
     metavar="ADDRESS|local",
-    default=None,
     help="With --target all or --lower-bound: share the work among the workers of this Dask cluster; local: of --jobs "
     "processes here.",
 )
@@ -156,7 +150,7 @@ class Wish:
     help="Also prove how many positions it takes at least, at any length, in 30 s (or --time) at most; with -o "
     "FILE.json, the proof goes to FILE.lower.json.",
 )
-@click.option("--label", type=common.Text(), default=None, help="With --all-lengths: the label to force.")
+@click.option("--label", type=common.Text(), help="With --all-lengths: the label to force.")
 @click.option(
     "--cost", is_flag=True, help="With --all-lengths and --label: the exact fewest fixed positions at every length."
 )
@@ -170,7 +164,6 @@ def certify_command(model: str, all_lengths: bool, states: int, label: str | Non
     proof. With --cost as well: instead of a pattern, the exact fewest positions that must be fixed, at every length,
     with a proof; then -n N also gives a restriction with the fewest at that length.
     """
-    from restrict.base.errors import UsageError
     from restrict.model.source import load
 
     if (label is not None or cost) and not all_lengths:
@@ -207,7 +200,6 @@ def _crew(wish: Wish) -> AbstractContextManager[None]:
 
 
 def _one_position(program: Model, wish: Wish) -> None:
-    from restrict.base.deadline import Deadline
     from restrict.certification import certify
     from restrict.model.restriction import Restriction
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from restrict.base.errors import RestrictError
+from restrict.base.files import is_regular, is_there, read_bytes
 from restrict.cli import common
 from restrict.cli.checking import elaborated
 
@@ -23,7 +25,7 @@ LONGEST_NAME = 300
     "--verified", is_flag=True, help="The checker proved in Rocq decides; docs/proof.md says how to build it."
 )
 @common.JSON
-@click.option("--limit", type=common.Whole(1), default=None, help="Give up (exit 5) beyond this many steps.")
+@click.option("--limit", type=common.Whole(1), help="Give up (exit 5) beyond this many steps.")
 def check(
     model: str, certificate: Path, fast: bool, kernel: bool, verified: bool, as_json: bool, limit: int | None
 ) -> None:
@@ -31,7 +33,6 @@ def check(
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
     """
-    from restrict.base.errors import RestrictError
     from restrict.checker.main import say
     from restrict.elaboration.check import FAST_LIMIT
 
@@ -52,8 +53,6 @@ def check(
 
 def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, verified: bool) -> None:
     """Elaborate in memory, hand the proof over, and print the line; standard error says which checker spoke."""
-    from restrict.base.errors import RestrictError
-    from restrict.base.files import read_bytes
     from restrict.checker.main import say
     from restrict.elaboration.verified import NAME, check_verified, program
     from restrict.model.source import load
@@ -74,7 +73,6 @@ def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, 
 
 def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> str:
     """The line about a model that may be built in; files are read as the checker reads them."""
-    from restrict.base.files import is_regular, is_there
     from restrict.base.strictjson import translated
     from restrict.checker.account import Place
     from restrict.checker.main import named

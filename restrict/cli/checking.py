@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from restrict.base.errors import ResourceLimit
+
 if TYPE_CHECKING:
     from restrict.certificate.claimed import Claimed
     from restrict.elaboration.make import Elaboration
@@ -66,7 +68,6 @@ def asked(program: Model, found: Claimed, checker: str = KERNEL, *, late: bool =
 
 def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: int = AUTOMATIC_CHECK) -> str | None:
     """The checker's line; ``None`` where the check takes too many steps or cannot be made."""
-    from restrict.base.errors import ResourceLimit
     from restrict.certificate.certificate import Certificate
     from restrict.certificate.refutation import Refutation
     from restrict.elaboration.check import check

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from restrict.base.deadline import Progress
+from restrict.base.errors import UsageError
+from restrict.base.files import will_write
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.kernels.notice import on_first_compilation
@@ -48,7 +50,6 @@ def at_most(x: float) -> str:
 
 def no_model(path: Path, advice: str) -> None:
     """Refuse the name of a model where a file with a result is expected."""
-    from restrict.base.errors import UsageError
     from restrict.model.source import GENERATORS
 
     if str(path).partition(":")[0] in GENERATORS and not path.exists():
@@ -116,7 +117,6 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number."""
-        from restrict.base.errors import UsageError
         from restrict.model.arguments import seconds
 
         try:
@@ -132,7 +132,6 @@ class Share(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
         """The fraction."""
-        from restrict.base.errors import UsageError
         from restrict.model.arguments import the_share
 
         try:
@@ -153,7 +152,7 @@ def length_or_all(lengths: Whole, length: str, every: str) -> Callable[[Any], An
             raise click.MissingParameter("A length, such as -n 100, or --all-lengths.", ctx=context, param=parameter)
         return n
 
-    option = click.option("-n", "n", type=lengths, default=None, callback=given, help=length)
+    option = click.option("-n", "n", type=lengths, callback=given, help=length)
     everything = click.option("--all-lengths", is_flag=True, is_eager=True, help=every)
     return lambda command: option(everything(command))
 
@@ -165,7 +164,7 @@ LENGTH_OR_ALL = length_or_all(
 
 TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
 SEED = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer.")
-TIME = click.option("--time", type=Seconds(), default=None, help="Search up to this many seconds; keep the best found.")
+TIME = click.option("--time", type=Seconds(), help="Search up to this many seconds; keep the best found.")
 FILE = click.Path(dir_okay=False, path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -177,7 +176,6 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
 
 def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """A file that can be written, and that no other option of the command line names."""
-    from restrict.base.errors import UsageError
 
     if check_writable(path) is not None:
         named = context.meta.setdefault("restrict.outputs", {})
@@ -189,7 +187,7 @@ def _own_file(context: click.Context, parameter: click.Parameter, path: Path | N
 
 def model_option(text: str) -> Callable[[Any], Any]:
     """The option ``--model``, of commands that also work without a model."""
-    return click.option("--model", default=None, metavar="MODEL", shell_complete=complete_model, help=text)
+    return click.option("--model", metavar="MODEL", shell_complete=complete_model, help=text)
 
 
 def language_option(text: str, required: bool = False) -> Callable[[Any], Any]:
@@ -226,8 +224,6 @@ def parts_of(line: str) -> dict[str, int | str]:
 
 def check_writable(path: Path | None) -> Path | None:
     """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it."""
-    from restrict.base.errors import UsageError
-    from restrict.base.files import will_write
 
     if path is None:
         return None
@@ -248,7 +244,6 @@ def check_writable(path: Path | None) -> Path | None:
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
     """Make a folder for results; if the work fails, remove it again."""
-    from restrict.base.errors import UsageError
 
     made: list[Path] = []
     try:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from restrict.base.errors import NotEstablished, UsageError
+from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back, summary, summed_up
@@ -22,7 +24,6 @@ from restrict.cli.printer import Told, put
     "--to",
     "to",
     type=click.Choice(["ltl", "ltlf", "soft"]),
-    default=None,
     help="soft: a softmax transformer. ltl: FORMULA is a model; a formula for it. ltlf: the same for ltlf2dfa.",
 )
 @click.option(
@@ -33,13 +34,10 @@ from restrict.cli.printer import Told, put
     help="With --to soft: make attention sharp by temperature scaling, or by unbounded position embeddings.",
 )
 @click.option("--decoder", is_flag=True, help="With --to soft: look at earlier positions only, independent of n.")
-@click.option(
-    "-n", "n", type=common.Whole(1, common.LONGEST), default=None, help="With --to soft: bounds at this length."
-)
+@click.option("-n", "n", type=common.Whole(1, common.LONGEST), help="With --to soft: bounds at this length.")
 @click.option(
     "--alphabet",
     type=common.Text(),
-    default=None,
     help="The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'.",
 )
 @click.option(
@@ -49,12 +47,11 @@ from restrict.cli.printer import Told, put
     show_default=True,
     help="Accept by the truth at the last position, at position 0, or label every position.",
 )
-@click.option("--name", type=common.Text(), default=None, help="The model's name.  [default: the formula]")
+@click.option("--name", type=common.Text(), help="The model's name.  [default: the formula]")
 @common.output_option("the model file, instead of printing it,")
 @click.option(
     "--verify",
     type=common.Whole(1),
-    default=None,
     metavar="N",
     help="Compare the program with the evaluator on every word of up to N symbols.",
 )
@@ -103,8 +100,6 @@ def _to_program(
     formula: str | None, alphabet: str | None, at: Any, name: str | None, output: Path | None, verify: int | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    from restrict.base.errors import NotEstablished, UsageError
-    from restrict.base.files import write_bytes
     from restrict.logic import compile_formula, parse
     from restrict.logic.verify import counterexample
 
@@ -135,14 +130,12 @@ def _to_program(
 
 
 def _without_soft(how: str, decoder: bool, n: int | None) -> None:
-    from restrict.base.errors import UsageError
 
     if decoder or n is not None or how != "temperature":
         raise UsageError("--how, --decoder and -n belong to --to soft")
 
 
 def _symbols(text: str) -> list[str]:
-    from restrict.base.errors import UsageError
 
     parts = text.split() if any(c.isspace() for c in text.strip()) else text.strip().split(",")
     if any(not part for part in parts):
@@ -154,7 +147,6 @@ def _symbols(text: str) -> list[str]:
 
 
 def _text(formula: str) -> str:
-    from restrict.base.errors import UsageError
 
     if formula != "-":
         return formula

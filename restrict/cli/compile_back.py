@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.base.errors import UsageError
+from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli.printer import Told, put
 
@@ -21,7 +23,6 @@ def compile_back(
     source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
 ) -> None:
     """Compile a language to a model, or a model to a formula."""
-    from restrict.base.errors import UsageError
 
     if as_json and output is None:
         raise UsageError("--json prints a summary beside the file; name that file with -o")
@@ -39,8 +40,6 @@ def compile_back(
 def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -> None:
     from restrict.all_lengths.compile_back import compile_language
     from restrict.all_lengths.verify import named
-    from restrict.base.errors import UsageError
-    from restrict.base.files import write_bytes
     from restrict.languages.regular import Regular
 
     language = named(f"dfa:{spec}" if Path(spec).is_file() else spec)
@@ -75,7 +74,6 @@ def summed_up(model: Model) -> str:
 
 def _to_formula(source: str, to: str, output: Path | None, as_json: bool) -> None:
     from restrict.all_lengths.compile_back import formula_of_model, spelled
-    from restrict.base.files import write_bytes
     from restrict.logic.ltlf import to_ltlf2dfa
     from restrict.model.source import load
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.base.wording import counted
 from restrict.cli.common import at_most
 from restrict.cli.printer import Told, put
@@ -40,7 +41,6 @@ class SoftOptions:
 
 def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | None, options: SoftOptions) -> None:
     """Write the weights and print the error budget."""
-    from restrict.base.errors import NotEstablished, UsageError
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.simulate.formulas.verify import counterexample
 
@@ -67,7 +67,6 @@ def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | 
 
 
 def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:
-    from restrict.base.errors import NotEstablished, UsageError
     from restrict.logic import parse
 
     if spec is None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from restrict.base.errors import UsageError
+from restrict.base.files import read_bytes, write_bytes
 from restrict.cli import common
 from restrict.cli.checking import elaborated
 from restrict.cli.printer import Told, put
@@ -25,8 +27,6 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
     CERTIFICATE is a certificate, a refutation or a lower bound. The program, which is MODEL at its length, is written
     beside the proof, as PROOF.program. `python -m restrict.checker PROOF.program PROOF` checks the two.
     """
-    from restrict.base.errors import UsageError
-    from restrict.base.files import read_bytes, write_bytes
     from restrict.model.source import load
 
     common.no_model(certificate, f"write `restrict elaborate {certificate} {model}`")

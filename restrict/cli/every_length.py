@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.base.files import write_bytes
 from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.checking import checked_line
@@ -42,7 +44,6 @@ def stages_on(title: str) -> Iterator[Progress]:
 def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
     """Write the proof, where there is one; the lines about it and about what the checker said. For two models that
     agree there are two proofs, both about the same automaton; the second goes to ``NAME.other.json``."""
-    from restrict.base.files import write_bytes
 
     other = getattr(found, "other", None)
     if other is not None:
@@ -69,7 +70,6 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
 
 def refuse_others(allowed: tuple[str, ...]) -> None:
     """Refuse options that mean nothing with --all-lengths."""
-    from restrict.base.errors import UsageError
 
     context = click.get_current_context()
     for option in context.command.params:
@@ -125,7 +125,6 @@ def refute_everywhere(
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of
-    from restrict.base.errors import NotEstablished, ResourceLimit
 
     common.check_writable(output)
     language = named(spec)

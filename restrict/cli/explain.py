@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
 from restrict.cli.printer import Told, put
 
@@ -30,9 +31,7 @@ MOST = 1_000_000
 )
 @common.TARGET
 @click.option("--exact", is_flag=True, help="A minimum explanation, by SAT (small models).")
-@click.option(
-    "--all", "count", type=common.Whole(1, MOST), default=None, metavar="K", help="K different minimal explanations."
-)
+@click.option("--all", "count", type=common.Whole(1, MOST), metavar="K", help="K different minimal explanations.")
 @click.option(
     "--pin",
     multiple=True,
@@ -49,7 +48,6 @@ def explain_command(
     as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
-    from restrict.base.errors import NotEstablished
     from restrict.model.source import load
     from restrict.optimum.explain import explain
 
@@ -75,7 +73,6 @@ def explain_command(
 
 
 def _weight(text: str) -> tuple[int, int]:
-    from restrict.base.errors import UsageError
 
     position, _, cost = text.partition("=")
     if not (position.isdigit() and cost.isdigit() and text.isascii() and len(text) <= 20):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import Told, put
@@ -32,33 +33,26 @@ OPTIONS = {
 @click.option(
     "--weights",
     type=click.Path(path_type=Path),
-    default=None,
     help="transformer-program: the CSV of output weights.  [default: beside FILE]",
 )
 @click.option(
     "--embeddings",
     type=click.Path(path_type=Path),
-    default=None,
     help="transformer-program: the CSV of embeddings of words, where FILE reads one.  [default: beside FILE]",
 )
 @click.option(
     "--self",
     "self_rule",
     type=click.Choice(["trained", "printed"]),
-    default=None,
     help="transformer-program: where a matching self ranks.  [default: trained]",
 )
 @click.option(
     "--position",
     type=click.Choice(["every", "last"]),
-    default=None,
     help="transformer-program: where the output is.  [default: every]",
 )
 @click.option(
-    "--limit",
-    type=common.Whole(1),
-    default=None,
-    help="weights: combinations of residual vectors at one layer.  [default: 262144]",
+    "--limit", type=common.Whole(1), help="weights: combinations of residual vectors at one layer.  [default: 262144]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON (needs -o).")
 def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options: Any) -> None:
@@ -66,7 +60,6 @@ def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options
 
     FILE is read, never run. A head that averages, counts or uses softmax is refused; the message names it.
     """
-    from restrict.base.errors import UsageError
 
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length, write_automaton
@@ -28,9 +29,7 @@ MAX_LENGTH = 2_000_000
 
 @click.command()
 @click.argument("name", metavar="LANGUAGE", required=False, type=common.Text(), shell_complete=complete_language)
-@click.option(
-    "-n", "length", type=common.Whole(0, MAX_LENGTH), default=None, help="The length of the words (without markers)."
-)
+@click.option("-n", "length", type=common.Whole(0, MAX_LENGTH), help="The length of the words (without markers).")
 @click.option(
     "--pre",
     type=common.Text(),
@@ -43,7 +42,6 @@ MAX_LENGTH = 2_000_000
 @click.option(
     "--table",
     type=common.FILE,
-    default=None,
     help="A CSV file with a column `language` and columns named after classes: compare with what it expects.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the languages.")
@@ -64,7 +62,6 @@ def language(
     where a language is not in a class that the table expects, or is in one that it excludes.
     """
     from restrict.all_lengths.verify import named
-    from restrict.base.errors import ResourceLimit, UsageError
     from restrict.languages import source
     from restrict.languages.facts import Unknown, facts
     from restrict.languages.pre import read_pre

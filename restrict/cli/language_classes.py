@@ -6,6 +6,8 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
+from restrict.base.files import read_bytes, write_bytes
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ def classes_document(found: Varieties | None) -> dict[str, Any] | None:
 
 def of_language(language: Language) -> Varieties:
     """The classes of a regular language."""
-    from restrict.base.errors import ResourceLimit, UsageError
     from restrict.languages.monoid import star_free
     from restrict.languages.regular import Regular
     from restrict.languages.varieties import varieties
@@ -59,8 +60,6 @@ def without_length(language: Language, export: Path | None, as_json: bool) -> No
 
 def write_automaton(language: Language, path: Path) -> None:
     """The minimal automaton as the file's name says."""
-    from restrict.base.errors import UsageError
-    from restrict.base.files import write_bytes
     from restrict.languages.exchange import exported
     from restrict.languages.regular import Regular
 
@@ -71,7 +70,6 @@ def write_automaton(language: Language, path: Path) -> None:
 
 def compare_table(path: Path, as_json: bool) -> None:
     """The languages of a CSV file with what it expects of them; NotEstablished where one is otherwise."""
-    from restrict.base.errors import NotEstablished
 
     rows = [(spec, of_language(language), expected) for spec, language, expected in _rows(path)]
     lines, wrong = [], []
@@ -90,8 +88,6 @@ def compare_table(path: Path, as_json: bool) -> None:
 def _rows(path: Path) -> list[tuple[str, Language, dict[str, bool | None]]]:
     """The rows of a table: a language and what is expected of it."""
     from restrict.all_lengths.verify import named
-    from restrict.base.errors import RestrictError, UsageError
-    from restrict.base.files import read_bytes
     from restrict.languages.varieties import CLASSES
 
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from restrict.base.errors import NotEstablished
 from restrict.base.wording import doing
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of, unchecked
@@ -23,7 +24,6 @@ from restrict.cli.printer import Told, put
     "k",
     metavar="K",
     type=common.Whole(0, common.LONGEST),
-    default=None,
     help="Show that no K positions force the output (exit 3 where that is not proved), and stop there.  "
     "[default: go on to the optimum]",
 )
@@ -31,7 +31,7 @@ from restrict.cli.printer import Told, put
 @common.output_option("the certificate")
 @common.SEED
 @common.TIME
-@click.option("--jobs", type=common.Whole(1, 4096), default=None, help="Share the search for boxes among N processes.")
+@click.option("--jobs", type=common.Whole(1, 4096), help="Share the search for boxes among N processes.")
 @checked_by
 @common.JSON
 def lower_bound_command(
@@ -48,7 +48,6 @@ def lower_bound_command(
 
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
     """
-    from restrict.base.errors import NotEstablished
     from restrict.model.source import load
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim

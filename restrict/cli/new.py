@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from restrict.base.errors import UsageError
+from restrict.base.files import write_bytes
 from restrict.cli import common
 from restrict.cli.printer import Told, put
 
@@ -18,8 +20,6 @@ from restrict.cli.printer import Told, put
 @common.JSON
 def new(generator: str | None, output: Path | None, listing: bool, as_json: bool) -> None:
     """Write the model file of GENERATOR: a built-in model, or random:layers=2,heads=2,states=4,seed=1."""
-    from restrict.base.errors import UsageError
-    from restrict.base.files import write_bytes
     from restrict.model.source import document_bytes
 
     if listing:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import NotEstablished
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of
 from restrict.cli.common import leave_interrupted, progress_on, saved
@@ -44,7 +45,6 @@ def refute_command(
     is a proof. With --all-lengths: the exact set of lengths at which MODEL is wrong, with a proof, and a shortest word;
     with -n N also a word of that length.
     """
-    from restrict.base.errors import NotEstablished
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute
     from restrict.model.source import load

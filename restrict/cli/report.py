@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.checking import trusted_line
 from restrict.cli.printer import Told, put
@@ -33,7 +34,6 @@ def report(
     rows of a sweep, or what `restrict soft influence --json` printed. The page shows the claim, inputs, layers and
     attention before and after; point at a node for its values, dependencies and candidates.
     """
-    from restrict.base.errors import UsageError
     from restrict.report.drawing import check_ending, save
     from restrict.report.page import need_jinja
     from restrict.report.source import page_of

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.base.errors import ModelError
+from restrict.base.files import naming, read_bytes
 from restrict.cli import common
 from restrict.cli.printer import put
 from restrict.cli.terminal import echo
@@ -29,7 +31,6 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     Other files that `restrict report` knows (automata, proofs for all lengths, soft certificates, influence tables)
     are printed as facts and tables.
     """
-    from restrict.base.files import naming, read_bytes
     from restrict.base.strictjson import Node, parse
     from restrict.model.source import load
     from restrict.report.source import DRAWN, document_page, table_page
@@ -77,7 +78,6 @@ def _drawing(root: Node, kind: object, program: Model | None) -> str:
 
 def _belongs(digest: str | None, what: str, program: Model | None) -> None:
     """Refuse a proof that is for another model."""
-    from restrict.base.errors import ModelError
 
     if program is not None and program.digest != digest:
         raise ModelError(f"model.sha256: the {what} is for another model than {program.source or program.name}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from restrict.base.errors import UsageError, quote
 from restrict.cli.common import (
     JSON,
     LENGTH,
@@ -29,25 +30,22 @@ STATES = ("was not re-checked", "is valid")
 @click.command("certify")
 @MODEL
 @LENGTH
-@click.option("--epsilon", default=None, help="How far the free tokens together may move the output, such as 0.01.")
+@click.option("--epsilon", help="How far the free tokens together may move the output, such as 0.01.")
 @click.option(
     "--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True,
     help="What may move by epsilon.",
 )  # fmt: skip
 @click.option(
-    "--label", default=None,
+    "--label",
     help="Without --epsilon: whose sign is forced, or all, or greatest (which label is); by default the end's.",
 )  # fmt: skip
 @click.option(
-    "--inputs", default=None, type=Text(), shell_complete=complete_language,
+    "--inputs", type=Text(), shell_complete=complete_language,
     help="Without --epsilon: completions are prefixes of this language's words.",
 )  # fmt: skip
-@click.option("--fix", default=None, metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
+@click.option("--fix", metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
 @click.option(
-    "--position",
-    type=Whole(0, LONGEST),
-    default=None,
-    help="Where the output is read, for models that have it everywhere.",
+    "--position", type=Whole(0, LONGEST), help="Where the output is read, for models that have it everywhere."
 )
 @click.option(
     "--time", "seconds", type=Seconds(), default=30.0, show_default=True, help="Stop improving after this many seconds."
@@ -81,7 +79,6 @@ def certify_command(
     What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
     certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
     """
-    from restrict.base.errors import UsageError
 
     fixed = None if fix is None else fixed_of(fix)
     if epsilon is None:
@@ -108,7 +105,6 @@ def _forced(
     model: str, n: int, label: str | None, inputs: str | None, fix: dict[int, str] | None, seconds: float,
     check: bool, output: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    from restrict.base.errors import UsageError, quote
     from restrict.soft.importers.opened import is_checkpoint
     from restrict.soft.restriction.forced import decision_of, force_decision
     from restrict.soft.trained.graph import dfa_of
@@ -142,7 +138,6 @@ def _finish(found: Any, told: Answer, stopped: str | None, output: Path | None, 
 
 def fixed_of(text: str) -> dict[int, str]:
     """The tokens of ``3:1,7:0``."""
-    from restrict.base.errors import UsageError
 
     found: dict[int, str] = {}
     for part in text.split(",") if text.strip() else []:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from restrict.base.files import is_there, read_bytes
 from restrict.cli.common import JSON, print_verdict
 from restrict.cli.soft_common import MODEL
 
@@ -18,7 +19,6 @@ from restrict.cli.soft_common import MODEL
 def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
-    from restrict.base.files import is_there, read_bytes
     from restrict.checker.main import main
     from restrict.elaboration.check import trusted_check
     from restrict.soft.models.format import dumps

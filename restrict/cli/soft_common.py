@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from restrict.base.errors import UsageError
 from restrict.cli.common import Whole, file_option, say
 from restrict.cli.terminal import complete_soft_model
 
@@ -20,7 +21,6 @@ FIGURE = file_option("--figure", text="Draw it here (.svg, .pdf or .png).")
 
 def lengths_of(text: str) -> list[int]:
     """The lengths of a comma-separated list."""
-    from restrict.base.errors import UsageError
 
     parts = text.split(",")
     if not all(p.strip().isascii() and p.strip().isdigit() and len(p.strip()) <= 8 and int(p) >= 1 for p in parts):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from restrict.base.errors import UsageError
+from restrict.base.files import will_write
 from restrict.cli.common import FILE, JSON, Whole, file_option, output_option
 from restrict.cli.printer import Told, put
 
@@ -46,7 +48,7 @@ SYMBOLS = "letters side by side, or separated by spaces"
 @click.option("--eps", help="The constant of LayerNorm, a decimal.")
 @click.option("--positions", type=click.Choice(["none"]), help="none: the model has no position embeddings.")
 @click.option("--offset", type=Whole(0), help="The row of the position table that position 0 gets.")
-@click.option("--names", default=None, metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
+@click.option("--names", metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
 @JSON
 def import_command(
     file: Path, output: Path | None, weights: Path | None, config: Path | None, recorded: Path | None, tolerance: float,
@@ -58,8 +60,6 @@ def import_command(
     and the configuration do not say is assumed and printed; --compare excludes wrong assumptions. Nothing of FILE is
     executed, and no number of it is changed.
     """
-    from restrict.base.errors import UsageError
-    from restrict.base.files import will_write
     from restrict.soft.importers import compare, import_weights, read_record, save_gpt2_names
     from restrict.soft.importers.gpt2_names import config_of
 
@@ -90,7 +90,6 @@ class Files(NamedTuple):
 
 def options_of(given: dict[str, Any]) -> Options:
     """What the options of the command say."""
-    from restrict.base.errors import UsageError
     from restrict.soft.importers import Options
 
     pairs = [part.partition("=") for part in (given.pop("names") or "").split(",") if part]

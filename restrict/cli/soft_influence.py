@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import UsageError
 from restrict.base.wording import columns
 from restrict.cli.common import JSON, Text, Whole, progress_on
 from restrict.cli.printer import Told, number, put
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--matrix", is_flag=True, help="Print the bound for every pair (position changed, position read).")
 @click.option("--pairs", "by_pairs", is_flag=True, help="One layer: exact over pairs of words, with the two words.")
 @click.option(
-    "--inputs", default=None, type=Text(), shell_complete=complete_language,
+    "--inputs", type=Text(), shell_complete=complete_language,
     help="With --pairs: both words are prefixes of this language's words.",
 )  # fmt: skip
 @click.option(
@@ -47,7 +48,6 @@ def influence_command(
     With --pairs, for one layer: how far it can move what attention adds at the output, or any logit (--logit),
     certified and attained.
     """
-    from restrict.base.errors import UsageError
     from restrict.soft.importers.opened import opened
     from restrict.soft.influence.influence import fit_decay, influence, influence_matrix
 

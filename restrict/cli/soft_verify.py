@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import UsageError
 from restrict.cli.common import JSON, Seconds, Text, Whole, length_or_all, output_option, progress_on
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
@@ -29,7 +30,7 @@ class Upto(Whole):
 @click.command("verify")
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
 @click.option(
-    "-L", "--language", default=None, type=Text(), shell_complete=complete_language,
+    "-L", "--language", type=Text(), shell_complete=complete_language,
     help="What is right; by default the automaton in the model's configuration.",
 )  # fmt: skip
 @length_or_all(
@@ -37,16 +38,16 @@ class Upto(Whole):
     "Every length at once (no position embeddings).",
 )  # fmt: skip
 @click.option(
-    "--equals", default=None, type=Text(), metavar="PROGRAM",
+    "--equals", type=Text(), metavar="PROGRAM",
     help="Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
 )  # fmt: skip
-@click.option("--inputs", default=None, type=Text(), help="The words that may come, if not those of the language.")
+@click.option("--inputs", type=Text(), help="The words that may come, if not those of the language.")
 @click.option(
-    "--read-out", type=click.Choice(["next-set", "membership", "next", "greatest", "tags"]), default=None,
+    "--read-out", type=click.Choice(["next-set", "membership", "next", "greatest", "tags"]),
     help="Which logits are to have which sign, or which is to be the greatest.  [default: as in the model's "
     "configuration, or next-set; membership with --equals]",
 )  # fmt: skip
-@click.option("--label", default=None, help="With --read-out greatest: the label of members.")
+@click.option("--label", help="With --read-out greatest: the label of members.")
 @click.option(
     "--offset", type=Whole(0, 4096), default=0, show_default=True,
     help="The start token stands at this position embedding, the symbols behind it.",
@@ -123,7 +124,6 @@ def claimed(
 ) -> Graph:
     """The words and what is wanted behind them."""
     from restrict.all_lengths.verify import named
-    from restrict.base.errors import UsageError
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, tagged_graph, task_language
 
     words = None if inputs is None else dfa_of(named(inputs), loaded)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
 from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
 from restrict.cli.printer import Told, put
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 @click.option(
     "--equals",
     type=common.Text(),
-    default=None,
     metavar="MODEL2",
     shell_complete=complete_model,
     help="Compare with this model instead of a language.",
@@ -44,7 +44,6 @@ def verify_command(
     """
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import verify
-    from restrict.base.errors import NotEstablished, UsageError
     from restrict.model.source import load
 
     if (spec is None) == (equals is None):

@@ -13,7 +13,7 @@ from restrict.cli.printer import Told, put
 
 @click.command("warm-up")
 @click.option("--list", "listed", is_flag=True, help="Only say where compiled kernels are kept and how many are there.")
-@click.option("--jobs", type=common.Whole(1, 4096), default=None, help="Processes.  [default: all cores]")
+@click.option("--jobs", type=common.Whole(1, 4096), help="Processes.  [default: all cores]")
 @common.JSON
 def warm_up(listed: bool, jobs: int | None, as_json: bool) -> None:
     """Compile every kernel now, so that no later command waits for it.
