@@ -60,29 +60,26 @@ def test_equal_rows_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyP
     assert np.array_equal(found, np.unique(expected, return_inverse=True)[1])
 
 
-def test_a_wrong_merge_is_seen_and_another_hash_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With four bits most attempts merge too much; each of them says so, and what is returned is the exact answer."""
+def test_states_are_merged_where_no_word_tells_them_apart() -> None:
+    """The classes are those of the words of up to as many letters as there are states, and are numbered as they come."""
     rng = np.random.default_rng(1)
-    real = refinement.refine
-    wrong = 0
     for _ in range(30):
         delta = rng.integers(-1, 9, size=(9, 2)).astype(np.int32)
         first = rng.integers(2, size=9).astype(np.int32)
-        exact = machines.merged(delta, first)
-        offset, out = np.arange(0, 19, 2, dtype=np.int32), np.zeros(18, dtype=np.int32)
-        monkeypatch.setattr(refinement, "mix", weak(4))
-        for seed in range(6):
-            cls, count = slow(real)(first, offset, delta.reshape(-1), out, seed)
-            wrong += count < 0
-            assert count < 0 or np.array_equal(cls, exact[0])
-        monkeypatch.undo()
-    assert wrong > 20
+        told = [(int(a),) for a in first]  # what words of so many letters, and one more each round, say of a state
+        for _ in range(9):
+            told = [(told[q], *(told[p] if p >= 0 else None for p in delta[q])) for q in range(9)]
+        number = {what: at for at, what in enumerate(dict.fromkeys(told))}
+        cls, table, reps = machines.merged(delta, first)
+        assert cls.tolist() == [number[what] for what in told]
+        assert reps.tolist() == [told.index(what) for what in number]
+        assert table.tolist() == [[cls[p] if p >= 0 else -1 for p in delta[q]] for q in reps]
 
 
 def test_giving_up_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "refine", lambda *_: (np.zeros(3, dtype=np.int32), -1))
+    monkeypatch.setattr(refinement, "refine_cells", lambda *_: (np.zeros(3, dtype=np.int32), False))
     with pytest.raises(NotEstablished, match="merged wrongly with 16 hash functions"):
-        machines.merged(np.zeros((3, 1), dtype=np.int32), np.zeros(3, dtype=np.int64))
+        small(3)
 
 
 def test_summaries_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyPatch) -> None:

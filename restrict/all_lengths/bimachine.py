@@ -15,9 +15,7 @@ labels and the heads' values). After the maps the two automata are minimised aga
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +26,7 @@ from restrict.checker.all_lengths import class_counters
 from restrict.kernels import refinement, triples
 from restrict.kernels.bimachine import Facing, Parts, canonical
 from restrict.kernels.triples import Side, Triples
+from restrict.languages.dfa import congruence
 
 DEFAULT_STATES = 200_000
 TRIPLES_PER_STATE = 200
@@ -35,7 +34,7 @@ CELLS = 1 << 28
 FIRST_CELLS = 1 << 22
 """Cells of the first table, over position classes on both sides and letters; known before it is made."""
 ATTEMPTS = 16
-Answer = TypeVar("Answer")
+"""Hash functions with which summaries are merged, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,28 +143,12 @@ def forget(names: tuple[str, ...], values: I64, keep: list[str]) -> tuple[I64, I
 # ---------------------------------------------------------------- merging states
 
 
-def until_exact(attempt: Callable[[int], Answer], exact: Callable[[Answer], bool]) -> Answer:
-    """The first exact answer of a hashed refinement, which itself tells whether it is exact."""
-    for seed in range(7, 7 + ATTEMPTS):
-        if exact(found := attempt(seed)):
-            return found
-    raise NotEstablished(f"states were merged wrongly with {ATTEMPTS} hash functions in a row, which is a bug")
-
-
 def merged(delta: I32, first: I32 | I64) -> tuple[I32, I32, I32]:
     """The coarsest congruence of an automaton's reachable states that refines ``first``: the class of each state, the
     automaton of the classes (numbered by first occurrence, so the start is 0) and a state of each."""
-    states, letters = delta.shape
-    start = np.unique(first, return_inverse=True)[1].astype(np.int32)
-    offset = np.arange(0, states * letters + 1, letters, dtype=np.int32)
-    flat, same = delta.reshape(-1), np.zeros(states * letters, dtype=np.int32)
-    cls, count = until_exact(
-        lambda seed: refinement.refine(start, offset, flat, same, seed), lambda found: found[1] > 0
-    )
-    reps = np.full(count, -1, dtype=np.int32)
-    reps[cls[::-1]] = np.arange(states, dtype=np.int32)[::-1]
+    cls, reps = congruence(delta, first)
     table = delta[reps]
-    return cls, np.where(table >= 0, cls[table], -1).astype(np.int32), reps
+    return cls.astype(np.int32), np.where(table >= 0, cls[table], -1).astype(np.int32), reps.astype(np.int32)
 
 
 def groups(base: I32, count: int) -> tuple[I32, I32]:
@@ -308,7 +291,12 @@ class Classes:
 def classify(seen: Seen, out: I32) -> Classes:
     """Merge the summaries that no continuation tells apart, for each pair of states."""
     tr = seen.triples
-    named, _ = until_exact(lambda seed: refinement.refine_cells(seen.side, tr, out, seed), lambda found: found[1])
+    for seed in range(7, 7 + ATTEMPTS):
+        named, exact = refinement.refine_cells(seen.side, tr, out, seed)
+        if exact:
+            break
+    else:
+        raise NotEstablished(f"states were merged wrongly with {ATTEMPTS} hash functions in a row, which is a bug")
     reps = np.flatnonzero(named == np.arange(len(named)))
     number = np.full(len(named), -1, dtype=np.int32)
     number[reps] = np.arange(len(reps), dtype=np.int32)

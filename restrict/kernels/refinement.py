@@ -1,13 +1,13 @@
-"""Partition refinement (Moore): of the triples cell by cell, and of the states of any automaton. Signatures are hashed,
-so equal ones stay together; the partition that comes out is compared, node by node, with the first node of each class.
-A wrong merge is therefore never an answer: the caller tries again with another seed."""
+"""Partition refinement (Moore) of the triples, cell by cell. Signatures are hashed, so equal ones stay together; the
+partition that comes out is compared, node by node, with the first node of each class. A wrong merge is therefore never
+an answer: the caller tries again with another seed."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from restrict.base.arrays import I32, I64
-from restrict.kernels.hashing import mix, slot
+from restrict.kernels.hashing import mix
 from restrict.kernels.jit import kernel
 from restrict.kernels.triples import Side, Triples
 
@@ -97,70 +97,5 @@ def _stable_cells(tr: Triples, cls: I32, out: I32) -> bool:
             if out[one] != out[two] or (tr.succ[one] < 0) != (tr.succ[two] < 0):
                 return False
             if tr.succ[one] >= 0 and cls[tr.succ[one]] != cls[tr.succ[two]]:
-                return False
-    return True
-
-
-@kernel
-def refine(first: I32, offset: I32, succ: I32, out: I32, seed: int) -> tuple[I32, int]:
-    """The coarsest partition that refines ``first``, agrees on ``out`` edge by edge and is stable under ``succ``.
-    Moore's algorithm on hashed signatures. Classes are numbered by first occurrence. Cost O(edges) a round. The result
-    is verified by comparing every node with the first of its class; after a wrong merge the class count is -1."""
-    nodes = len(first)
-    cls = first.copy()
-    classes = -1
-    fresh = np.empty(nodes, dtype=np.int32)
-    while True:
-        size = 1024
-        while size < 2 * min(nodes, 4 * max(classes, 256)) + 2:
-            size *= 2
-        keys = np.full(size, -1, dtype=np.int64)
-        ids = np.empty(size, dtype=np.int32)
-        count = 0
-        for t in range(nodes):
-            h = mix(seed, cls[t])
-            for e in range(offset[t], offset[t + 1]):
-                h = mix(h, out[e])
-                h = mix(h, cls[succ[e]] if succ[e] >= 0 else -1)
-            at = slot(keys, h)
-            if keys[at] == -1:
-                if 2 * count >= size:
-                    size *= 4
-                    morek, morei = np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int32)
-                    for o in range(len(keys)):
-                        if keys[o] != -1:
-                            at = slot(morek, keys[o])
-                            morek[at], morei[at] = keys[o], ids[o]
-                    keys, ids = morek, morei
-                    at = slot(keys, h)
-                keys[at], ids[at] = h, count
-                count += 1
-            fresh[t] = ids[at]
-        cls, fresh = fresh, cls
-        if count == classes:
-            break
-        classes = count
-        seed += 1
-    return cls, classes if _stable(cls, classes, first, offset, succ, out) else -1
-
-
-@kernel
-def _stable(cls: I32, classes: int, first: I32, offset: I32, succ: I32, out: I32) -> bool:
-    """Whether every node has the start class, the outputs and the successors' classes of the first of its class."""
-    rep = np.full(classes, -1, dtype=np.int32)
-    for t in range(len(cls)):
-        r = rep[cls[t]]
-        if r < 0:
-            rep[cls[t]] = t
-            continue
-        if first[r] != first[t] or offset[r + 1] - offset[r] != offset[t + 1] - offset[t]:
-            return False
-        for e in range(offset[t + 1] - offset[t]):
-            one, two = succ[offset[t] + e], succ[offset[r] + e]
-            if (
-                out[offset[t] + e] != out[offset[r] + e]
-                or (one < 0) != (two < 0)
-                or (one >= 0 and cls[one] != cls[two])
-            ):
                 return False
     return True

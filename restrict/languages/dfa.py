@@ -1,19 +1,21 @@
 """Complete deterministic finite automata, minimal and numbered canonically. Every regular language has one minimal
 automaton; states are numbered in breadth-first order from the start state 0 and symbols in the order of the alphabet,
-so two languages over the same alphabet are equal iff their :class:`Dfa` are. Minimisation is Moore's partition
-refinement: a round costs O(S k log S), and there are at most S rounds."""
+so two languages over the same alphabet are equal iff their :class:`Dfa` are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted
+from restrict.languages.walk import breadth_first
 
 MAX_STATES = 200_000
 
@@ -65,45 +67,27 @@ class Dfa:
 
 def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int, accept: Iterable[int]) -> Dfa:
     """The minimal automaton, states in breadth-first order from 0, of a complete one: ``delta`` has S rows of k
-    successors. Cost: at most S rounds of O(S k log S) (Moore's partition refinement)."""
+    successors. Classes are numbered by first occurrence among states in breadth-first order, so by shortest words,
+    which is breadth-first order again. Cost: that of :func:`congruence`."""
     if len(delta) > MAX_STATES:
         raise ResourceLimit(f"an automaton of {len(delta)} states is over the limit of {MAX_STATES}")
-    order = _breadth_first(delta, start)
+    order, final = list(breadth_first(start, delta.__getitem__)), set(accept)
     renamed = {q: at for at, q in enumerate(order)}
-    table = np.array([[renamed[p] for p in delta[q]] for q in order], dtype=np.int64).reshape(len(order), -1).T
-    final = set(accept)
-    block = _refine(table, np.array([q in final for q in order], dtype=np.int64))
-    count = int(block.max()) + 1
-    representative = np.zeros(count, dtype=np.int64)
-    representative[block[::-1]] = np.arange(len(order))[::-1]
-    merged = [[int(block[row[q]]) for row in table] for q in representative.tolist()]
-    good = {int(block[at]) for at, q in enumerate(order) if q in final}
-    order = _breadth_first(merged, int(block[0]))
-    renamed = {q: at for at, q in enumerate(order)}
-    return Dfa(
-        tuple(alphabet), tuple(tuple(renamed[p] for p in merged[q]) for q in order), frozenset(renamed[q] for q in good)
-    )
+    table = np.array([[renamed[p] for p in delta[q]] for q in order], dtype=np.int64).reshape(len(order), -1)
+    block, reps = congruence(table, np.array([q in final for q in order]))
+    merged = tuple(tuple(row) for row in block[table[reps]].tolist())
+    return Dfa(tuple(alphabet), merged, frozenset(c for c, at in enumerate(reps.tolist()) if order[at] in final))
 
 
-def _breadth_first(delta: Sequence[Sequence[int]], start: int) -> list[int]:
-    order, seen = [start], {start}
-    for q in order:
-        for p in delta[q]:
-            if p not in seen:
-                seen.add(p)
-                order.append(p)
-    return order
-
-
-def _refine(table: npt.NDArray[np.int64], block: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The coarsest partition that refines ``block`` and that every letter respects."""
-    count = 0
-    while True:
-        _, block = np.unique(block, return_inverse=True)
-        if int(block.max()) + 1 == count:
-            return block
-        count = int(block.max()) + 1
-        finer = block
-        for row in table:
-            _, finer = np.unique(finer * count + block[row], return_inverse=True)
-        block = finer
+def congruence(delta: npt.NDArray[np.integer], first: npt.NDArray[Any]) -> tuple[I64, I64]:
+    """The coarsest partition of states that refines ``first`` (S,) and that every letter respects: the class of each
+    state, numbered by first occurrence, and the first state of each. ``delta`` (S, k): successors, -1 for none. Moore's
+    refinement: at most S rounds of O(S k log S)."""
+    moves, count = np.where(delta >= 0, delta, len(delta)).T, 0
+    block = np.unique(first, return_inverse=True)[1]
+    while (now := int(block.max()) + 1) != count:
+        count, behind = now, np.append(block, now)
+        for row in moves:
+            block = np.unique(block * (now + 1) + behind[row], return_inverse=True)[1]
+    _, reps, where = np.unique(block, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(reps))[where], np.sort(reps)
