@@ -61,7 +61,7 @@ def test_equal_rows_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyP
 
 
 def test_states_are_merged_where_no_word_tells_them_apart() -> None:
-    """The classes are those of the words of up to as many letters as there are states, and are numbered as they come."""
+    """The classes are those of the words of up to as many letters as there are states, numbered as they come."""
     rng = np.random.default_rng(1)
     for _ in range(30):
         delta = rng.integers(-1, 9, size=(9, 2)).astype(np.int32)

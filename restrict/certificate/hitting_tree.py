@@ -42,8 +42,6 @@ Unmet = tuple[int, list[int], int]
 """A box without a certain conflict, its ways, and these as bits."""
 COMPILED = 250
 """How many times as fast a compiled node is."""
-LAST_LEVELS = 2
-"""Where so few positions are left, several boxes may be tried as the next branch: the smallest tree is taken."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,8 @@ class HittingTree:
     """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes. ``alphabet``: all symbols, as
     bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box closes for boxes, the first of
     which is not met there; none is no answer. ``limit``: the most nodes to visit, about. ``charge``: called with the
-    steps of nodes, and of exact searches; may raise to stop. ``tried``: how many boxes are tried as a branch on the
-    last levels; 0: the tree is not to be small, and boxes without a common way are only chosen greedily. Else ways are
-    gone through by position, as the kernel does. With at most one tried, the run is compiled. After :meth:`run`,
+    steps of nodes, and of exact searches; may raise to stop. ``small``: the tree is to be written down: ways are
+    gone through by position, as the kernel does; else boxes without a common way are only chosen greedily. After :meth:`run`,
     ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one."""
 
     boxes: list[Box]
@@ -82,13 +79,13 @@ class HittingTree:
     more: Callable[[Open], Sequence[Box]] | None = None
     limit: int = 10_000_000
     charge: Callable[[int], None] = _free
-    tried: int = 0
+    small: bool = False
     nodes: int = 0
     used: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.bits: dict[int, int] = {}
-        if self.tried:
+        if self.small:
             self.boxes = [dict(sorted(box.items())) for box in self.boxes]
         self.cost = 40 + sum(map(len, self.boxes)) // 2
 
@@ -96,13 +93,13 @@ class HittingTree:
         """Close the tree, and give its words if it is to be small: no ``most`` positions conflict with every box. Cost:
         nodes times the boxes' positions, a nanosecond each where the run is compiled; the nodes are exponential in
         ``most`` at worst."""
-        if self.tried <= 1 and self.alphabet.bit_length() <= SYMBOLS:
+        if self.alphabet.bit_length() <= SYMBOLS:
             return self._compiled()
         return self.plainly()
 
     def _compiled(self) -> list[int]:
         """Close the tree by :mod:`restrict.kernels.hitting`."""
-        run, paid, cost = Run(self.alphabet, self.most, self.tried == 1), 0, 2 + self.cost // COMPILED
+        run, paid, cost = Run(self.alphabet, self.most, self.small), 0, 2 + self.cost // COMPILED
         for box in self.boxes:
             run.add(box)
         while (end := run.go()) != CLOSED:
@@ -121,7 +118,7 @@ class HittingTree:
         return run.words
 
     def plainly(self) -> list[int]:
-        """Close the tree in Python: the branch is one of those tried, and the symbols may be many."""
+        """Close the tree in Python: the symbols may be many."""
         try:
             words = self._node(frozenset(), {}, range(len(self.boxes)))
         except RecursionError:
@@ -145,17 +142,15 @@ class HittingTree:
         room = self.most - len(chosen)
         if (apart := self._apart(unmet, sum(self._bit(at) for at in chosen), room + 1)) is not None:
             return [len(apart), *apart]
-        if not self.tried:
+        if not self.small:
             self._sort(number, ways, chosen, symbols, unmet)
-        tried = unmet[: self.tried if self.tried and room <= LAST_LEVELS else 1]
-        rest = [box for box, _, _ in unmet]
-        found = [self._branch(entry, chosen, symbols, rest) for entry in tried if len(entry[1]) <= len(ways) + 2]
-        return min(found, key=len)
+        return self._branch(number, ways, chosen, symbols, [box for box, _, _ in unmet])
 
-    def _branch(self, entry: Unmet, chosen: frozenset[int], symbols: dict[int, int], rest: list[int]) -> list[int]:
+    def _branch(
+        self, number: int, ways: list[int], chosen: frozenset[int], symbols: dict[int, int], rest: list[int]
+    ) -> list[int]:
         """A branch on the ways of a box."""
-        number, ways, _ = entry
-        symbols, rest, words, count = dict(symbols), list(rest), list[int](), 0
+        symbols, words, count = dict(symbols), list[int](), 0
         for way in ways:
             known, possible, allowed = len(self.boxes), symbols.get(way, self.alphabet), self.boxes[number][way]
             words += self._node(chosen | {way}, {**symbols, way: possible & ~allowed}, rest)
@@ -218,7 +213,7 @@ class HittingTree:
                 used |= mask
         if len(found) == count:
             return found
-        if not self.tried or count > FEW or len(usable) < count:
+        if not self.small or count > FEW or len(usable) < count:
             return None
         tries = [MOST_TRIES]
         exact = _disjoint(usable, 0, count, tries)

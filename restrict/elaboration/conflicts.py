@@ -14,18 +14,15 @@ from restrict.certificate.hitting_tree import HittingTree, Uncovered, named
 from restrict.checker.account import Meter
 from restrict.elaboration.hints import Symbols
 
-TRIED = 4
-"""How many boxes are tried as the next branch on the last levels."""
 BOX_WORDS = 250
 """How many words of a tree a box is worth, with its facts."""
 EFFORT = 200_000
-"""Words of all trees that are made to leave boxes out, some twenty microseconds each; beyond a tenth of it, one tree is
-not searched through for the smallest branches, either."""
+"""Words of all trees that are made to leave boxes out, some twenty microseconds each."""
 
 
-def small_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter, tried: int = TRIED) -> HittingTree:
+def small_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter) -> HittingTree:
     """A tree whose run is charged, and gives few words."""
-    return HittingTree(list(boxes), (1 << alphabet) - 1, most, charge=meter.charge, tried=tried)
+    return HittingTree(list(boxes), (1 << alphabet) - 1, most, charge=meter.charge, small=True)
 
 
 def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter) -> tuple[list[int], list[int]]:
@@ -35,7 +32,7 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
     if not boxes:
         raise NotEstablished("every box has the label")
     try:
-        words = small_tree(boxes, alphabet, most, meter, 1).run()
+        words = small_tree(boxes, alphabet, most, meter).run()
     except Uncovered as error:
         raise NotEstablished(f"lower bound: claim: {error}") from None
     part = [box for box, _ in Counter(named(words)).most_common()]
@@ -44,7 +41,7 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
         for end in range(len(part), 0, -size):
             less = part[: max(0, end - size)] + part[end:]
             longest = len(words) + BOX_WORDS * (len(part) - len(less))
-            tree = small_tree([boxes[box] for box in less], alphabet, most, meter, 1)
+            tree = small_tree([boxes[box] for box in less], alphabet, most, meter)
             tree.limit = longest // 2  # a node has two words at least
             with suppress(Uncovered, ResourceLimit):
                 shorter = tree.run()
@@ -54,8 +51,7 @@ def least_tree(boxes: Sequence[Symbols], alphabet: int, most: int, meter: Meter)
             if effort <= 0:
                 break
         size //= 2
-    tried = TRIED if 10 * len(words) <= EFFORT else 1
-    return part, small_tree([boxes[box] for box in part], alphabet, most, meter, tried).run()
+    return part, small_tree([boxes[box] for box in part], alphabet, most, meter).run()
 
 
 def renumbered(words: Sequence[int], numbers: Mapping[int, int]) -> list[int]:
