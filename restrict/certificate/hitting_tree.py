@@ -70,8 +70,8 @@ class HittingTree:
     bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box closes for boxes, the first of
     which is not met there; none is no answer. ``limit``: the most nodes to visit, about. ``charge``: called with the
     steps of nodes, and of exact searches; may raise to stop. ``small``: the tree is to be written down: ways are
-    gone through by position, as the kernel does; else boxes without a common way are only chosen greedily. After :meth:`run`,
-    ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one."""
+    gone through by position, as the kernel does; else boxes without a common way are only chosen greedily. After
+    :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one."""
 
     boxes: list[Box]
     alphabet: int
