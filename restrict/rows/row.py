@@ -19,6 +19,7 @@ from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import evaluate, registers, run_code
+from restrict.rows.kept import LONG_SCAN, KeptScan, kept_scans
 from restrict.rows.values import Values
 
 MAX_PAIRS = 2**40
@@ -72,8 +73,11 @@ class Row:
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
         """The pairs at or above the floor (docs/kernel.md, rule 4) as two int64 arrays, ascending positions and key
-        values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair."""
-        pairs, _ = self._stream(keys, None)
+        values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair; where a long row was scanned
+        before (:mod:`restrict.rows.kept`), only those of restricted positions."""
+        pairs = self._from_kept(keys)
+        if pairs is None:
+            pairs, _ = self._stream(keys, None)
         return pairs[0], pairs[1]
 
     def ranked(self, keys: Values) -> I64:
@@ -84,7 +88,9 @@ class Row:
     def scored(self, keys: Values, least: int = MIN64) -> I64:
         """:meth:`candidates` with their scores, int64 (3, m), without pairs below the score ``least``. The floor itself
         is the last of them in the order of pairs."""
-        pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
+        pairs = self._from_kept(keys) if least == MIN64 else None
+        if pairs is None:
+            pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
         return pairs if least == MIN64 else pairs[:, pairs[2] >= least]
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
@@ -110,7 +116,11 @@ class Row:
         pairs, dropped = self._stream(keys, count, int((1 - expected / total) * 2**63))
         if not dropped and pairs.shape[1] < count:
             return None
-        return pairs[:, self._order(*pairs)[:count]]
+        pairs = pairs[:, self._order(*pairs)[:count]]
+        if total >= LONG_SCAN and self.seed is not None:
+            above = KeptScan(self.first, self.stop, self._apart(keys), int(pairs[2, -1]) + 1, pairs)
+            kept_scans(self.instance).keep(self.seed, keys.domain, above)
+        return pairs
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
         """Best first: by score, the tie rule, and among equals by key value. ``~s`` falls as ``s`` rises, also where
@@ -147,6 +157,31 @@ class Row:
         if count is None:
             return pairs, dropped
         return self._compact(pairs, count, state), dropped or pairs.shape[1] > count
+
+    def _from_kept(self, keys: Values) -> I64 | None:
+        """The candidates from an earlier scan of this row; ``None`` where it does not determine them. It determines
+        them where the restricted positions alone have a floor of at least ``bar``, and where no other position has all
+        its pairs in the scan, which might raise the floor."""
+        seed = self.seed if (self.stop - self.first) * keys.domain >= LONG_SCAN else None
+        kept = None if seed is None else kept_scans(self.instance).by_row.get((seed, keys.domain))
+        if kept is None:
+            return None
+        apart = self._apart(keys)
+        if len(apart) > MOST_KNOWN or not kept.covers(self.first, self.stop, apart):
+            return None
+        inside = (keys.positions >= self.first) & (keys.positions < self.stop)
+        own, floor = self._pairs_of(keys, np.flatnonzero(inside))
+        others = kept.of_others(self.first, self.stop, apart)
+        counts = np.unique(others[0], return_counts=True)[1]
+        if floor is None or floor[0] < kept.bar or counts.max(initial=0) >= keys.domain:
+            return None
+        pairs = self._compact(np.concatenate([others, own], axis=1), None, self._state_of(floor))
+        return pairs[:, np.lexsort((pairs[1], pairs[0]))]
+
+    def _apart(self, keys: Values) -> I64:
+        """The positions of the row that may have less than the whole domain, ascending."""
+        apart = np.union1d(keys.positions, self.own[:1]) if self.own[0] >= 0 else keys.positions
+        return apart[(apart >= self.first) & (apart < self.stop)]
 
     def _best_floor(self, states: list[I64]) -> I64 | None:
         """The state with the best floor, if any has one."""
