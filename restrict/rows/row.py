@@ -123,9 +123,10 @@ class Row:
         return pairs
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
-        """Best first: by score, the tie rule, and among equals by key value. ``~s`` falls as ``s`` rises, also where
-        ``-s`` would overflow."""
-        return np.lexsort((w, -j if self.right else j, ~s))
+        """Best first: by score, the tie rule, and among equals by key value."""
+        if len(s) and s.min() == MIN64:
+            return _slow_order(j, w, s, self.right)
+        return np.lexsort((w, -j if self.right else j, -s))
 
     def _stream(self, keys: Values, count: int | None, least: int = 0) -> tuple[I64, bool]:
         """The surviving pairs (3, m), and whether a pair was dropped because of the count. Long rows are shared among
@@ -192,19 +193,29 @@ class Row:
         return floors[int(order[0])]
 
     def _known_floor(self, keys: Values) -> tuple[int, int] | None:
-        """Score and position of the floor over the row's own position and the first ones with fewer key values, a bound
-        on the row's: a free position with many values has a low worst score, and without it most pairs would be kept
-        for long."""
-        inside = (keys.positions >= self.first) & (keys.positions < self.stop) & (keys.positions != self.own[0])
+        """Score and position of the floor over the first positions with fewer key values, a bound on the row's: a free
+        position with many values has a low worst score, and without it most pairs would be kept for long."""
+        inside = (keys.positions >= self.first) & (keys.positions < self.stop)
         few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:MOST_KNOWN]
-        places, sizes, w = keys.positions[few], np.diff(keys.ptr)[few], keys.flat[take_rows(keys.ptr, few)]
-        if self.first <= self.own[0] < self.stop:
-            places, sizes, w = np.append(places, self.own[0]), np.append(sizes, 1), np.append(w, self.own[1])
+        return self._pairs_of(keys, few)[1]
+
+    def _pairs_of(self, keys: Values, which: I64) -> tuple[I64, tuple[int, int] | None]:
+        """The pairs, int64 (3, m), of some restricted positions (indices ``which`` of ``keys.positions``) and of the
+        row's own, by position, with score and position of the best of the positions' worst pairs."""
+        which, own = which[keys.positions[which] != self.own[0]], self.own[0]
+        places, sizes = keys.positions[which], np.diff(keys.ptr)[which]
+        w = keys.flat[take_rows(keys.ptr, which)]
+        if self.first <= own < self.stop:
+            at = int(np.searchsorted(places, own))
+            w = np.insert(w, int(sizes[:at].sum()), self.own[1])
+            places, sizes = np.insert(places, at, own), np.insert(sizes, at, 1)
         if not len(places):
-            return None
-        worst = np.minimum.reduceat(self._scores(np.repeat(places, sizes), w), offsets(sizes)[:-1])
+            return np.empty((3, 0), dtype=np.int64), None
+        j = np.repeat(places, sizes)
+        scores = self._scores(j, w)
+        worst = np.minimum.reduceat(scores, offsets(sizes)[:-1])
         best = places[worst == worst.max()]
-        return int(worst.max()), int(best.max() if self.right else best.min())
+        return np.stack((j, w, scores)), (int(worst.max()), int(best.max() if self.right else best.min()))
 
     def _scores(self, j: I64, w: I64) -> I64:
         if self.seed is None:
@@ -317,3 +328,9 @@ def threads() -> int:
 def pool() -> ThreadPoolExecutor:
     """The threads that share long rows, started once."""
     return ThreadPoolExecutor(max_workers=64, thread_name_prefix="restrict-row")
+
+
+def _slow_order(j: I64, w: I64, s: I64, right: int) -> I64:
+    """The order where negating a score would overflow."""
+    keys = sorted(range(len(s)), key=lambda t: (-int(s[t]), -int(j[t]) if right else int(j[t]), int(w[t])))
+    return np.array(keys, dtype=np.int64)
