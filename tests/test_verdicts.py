@@ -27,6 +27,7 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
 from restrict.checker.verdict_forms import Form, between, moved, signed
+from restrict.checker.verdict_numbers import ONE, slope
 from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
@@ -827,3 +828,18 @@ def test_the_chords_of_neurons_hold_the_activation(activation: int) -> None:
     chords = slopes * (xs - middle) + c
     assert (np.abs(ys - chords) <= off + 1e-12).all()
     assert np.allclose(g, np.diag(slopes * reach / 2))
+
+
+@pytest.mark.parametrize(("activation", "kind"), [(0, "gelu_new"), (1, "gelu"), (2, "relu")])
+def test_the_chords_of_the_search_are_the_checkers(activation: int, kind: str) -> None:
+    """Hints with slopes (Lemma V12) hold only if the checker's cells of nodes are the search's, so both look at the
+    same points of a neuron's range: a certificate of a published model was refused while they did not."""
+    rng = np.random.default_rng(activation)
+    middle, reach = rng.normal(size=300) * 2, np.exp(rng.uniform(-9, 2, 300))
+    c, g = middle.copy(), np.zeros((300, 0))
+    slopes, off = activated(activation, c, g, reach)
+    for k in range(300):
+        ends = (int((middle[k] - reach[k]) * ONE), int((middle[k] + reach[k]) * ONE))
+        a, low, high = (v / ONE for v in slope(kind, *ends))
+        chord = a, a * middle[k] + (low + high) / 2, (high - low) / 2
+        assert np.allclose([slopes[k], c[k], off[k]], chord, atol=1e-9)

@@ -18,7 +18,7 @@ CURVED = 0.83
 LONG = 32
 """Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 PIECES = 16
-"""The most pieces of a neuron's range."""
+"""The most pieces of a neuron's range, at whose width the grid begins."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
@@ -118,19 +118,21 @@ def gelu(activation: int, x: F64) -> F64:
 
 
 def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
-    """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]``, for each neuron (Lemma 3)."""
+    """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]``, for each neuron (Lemma 3). The points
+    are the checker's: by others its cells of nodes were not the search's, and bounds with slopes were refused."""
     width = high - low
     if activation == 2:
-        xs = np.stack([low, np.clip(0.0, low, high), high])
+        step, xs = np.zeros_like(width), np.stack([low, np.clip(0.0, low, high), high])
         ys = np.maximum(xs, 0.0)
     else:
-        pieces = np.minimum(PIECES, 2 + (12 * width).astype(np.int64))
-        steps = np.arange(pieces.max(initial=1) + 1)[:, None]
-        xs = low + width * (np.minimum(steps, pieces) / pieces)  # a range of few pieces has its end several times
+        pieces = 2 + np.minimum(12 * width, PIECES - 2).astype(np.int64)
+        step = np.exp2(np.floor(np.log2(np.maximum(width, 1e-12) / pieces)))
+        grid = np.arange(2 * pieces.max(initial=1) + 2)[:, None]  # some of them at an end
+        xs = np.clip((np.floor(low / step) + grid) * step, low, high)
         ys = gelu(activation, xs)
     a = (ys[-1] - ys[0]) / np.maximum(width, 1e-12)
     beside = ys - a * xs
-    off = 0.0 if activation == 2 else CURVED / 8 * (width / pieces) ** 2
+    off = CURVED / 8 * step**2
     return a, beside.min(0) - off, beside.max(0) + off
 
 
