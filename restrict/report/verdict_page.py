@@ -102,7 +102,9 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
         ]
         for basis in bases
     ]
-    for i, a, q, upper, width, *rest in root["cases"]:
+    said: dict[tuple[int, int], list[Any]] = {}
+    for i, a, q, *hints in root["cases"]:
+        upper, width, *rest = said[a, q] = hints or said[a, q]
         search.use(rest[1] if len(rest) > 1 else 0)
         search.held = search.ends((i, a, q), rest[2] if len(rest) > 2 else [])
         top = np.array(upper, dtype=float) / BOUND

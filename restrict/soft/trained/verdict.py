@@ -65,7 +65,8 @@ Tree = Any
 class Case:
     """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
     ``2^-40``, if they are needed), the tree of cells, how many it has, its basis, and bounds on what neurons read (the
-    neuron, then the upper end and the width of each head, in units of ``2^-8``)."""
+    neuron, then the upper end and the width of each head, in units of ``2^-8``). ``own``: the bounds that the case has
+    alone, where it shares its hints with others."""
 
     key: Key
     upper: list[int]
@@ -75,6 +76,7 @@ class Case:
     least: float
     basis: int = 0
     held: list[list[int]] = field(default_factory=list)
+    own: tuple[list[int], list[int]] | None = None
 
 
 @dataclass
@@ -199,8 +201,11 @@ class Search:
     def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
         """The hints for the checker in a case, by at most so many cells (and at most those of the search), or why it is
         open, in the coordinates that are in use."""
-        high, low = self.box(key)
-        return self.settled(key, *outward(high, low), min(most, self.cells))
+        return self.settled(key, *self.rounded(key), min(most, self.cells))
+
+    def rounded(self, key: Key) -> tuple[list[int], list[int]]:
+        """The box of a case as a certificate holds it: the upper end and the width of every coordinate."""
+        return outward(*self.box(key))
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
         """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
@@ -210,11 +215,12 @@ class Search:
         self.errors = errors
         m = len(self.rows)
         try:
-            found = self.tried_on(case.key, case.upper[:m], case.width[:m], SIMPLE, case.held)
+            bounds = case.own or (case.upper[:m], case.width[:m])
+            found = self.tried_on(case.key, *bounds, SIMPLE, case.held)
             if isinstance(found, Open) and case.key[0] >= SHORTEST:
                 self.turns.append(self.turned(case.key))
                 self.use(len(self.turns) - 1)
-                found = self.tried_on(case.key, *outward(*self.box(case.key)), CELLS, [])
+                found = self.tried_on(case.key, *self.rounded(case.key), CELLS, [])
                 self.turns.pop()
             return found
         finally:
@@ -312,12 +318,7 @@ class Search:
         asked, before = self.graph.asked[key[2]], -math.inf
 
         def shown(least: Array, short: Array) -> Array:
-            lines = np.zeros((len(off), len(low)))
-            lines[:, kept] = short
-            margins: Array = least - np.abs(lines).sum(1)
-            for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
-                margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
-            return margins
+            return self.shown(key, low, high, kept, least, short, off)
 
         first = shown(*self.tail.signs(form, asked))
         if (first - off).min() > SAFE or not len(kept):
@@ -335,6 +336,18 @@ class Search:
                 break  # what is lost goes down by a half at most
             before = now
         return None, first
+
+    def shown(
+        self, key: Key, low: Array, high: Array, kept: I64, least: Array, short: Array, off: Array
+    ) -> Array:  # fmt: skip
+        """What is shown of the combinations that are asked for on a cell, by affine bounds on them; where these are not
+        beyond ``off``, by own directions."""
+        lines = np.zeros((len(off), len(low)))
+        lines[:, kept] = short
+        margins: Array = least - np.abs(lines).sum(1)
+        for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
+            margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
+        return margins
 
     def start(self, key: Key) -> Array:
         """The stream of a case without what the heads read."""
@@ -374,16 +387,21 @@ class Search:
         """Middle and half width of the quotient of the first head's denominator by that of each other head, for a case
         whose weights are ready; none at all if one is beyond what a certificate holds."""
         if self.atoms.heads > 1 and (self.quotients is None or self.quotients[0] != key):
-            each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
-            ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
-            if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
+            if (ends := self.ratios(key)) is None:
                 return []
-            upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
-            lower = [math.ceil(low * (1 - 1e-11) * QUOTIENT) - 1 for _, low in ends]
-            self.quotients = (key, upper, [u - low for u, low in zip(upper, lower, strict=True)])
+            self.quotients = (key, *ends)
         if self.quotients is None:
             return []
         return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
+
+    def ratios(self, key: Key) -> tuple[list[int], list[int]] | None:
+        """Upper ends and widths of these quotients as a certificate holds them."""
+        each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
+        ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
+        if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
+            return None
+        upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
+        return upper, [u + 1 - math.ceil(low * (1 - 1e-11) * QUOTIENT) for u, (_, low) in zip(upper, ends, strict=True)]
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
         """Words of a case on which a label (a row of the unembedding) is likely to be wrong, the most likely first."""
@@ -464,6 +482,17 @@ def bases_document(turns: list[list[Basis]], cases: list[Case]) -> tuple[dict[st
     made = [basis_document(turns[number]) for number in used]
     found: dict[str, Any] = {"basis": made[0]} | ({"turned": made[1:]} if len(used) > 1 else {})
     return found, {number: place for place, number in enumerate(used)}
+
+
+def cases_document(cases: Iterable[Case], numbers: dict[int, int]) -> list[list[Any]]:
+    """Decided cases as a certificate holds them. ``numbers``: as :func:`bases_document` gives them. A case with the
+    hints of the last one of its symbol and state has none of its own."""
+    made, said = list[list[Any]](), dict[tuple[int, int], list[Any]]()
+    for case in cases:
+        entry, group = case_document(case, numbers[case.basis]), case.key[1:]
+        made.append(entry[:3] if said.get(group) == entry[3:] else entry)
+        said[group] = entry[3:]
+    return made
 
 
 def case_document(case: Case, basis: int) -> list[Any]:
