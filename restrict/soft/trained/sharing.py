@@ -11,7 +11,7 @@ import numpy as np
 
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained
-from restrict.soft.trained.verdict import BOUND, SAFE, SIMPLE, Case, Key, Open, Search, Tree, halves
+from restrict.soft.trained.verdict import SAFE, SIMPLE, Case, Key, Open, Search, Tree, halves
 
 AHEAD, FARTHEST = 8, 64
 """Cases to come for which a box is made wider: at first, and at most. Twice as many where that does, else a quarter."""
@@ -22,8 +22,8 @@ Group = tuple[int, int]
 
 
 class SharedSearch(Search):
-    """A search whose cases, in the order of their positions, share their hints as far as they can; ``asked`` is the last
-    position that is asked for."""
+    """A search whose cases, in the order of their positions, share their hints as far as they can; ``asked`` is the
+    last position that is asked for."""
 
     def __init__(self, model: Trained, graph: Graph, n: int) -> None:
         super().__init__(model, graph, n)
@@ -38,17 +38,13 @@ class SharedSearch(Search):
     def case(self, key: Key) -> Case | Open:
         """The hints of the last case with this symbol and state, where they do; else new ones, for cases to come."""
         group = key[1:]
-        said, found = self.said.get(group), None
-        if said is not None:
-            found = self.as_said(key, said)
-        if found is None:
-            found = super().case(key)
-            if isinstance(found, Case):
-                found = self.wider(found)
+        said = self.said.get(group)
+        again = None if said is None else self.as_said(key, said)
+        found = again or super().case(key)
         if isinstance(found, Case):
-            self.said[group] = found
+            self.said[group] = found if again else self.wider(found)
         self.known = {at: bounds for at, bounds in self.known.items() if at[1][0] > key[0] or at[1][1:] != group}
-        return found
+        return self.said[group] if isinstance(found, Case) else found
 
     def rounded(self, key: Key) -> Bounds:
         """The box of a case, which may be known."""
@@ -59,14 +55,13 @@ class SharedSearch(Search):
         """The case with hints of an earlier one, if they decide it."""
         self.use(said.basis)
         m = len(self.rows)
-        own, bounds, quotients = self.rounded(key), (said.upper[:m], said.width[:m]), (said.upper[m:], said.width[m:])
+        own = self.rounded(key)
         self.weigh(key[0], key[1])
-        if said.held or not inside(own, bounds):
+        if said.held or not inside(own, (said.upper[:m], said.width[:m])):
             return None
-        if quotients[0] and not ((mine := self.ratios(key)) and inside(mine, quotients)):
+        if said.upper[m:] and not ((mine := self.ratios(key)) and inside(mine, (said.upper[m:], said.width[m:]))):
             return None
-        self.quotients = (key, *quotients)
-        least = self.replayed(key, bounds, said.tree)
+        least = self.replayed(key, said.upper, said.width, said.tree)
         return None if least <= SAFE else replace(said, key=key, least=least, own=own)
 
     def wider(self, case: Case) -> Case:
@@ -87,21 +82,20 @@ class SharedSearch(Search):
         wide = together([own, *(self.known[self.number, other] for other in others)])
         quotients = self.over([*others, key]) if case.upper[m:] else ([], [])
         self.weigh(key[0], key[1])
-        for tree in [case.tree, 1] if case.tree == 0 else [case.tree]:
-            if quotients is not None:
-                self.quotients = (key, *quotients)
-                if (least := self.replayed(key, wide, tree)) > SAFE:
+        if quotients is not None:
+            upper, width = (a + b for a, b in zip(wide, quotients, strict=True))
+            for tree in [case.tree, 1] if case.tree == 0 else [case.tree]:
+                if (least := self.replayed(key, upper, width, tree)) > SAFE:
                     self.ahead[group] = min(2 * count, FARTHEST)
-                    upper, width = (a + b for a, b in zip(wide, quotients, strict=True))
                     return replace(case, upper=upper, width=width, tree=tree, least=least, own=own)
         self.ahead[group] = count // 4 or REST
         return case
 
-    def replayed(self, key: Key, bounds: Bounds, tree: Tree) -> float:
+    def replayed(self, key: Key, upper: list[int], width: list[int], tree: Tree) -> float:
         """What a tree shows on a box of a case: that is positive if it decides it."""
-        top = np.array(bounds[0]) / BOUND
-        self.held = self.ends(key, [])
-        return self.walked(key, top - np.array(bounds[1]) / BOUND, top, tree)
+        m = len(self.rows)
+        self.quotients, self.held = (key, upper[m:], width[m:]), self.ends(key, [])
+        return self.walked(key, *self.span(upper, width), tree)
 
     def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> float:
         """What a tree shows on a cell."""
@@ -112,8 +106,10 @@ class SharedSearch(Search):
         cell, kept = self.kept(key, low, high)
         form, asked = cell.form(), self.graph.asked[key[2]]
         off = np.zeros(len(asked.places))
+        if not len(off):
+            return math.inf
         signs = self.tail.pieces(form, asked, tree, self.held) if tree else [self.tail.signs(form, asked)]
-        return min([float(self.shown(key, low, high, kept, *made, off).min()) for made in signs if len(off)] or [math.inf])
+        return min(float(self.shown(key, low, high, kept, *made, off).min()) for made in signs)
 
     def over(self, keys: list[Key]) -> Bounds | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""

@@ -168,7 +168,11 @@ class Search:
         if not (hard and again and room and key[0] >= SHORTEST and len(self.turns) < TURNS):
             return found
         self.tried[group] = key[0]
-        return self.again(key, found, self.turned(key))
+        label = self.worst[1]
+        found = self.again(key, found, self.turned(key))
+        if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > FEW):
+            found = self.again(key, found, self.turned(key, label))
+        return found
 
     def again(self, key: Key, found: Case | Open, bases: list[Basis]) -> Case | Open:
         """What was found of a case, or what is found in other coordinates, which are kept, where that is better."""
@@ -182,9 +186,12 @@ class Search:
         self.use(self.chosen.get(key[1:], 0))
         return found
 
-    def turned(self, key: Key) -> list[Basis]:
-        """A basis for each head, as wide as before, by the principal axes of outputs at random lines' ends."""
+    def turned(self, key: Key, label: int | None = None) -> list[Basis]:
+        """A basis for each head, as wide as before, by the principal axes of outputs at random lines' ends. ``label``:
+        the place of a combination; along what this makes of each head is then the first axis, as with several heads
+        nothing is lost between the box and the words in that direction."""
         high, low = self.box(key)
+        slope = None if label is None else self.slope(key, label)
         found, at, rng = [], 0, np.random.default_rng(0)
         for h, basis in enumerate(self.atoms.bases):
             m = len(basis.rows)
@@ -193,9 +200,20 @@ class Search:
             points = np.array([self.word(key, line, h)[1] for line in lines]).reshape(WORDS, m)
             mean = points.mean(0)
             _, _, axes = np.linalg.svd(points - mean)
+            if slope is not None and slope[at : at + m].any():
+                axes = np.linalg.qr(np.vstack([slope[at : at + m], axes]).T)[0].T
             rows = self.rows[at : at + m]
             found.append(basis_of(self.atoms.v[h], self.at[h] + mean @ rows, axes @ rows))
             at += m
+        return found
+
+    def slope(self, key: Key, label: int) -> Array:
+        """How fast a combination grows in each coordinate on the box of a case."""
+        low, high = self.span(*self.rounded(key))
+        cell, kept = self.kept(key, low, high)
+        self.held, found = self.ends(key, []), np.zeros(len(low))
+        for _, lines in self.tail.pieces(cell.form(), self.graph.asked[key[2]], 1, self.held):
+            found[kept] += lines[label] / (high - low)[kept]
         return found
 
     def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
@@ -243,14 +261,18 @@ class Search:
 
     def tried_on(self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]) -> Case | Open:
         """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
-        top = np.array(upper) / BOUND
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
-        tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
+        tree = self.cell(key, *self.span(upper, width), DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
         return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number, held)
+
+    def span(self, upper: list[int], width: list[int]) -> tuple[Array, Array]:
+        """The ends of a box, without those of the quotients that may stand behind it."""
+        top, m = np.array(upper) / BOUND, len(self.rows)
+        return (top - np.array(width) / BOUND)[:m], top[:m]
 
     def ends(self, key: Key, held: list[list[int]]) -> Array:
         """Between which ends what the neurons read before the division is, shape ``(2, neurons)``."""
