@@ -38,6 +38,9 @@ COARSE = (0.1, 0.03)
 them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
+HARD = 12
+"""With several heads a case of more cells than this is tried along its worst label, too: more coordinates of their own
+take more bytes than a few cells."""
 TURNS = 24
 """Coordinates of their own in one certificate."""
 ROOM = 10_000
@@ -170,7 +173,7 @@ class Search:
         self.tried[group] = key[0]
         label = self.worst[1]
         found = self.again(key, found, self.turned(key))
-        if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > FEW):
+        if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > HARD):
             found = self.again(key, found, self.turned(key, label))
         return found
 
