@@ -216,18 +216,19 @@ class Check:
 
     def every(self, cases: list[Any], expected: Sequence[Key], place: Place) -> None:
         """Each case of the prefixes, once, in the order of position, symbol and state."""
-        before: tuple[int, int] | None = None
+        before, said = (-1, -1), dict[tuple[int, int], list[Any]]()
         for index, key in enumerate(expected):
             require(index < len(cases), place, f"the case {list(key)} is missing")
             entry = listing(cases[index], place.item(index))
-            least, most = self.sizes
-            require(least <= len(entry) <= most, place.item(index), f"expected {least} to {most} entries")
             given = tuple(integers(-1, 1 << 20)(entry[:3], place.item(index)))
             require(given == key, place.item(index), f"expected the case {list(key)}", entry[:3])
+            hints = said[key[1:]] = entry[3:] or said.get(key[1:], [])  # where there are none: those given before
+            least, most = self.sizes
+            require(least <= len(hints) + 3 <= most, place.item(index), f"expected {least} to {most} entries")
             if key[:2] != before:
                 before = key[:2]
                 self.weigh(key[0], key[1])
-            self.case(key, entry[3:], place.item(index))
+            self.case(key, hints, place.item(index))
         require(len(cases) == len(expected), place, f"expected {len(expected)} cases", len(cases))
 
     def keys(self, n: int, first: int, upto: int) -> Iterator[Key]:

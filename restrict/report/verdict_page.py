@@ -23,7 +23,7 @@ from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Array, Trained, forward, load, shifted
 from restrict.soft.trained.read_out import Asked
-from restrict.soft.trained.verdict import BOUND, Key, Search, Tree
+from restrict.soft.trained.verdict import Key, Search, Tree
 
 WIDTH = 640.0
 MOST_SYMBOLS = 60
@@ -103,14 +103,13 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
         ]
         for basis in bases
     ]
-    for i, a, q, upper, width, *rest in root["cases"]:
+    said: dict[tuple[int, int], list[Any]] = {}
+    for i, a, q, *hints in root["cases"]:
+        upper, width, *rest = said[a, q] = hints or said[a, q]
         search.use(rest[1] if len(rest) > 1 else 0)
         search.held = search.ends((i, a, q), rest[2] if len(rest) > 2 else [])
-        top = np.array(upper, dtype=float) / BOUND
-        leaves = [
-            _leaf(search, (i, a, q), low, high)
-            for low, high in _leaves(rest[0] if rest else 0, top - np.array(width) / BOUND, top)
-        ]
+        ends = search.span(upper, width)
+        leaves = [_leaf(search, (i, a, q), low, high) for low, high in _leaves(rest[0] if rest else 0, *ends)]
         low, high = np.min([leaf[0] for leaf in leaves], axis=0), np.max([leaf[1] for leaf in leaves], axis=0)
         yield Range((i, a, q), low, high, min(leaf[2] for leaf in leaves))
 

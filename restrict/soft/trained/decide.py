@@ -25,7 +25,8 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Second, layered_document
-from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, bases_document, case_document, prepare
+from restrict.soft.trained.sharing import SharedSearch
+from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, bases_document, cases_document, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
@@ -114,7 +115,7 @@ class Verdict(Certified):
         kind = FORMAT if len(self.model.layers) == 1 else LAYERED
         found = head(kind, self.model, self.graph, n=self.n, upto=self.upto) | bases
         if len(self.model.layers) == 1:
-            found["cases"] = [case_document(case, numbers[case.basis]) for case in cases]
+            found["cases"] = cases_document(cases, numbers)
         else:
             found |= layered_document(cases, numbers, self.frames)
         if self.wrong is not None:
@@ -250,15 +251,15 @@ class _Run:
         """Attacks on the first graph."""
         return Attack(self.model, self.states[0].graph, self.search().atoms)
 
-    def search(self) -> Search:
+    def search(self) -> SharedSearch:
         """That of the finest graph."""
         found = self.states[-1].search
-        assert isinstance(found, Search)
+        assert isinstance(found, SharedSearch)
         return found
 
     def begun(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
         """All cases of a graph are to be decided."""
-        return _State(graph, Search(self.model, graph, self.n), graph.cases(self.n), memory)
+        return _State(graph, SharedSearch(self.model, graph, self.n), graph.cases(self.n), memory)
 
     def late(self) -> bool:
         if self.until is not None and time.monotonic() > self.until:
@@ -302,6 +303,7 @@ class _Run:
                 return
             self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
             self.search().cells = CELLS if self.wrong is None else QUICK
+            self.search().asked = self.n if self.wrong is None else len(self.wrong.word) - 1
             found = self.search().case(key)
             hard = isinstance(found, Open) and not self.attacked(at, found) and self.wrong is None
             if isinstance(found, Open) and hard and self.remembered(at, found):

@@ -38,6 +38,9 @@ COARSE = (0.1, 0.03)
 them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
+HARD = 12
+"""With several heads a case of more cells than this is tried along its worst label, too: more coordinates of their own
+take more bytes than a few cells."""
 TURNS = 24
 """Coordinates of their own in one certificate."""
 ROOM = 10_000
@@ -65,7 +68,8 @@ Tree = Any
 class Case:
     """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
     ``2^-40``, if they are needed), the tree of cells, how many it has, its basis, and bounds on what neurons read (the
-    neuron, then the upper end and the width of each head, in units of ``2^-8``)."""
+    neuron, then the upper end and the width of each head, in units of ``2^-8``). ``own``: the bounds that the case has
+    alone, where it shares its hints with others."""
 
     key: Key
     upper: list[int]
@@ -75,6 +79,7 @@ class Case:
     least: float
     basis: int = 0
     held: list[list[int]] = field(default_factory=list)
+    own: tuple[list[int], list[int]] | None = None
 
 
 @dataclass
@@ -166,7 +171,11 @@ class Search:
         if not (hard and again and room and key[0] >= SHORTEST and len(self.turns) < TURNS):
             return found
         self.tried[group] = key[0]
-        return self.again(key, found, self.turned(key))
+        label = self.worst[1]
+        found = self.again(key, found, self.turned(key))
+        if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > HARD):
+            found = self.again(key, found, self.turned(key, label))
+        return found
 
     def again(self, key: Key, found: Case | Open, bases: list[Basis]) -> Case | Open:
         """What was found of a case, or what is found in other coordinates, which are kept, where that is better."""
@@ -180,9 +189,12 @@ class Search:
         self.use(self.chosen.get(key[1:], 0))
         return found
 
-    def turned(self, key: Key) -> list[Basis]:
-        """A basis for each head, as wide as before, by the principal axes of outputs at random lines' ends."""
+    def turned(self, key: Key, label: int | None = None) -> list[Basis]:
+        """A basis for each head, as wide as before, by the principal axes of outputs at random lines' ends. ``label``:
+        the place of a combination; along what this makes of each head is then the first axis, as with several heads
+        nothing is lost between the box and the words in that direction."""
         high, low = self.box(key)
+        slope = None if label is None else self.slope(key, label)
         found, at, rng = [], 0, np.random.default_rng(0)
         for h, basis in enumerate(self.atoms.bases):
             m = len(basis.rows)
@@ -191,16 +203,30 @@ class Search:
             points = np.array([self.word(key, line, h)[1] for line in lines]).reshape(WORDS, m)
             mean = points.mean(0)
             _, _, axes = np.linalg.svd(points - mean)
+            if slope is not None and slope[at : at + m].any():
+                axes = np.linalg.qr(np.vstack([slope[at : at + m], axes]).T)[0].T
             rows = self.rows[at : at + m]
             found.append(basis_of(self.atoms.v[h], self.at[h] + mean @ rows, axes @ rows))
             at += m
         return found
 
+    def slope(self, key: Key, label: int) -> Array:
+        """How fast a combination grows in each coordinate on the box of a case."""
+        low, high = self.span(*self.rounded(key))
+        cell, kept = self.kept(key, low, high)
+        self.held, found = self.ends(key, []), np.zeros(len(low))
+        for _, lines in self.tail.pieces(cell.form(), self.graph.asked[key[2]], 1, self.held):
+            found[kept] += lines[label] / (high - low)[kept]
+        return found
+
     def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
         """The hints for the checker in a case, by at most so many cells (and at most those of the search), or why it is
         open, in the coordinates that are in use."""
-        high, low = self.box(key)
-        return self.settled(key, *outward(high, low), min(most, self.cells))
+        return self.settled(key, *self.rounded(key), min(most, self.cells))
+
+    def rounded(self, key: Key) -> tuple[list[int], list[int]]:
+        """The box of a case as a certificate holds it: the upper end and the width of every coordinate."""
+        return outward(*self.box(key))
 
     def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
         """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
@@ -210,11 +236,12 @@ class Search:
         self.errors = errors
         m = len(self.rows)
         try:
-            found = self.tried_on(case.key, case.upper[:m], case.width[:m], SIMPLE, case.held)
+            bounds = case.own or (case.upper[:m], case.width[:m])
+            found = self.tried_on(case.key, *bounds, SIMPLE, case.held)
             if isinstance(found, Open) and case.key[0] >= SHORTEST:
                 self.turns.append(self.turned(case.key))
                 self.use(len(self.turns) - 1)
-                found = self.tried_on(case.key, *outward(*self.box(case.key)), CELLS, [])
+                found = self.tried_on(case.key, *self.rounded(case.key), CELLS, [])
                 self.turns.pop()
             return found
         finally:
@@ -237,14 +264,18 @@ class Search:
 
     def tried_on(self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]) -> Case | Open:
         """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
-        top = np.array(upper) / BOUND
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
-        tree = self.cell(key, top - np.array(width) / BOUND, top, DEEPEST)
+        tree = self.cell(key, *self.span(upper, width), DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
         return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number, held)
+
+    def span(self, upper: list[int], width: list[int]) -> tuple[Array, Array]:
+        """The ends of a box, without those of the quotients that may stand behind it."""
+        top, m = np.array(upper) / BOUND, len(self.rows)
+        return (top - np.array(width) / BOUND)[:m], top[:m]
 
     def ends(self, key: Key, held: list[list[int]]) -> Array:
         """Between which ends what the neurons read before the division is, shape ``(2, neurons)``."""
@@ -312,12 +343,7 @@ class Search:
         asked, before = self.graph.asked[key[2]], -math.inf
 
         def shown(least: Array, short: Array) -> Array:
-            lines = np.zeros((len(off), len(low)))
-            lines[:, kept] = short
-            margins: Array = least - np.abs(lines).sum(1)
-            for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
-                margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
-            return margins
+            return self.shown(key, low, high, kept, least, short, off)
 
         first = shown(*self.tail.signs(form, asked))
         if (first - off).min() > SAFE or not len(kept):
@@ -335,6 +361,18 @@ class Search:
                 break  # what is lost goes down by a half at most
             before = now
         return None, first
+
+    def shown(
+        self, key: Key, low: Array, high: Array, kept: I64, least: Array, short: Array, off: Array
+    ) -> Array:  # fmt: skip
+        """What is shown of the combinations that are asked for on a cell, by affine bounds on them; where these are not
+        beyond ``off``, by own directions."""
+        lines = np.zeros((len(off), len(low)))
+        lines[:, kept] = short
+        margins: Array = least - np.abs(lines).sum(1)
+        for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
+            margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
+        return margins
 
     def start(self, key: Key) -> Array:
         """The stream of a case without what the heads read."""
@@ -374,16 +412,21 @@ class Search:
         """Middle and half width of the quotient of the first head's denominator by that of each other head, for a case
         whose weights are ready; none at all if one is beyond what a certificate holds."""
         if self.atoms.heads > 1 and (self.quotients is None or self.quotients[0] != key):
-            each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
-            ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
-            if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
+            if (ends := self.ratios(key)) is None:
                 return []
-            upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
-            lower = [math.ceil(low * (1 - 1e-11) * QUOTIENT) - 1 for _, low in ends]
-            self.quotients = (key, upper, [u - low for u, low in zip(upper, lower, strict=True)])
+            self.quotients = (key, *ends)
         if self.quotients is None:
             return []
         return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
+
+    def ratios(self, key: Key) -> tuple[list[int], list[int]] | None:
+        """Upper ends and widths of these quotients as a certificate holds them."""
+        each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
+        ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
+        if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
+            return None
+        upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
+        return upper, [u + 1 - math.ceil(low * (1 - 1e-11) * QUOTIENT) for u, (_, low) in zip(upper, ends, strict=True)]
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
         """Words of a case on which a label (a row of the unembedding) is likely to be wrong, the most likely first."""
@@ -464,6 +507,17 @@ def bases_document(turns: list[list[Basis]], cases: list[Case]) -> tuple[dict[st
     made = [basis_document(turns[number]) for number in used]
     found: dict[str, Any] = {"basis": made[0]} | ({"turned": made[1:]} if len(used) > 1 else {})
     return found, {number: place for place, number in enumerate(used)}
+
+
+def cases_document(cases: Iterable[Case], numbers: dict[int, int]) -> list[list[Any]]:
+    """Decided cases as a certificate holds them. ``numbers``: as :func:`bases_document` gives them. A case with the
+    hints of the last one of its symbol and state has none of its own."""
+    made, said = list[list[Any]](), dict[tuple[int, int], list[Any]]()
+    for case in cases:
+        entry, group = case_document(case, numbers[case.basis]), case.key[1:]
+        made.append(entry[:3] if said.get(group) == entry[3:] else entry)
+        said[group] = entry[3:]
+    return made
 
 
 def case_document(case: Case, basis: int) -> list[Any]:

@@ -1,0 +1,130 @@
+"""Hints that several cases share: what is left out of a certificate is what was said before, and each case is checked
+by it as if it were its own."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.report.verdict_page import ranges_of
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.graph import task_graph
+from restrict.soft.trained.model import Trained, load
+from restrict.soft.trained.sharing import SharedSearch, inside
+from restrict.soft.trained.verdict import Case, Search, cases_document
+from tests import verdict_cases
+
+N = 24
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Trained, dict[str, Any]]:
+    """A model and a certificate of all its prefixes of up to ``N`` symbols."""
+    model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
+    return model, verify_trained(model, task_graph(model), N).document()
+
+
+def line(model: Trained, document: dict[str, Any]) -> str:
+    return verify(model.content, json.dumps(document).encode())
+
+
+def code(model: Trained, document: dict[str, Any]) -> int:
+    with pytest.raises(Reject) as reject:
+        line(model, document)
+    return reject.value.code
+
+
+def written_out(document: dict[str, Any]) -> dict[str, Any]:
+    """The certificate in which every case has hints of its own."""
+    said: dict[tuple[int, int], list[Any]] = {}
+    cases = []
+    for i, a, q, *hints in document["cases"]:
+        said[a, q] = hints or said[a, q]
+        cases.append([i, a, q, *said[a, q]])
+    return document | {"cases": cases}
+
+
+def test_a_certificate_says_the_same_with_its_hints_written_out(made: tuple[Trained, dict[str, Any]]) -> None:
+    model, document = made
+    shared = [case for case in document["cases"] if len(case) == 3]
+    assert len(shared) > N // 2
+    assert line(model, document) == line(model, written_out(document))
+    assert 2 * len(json.dumps(document["cases"])) < len(json.dumps(written_out(document)["cases"]))
+
+
+def test_the_first_case_of_a_symbol_and_a_state_has_hints(made: tuple[Trained, dict[str, Any]]) -> None:
+    """Hints are those of the same symbol and state, whatever case stands in front."""
+    model, document = made
+    seen = set[tuple[int, int]]()
+    for number, (_, a, q, *_) in enumerate(document["cases"]):
+        if (a, q) not in seen:
+            seen.add((a, q))
+            other = copy.deepcopy(document)
+            del other["cases"][number][3:]
+            assert code(model, other) == 4
+    assert len(seen) > 2
+
+
+def test_shared_hints_are_verified_for_each_case(made: tuple[Trained, dict[str, Any]]) -> None:
+    """Words of other positions are beyond a box that holds those of the first alone, so left-out hints are refused."""
+    model, document = made
+    refused = 0
+    for number, case in enumerate(document["cases"]):
+        before = [c for c in document["cases"][:number] if c[1:3] == case[1:3]]
+        if before and len(case) > 3:
+            other = copy.deepcopy(document)
+            del other["cases"][number][3:]
+            refused += code(model, other) == 3
+    assert refused
+
+
+def test_a_shared_box_that_loses_a_word_of_a_later_case_is_refused() -> None:
+    """The box that is said is made that of the words of the first case alone."""
+    model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
+    found, refused = verify_trained(model, task_graph(model), N), 0
+    document = found.document()
+    for case, entry, after in zip(found.cases, document["cases"], document["cases"][2:], strict=False):
+        if len(entry) > 3 and case.own is not None and after[1:] == entry[1:3]:
+            kept = entry[3:5]
+            entry[3:5] = case.own
+            refused += code(model, document) == 3
+            entry[3:5] = kept
+    assert refused > 1
+
+
+def test_cases_share_a_box_that_holds_their_own() -> None:
+    model = load(verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors")
+    graph = task_graph(model)
+    search, alone, shared = SharedSearch(model, graph, N), Search(model, graph, N), 0
+    cases = [search.case(key) for key in graph.cases(N)]
+    for case in cases:
+        assert isinstance(case, Case)
+        if case.own is not None:
+            search.use(case.basis)
+            alone.turns, m = search.turns, len(search.rows)
+            alone.use(case.basis)
+            assert case.own == alone.rounded(case.key)
+            assert inside(case.own, (case.upper[:m], case.width[:m]))
+            shared += 1
+    assert shared > len(cases) // 2
+    numbers = {number: number for number in range(len(search.turns))}
+    assert sum(len(entry) == 3 for entry in cases_document(cases, numbers)) > len(cases) // 3
+
+
+def test_a_report_reads_shared_hints_and_quotients(made: tuple[Trained, dict[str, Any]]) -> None:
+    """The drawn ranges are of every case; bounds on quotients are no coordinates."""
+    model, document = made
+    assert len(list(ranges_of(model, task_graph(model), document))) == len(document["cases"])
+    rng = np.random.default_rng(39)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    document = verdict_cases.with_quotients(verify_trained(model, graph, 3)).document()
+    assert model.heads == 2
+    assert all(len(case[3]) == sum(len(basis["rows"]) for basis in document["basis"]) + 1 for case in document["cases"])
+    assert len(list(ranges_of(model, graph, document))) == len(document["cases"])
