@@ -15,9 +15,10 @@ from restrict.checker.main import verify
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import task_graph
+from restrict.soft.trained.hints import cases_document
 from restrict.soft.trained.model import Trained, load
 from restrict.soft.trained.sharing import SharedSearch, inside
-from restrict.soft.trained.verdict import Case, Search, cases_document
+from restrict.soft.trained.verdict import Case, Search
 from tests import verdict_cases
 
 N = 24

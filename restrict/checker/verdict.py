@@ -232,8 +232,7 @@ class Check:
         require(len(cases) == len(expected), place, f"expected {len(expected)} cases", len(cases))
 
     def keys(self, n: int, first: int, upto: int) -> Iterator[Key]:
-        """The cases: what a prefix of ``first`` to ``upto`` symbols, of a word of at most ``n``, can end with; the
-        empty prefix only where there is a start token."""
+        """The cases: what a prefix of ``first`` to ``upto`` symbols, of a word of at most ``n``, can end with."""
         if first == 0 == self.model.first and self.far[0] <= n:
             yield (0, START, 0)
         before, symbols = {0}, range(len(self.model.rows))

@@ -1,7 +1,7 @@
 """What is exact per symbol and position in one layer: queries, scores and values, in float64, for the search. Row 0
 holds the start token in column 0; the others hold the symbols. Without a start token the first symbol stands there, as
-light as a weight can be. Directions of a head's outputs come from the singular
-vectors of its values or of the outputs of some words, rounded to 24 bits as in the certificate."""
+light as a weight can be. Directions of a head's outputs come from the singular vectors of its values or of the outputs
+of some words, rounded to 24 bits as in the certificate."""
 
 from __future__ import annotations
 

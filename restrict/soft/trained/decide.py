@@ -22,11 +22,12 @@ from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.hints import bases_document, cases_document
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.sharing import SharedSearch
-from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, bases_document, cases_document, prepare
+from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 

@@ -18,9 +18,10 @@ from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
 from restrict.soft.trained.decide import Certified, Tell, head, memories, model_document
 from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.potentials import Proof, elaborated
-from restrict.soft.trained.verdict import Case, Open, Search, bases_document, case_document
+from restrict.soft.trained.verdict import Case, Open, Search
 from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
 from restrict.version import __version__
 

@@ -19,6 +19,7 @@ from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Array, Trained
 from restrict.soft.trained.verdict import (
     AGAIN,
@@ -32,7 +33,6 @@ from restrict.soft.trained.verdict import (
     Open,
     Search,
     Tree,
-    basis_document,
     halved,
     outward,
     widest,
