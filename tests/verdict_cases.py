@@ -63,7 +63,7 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1, start: bool = T
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
-    config = {
+    config: dict[str, Any] = {
         "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": layers,
         "n_head": heads, "n_embd": heads * int(rng.integers(1, 4)) + heads, "n_positions": 12,
         "vocab_size": symbols + 2, "bos_token_id": symbols, "eos_token_id": symbols + 1,

@@ -255,7 +255,6 @@ class Program:
 
     def offers(self, head: Head, distance: int = 0) -> Offer:
         """Rank and value of a pair for a query, both numbered as in :meth:`role`, at a distance ``j - i``."""
-
         scored = bound(head.rule.tree, {}, ("q", "k")) if not self.forms(head) else None
 
         def offer(query: int, pair: int) -> tuple[int, int]:

@@ -50,7 +50,6 @@ def bounds(
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:
     """Every inequality, after a check that all of them hold."""
-
     checked = found.verify()
     bad = next((item for item in checked if not item.holds), None)
     if bad is not None:

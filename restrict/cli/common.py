@@ -176,7 +176,6 @@ def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any
 
 def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """A file that can be written, and that no other option of the command line names."""
-
     if check_writable(path) is not None:
         named = context.meta.setdefault("restrict.outputs", {})
         other = named.setdefault(os.path.realpath(str(path)), parameter.opts[-1])
@@ -224,7 +223,6 @@ def parts_of(line: str) -> dict[str, int | str]:
 
 def check_writable(path: Path | None) -> Path | None:
     """Refuse an output that cannot be written, before the work starts, and note it: the command must not read it."""
-
     if path is None:
         return None
     folder = path.parent
@@ -244,7 +242,6 @@ def check_writable(path: Path | None) -> Path | None:
 @contextmanager
 def result_folder(path: Path | None) -> Iterator[None]:
     """Make a folder for results; if the work fails, remove it again."""
-
     made: list[Path] = []
     try:
         for folder in () if path is None else [*reversed(path.parents), path]:

@@ -23,7 +23,6 @@ def compile_back(
     source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
 ) -> None:
     """Compile a language to a model, or a model to a formula."""
-
     if as_json and output is None:
         raise UsageError("--json prints a summary beside the file; name that file with -o")
     if to is not None:

@@ -44,7 +44,6 @@ def stages_on(title: str) -> Iterator[Progress]:
 def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
     """Write the proof, where there is one; the lines about it and about what the checker said. For two models that
     agree there are two proofs, both about the same automaton; the second goes to ``NAME.other.json``."""
-
     other = getattr(found, "other", None)
     if other is not None:
         beside = None if path is None else path.with_name(f"{path.stem}.other{path.suffix}")
@@ -70,7 +69,6 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
 
 def refuse_others(allowed: tuple[str, ...]) -> None:
     """Refuse options that mean nothing with --all-lengths."""
-
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE

@@ -60,7 +60,6 @@ def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options
 
     FILE is read, never run. A head that averages, counts or uses softmax is refused; the message names it.
     """
-
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if OPTIONS[name] != kind:

@@ -70,7 +70,6 @@ def write_automaton(language: Language, path: Path) -> None:
 
 def compare_table(path: Path, as_json: bool) -> None:
     """The languages of a CSV file with what it expects of them; NotEstablished where one is otherwise."""
-
     rows = [(spec, of_language(language), expected) for spec, language, expected in _rows(path)]
     lines, wrong = [], []
     for spec, found, expected in rows:

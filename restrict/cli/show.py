@@ -78,6 +78,5 @@ def _drawing(root: Node, kind: object, program: Model | None) -> str:
 
 def _belongs(digest: str | None, what: str, program: Model | None) -> None:
     """Refuse a proof that is for another model."""
-
     if program is not None and program.digest != digest:
         raise ModelError(f"model.sha256: the {what} is for another model than {program.source or program.name}")

@@ -79,7 +79,6 @@ def certify_command(
     What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
     certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
     """
-
     fixed = None if fix is None else fixed_of(fix)
     if epsilon is None:
         if position is not None:
@@ -138,7 +137,6 @@ def _finish(found: Any, told: Answer, stopped: str | None, output: Path | None, 
 
 def fixed_of(text: str) -> dict[int, str]:
     """The tokens of ``3:1,7:0``."""
-
     found: dict[int, str] = {}
     for part in text.split(",") if text.strip() else []:
         position, colon, symbol = part.strip().partition(":")

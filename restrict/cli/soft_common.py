@@ -21,7 +21,6 @@ FIGURE = file_option("--figure", text="Draw it here (.svg, .pdf or .png).")
 
 def lengths_of(text: str) -> list[int]:
     """The lengths of a comma-separated list."""
-
     parts = text.split(",")
     if not all(p.strip().isascii() and p.strip().isdigit() and len(p.strip()) <= 8 and int(p) >= 1 for p in parts):
         raise UsageError(f"-n {text!r} must be a positive integer, or several separated by commas")

@@ -205,7 +205,6 @@ NEAR = 3000
 
 def _near_lengths(when: Formula, n: int, least: int) -> str:
     """The nearest lengths at which a condition holds, for a message; nothing where none is near."""
-
     below = next((m for m in range(n - 1, max(least, n - NEAR) - 1, -1) if holds(when, m)), None)
     above = next((m for m in range(max(n + 1, least), min(MAX_N, n + NEAR) + 1) if holds(when, m)), None)
     near = " and ".join(str(length) for length in (below, above) if length is not None)
