@@ -38,7 +38,7 @@ def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
     return model, naive, graph, int(rng.integers(1, 6 - layers))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(200), 24, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(200), 10, every=4))
 def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
     model, _, graph, n = case(seed)
     found = verify_trained(model, graph, n, seconds=60, float32=True)
@@ -52,7 +52,7 @@ def test_all_answers_occur_among_random_models() -> None:
     assert verdict_cases.occur(answers, {("right", 1), ("wrong", 1), ("right", 2), ("wrong", 2)})
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(120), 6, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(120), 3, every=6))
 def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, _, graph, n = case(seed)
@@ -70,7 +70,7 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     verdict_cases.taken(model, (changed() for _ in range(100)))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 8, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
 def test_answers_at_every_length_are_true(seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     model, naive = next(made for made in iter(lambda: verdict_cases.random_checkpoint(rng, start=False), None)
@@ -84,7 +84,7 @@ def test_answers_at_every_length_are_true(seed: int) -> None:
         assert found.shortest
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", heavy_after(range(12), 4))
 def test_the_box_of_a_case_is_that_of_its_words(seed: int) -> None:
     """By all words of the first layer: the search's ends are the greatest and least coordinates, the checker takes a
     bound just above the greatest and none below it, and its run of a word contains the word's stream."""
