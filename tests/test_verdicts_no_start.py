@@ -124,7 +124,9 @@ def test_the_box_of_a_case_is_that_of_its_words(seed: int) -> None:
 
 def test_the_empty_prefix_is_no_case_and_no_wrong_word() -> None:
     model, _, graph, _ = case(1)
-    with pytest.raises(UsageError, match="no word of the language has 1 to 0 symbols"):
+    with pytest.raises(
+        UsageError, match="no start token, and so no answer behind the empty word: -n must be at least 1"
+    ):
         verify_trained(model, graph, 0)
     found = next(f for f in (verify_trained(*case(seed)[::2], 2) for seed in range(40)) if f.status == "wrong")
     claim = found.document() | {"wrong": {"word": [], "label": found.wrong.label if found.wrong else 0}}

@@ -438,6 +438,10 @@ def _asked(model: Trained, graph: Graph, n: int) -> None:
     model_document(model)
     if not 0 <= n <= 4096:
         raise UsageError(f"-n must be at most 4096, not {n}")
+    if n < model.first:
+        raise UsageError(
+            f"{model.name} has no start token, and so no answer behind the empty word: -n must be at least 1"
+        )
     if not graph.cases(n):
         count = f"at most {n}" if graph.empty else f"1 to {n}"
         raise UsageError(f"no word of the language has {count} symbols: there is nothing to verify")
