@@ -25,7 +25,7 @@ from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.wrong import wrong_of
 from tests import verdict_cases
 from tests.fuzzing import every_length as judged
-from tests.fuzzing.verdicts import claim_changed
+from tests.fuzzing.verdicts import altered
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
 
@@ -63,15 +63,7 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     found = verify_trained(model, graph, min(n, 3), seconds=60)
     if not found.proves:
         pytest.skip("nothing is proved")
-
-    def mutant() -> dict[str, Any]:
-        made: dict[str, Any] = json.loads(found.to_bytes())
-        if rng.random() < 0.5:
-            return verdict_cases.mutated(rng, made)
-        claim_changed(rng, made)
-        return made
-
-    verdict_cases.taken(model, (mutant() for _ in range(100)))
+    verdict_cases.taken(model, (altered(rng, found.to_bytes()) for _ in range(100)))
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from restrict.soft.trained.model import Trained
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.fuzzing import every_length as judged
-from tests.fuzzing.verdicts import claim_changed
+from tests.fuzzing.verdicts import altered
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
 
@@ -59,15 +58,7 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     found = verify_trained(model, graph, min(n, 3), seconds=60)
     if not found.proves:
         pytest.skip("nothing is proved")
-
-    def changed() -> dict[str, Any]:
-        made: dict[str, Any] = json.loads(found.to_bytes())
-        if rng.random() < 0.5:
-            claim_changed(rng, made)
-            return made
-        return verdict_cases.mutated(rng, made)  # type: ignore[no-any-return]
-
-    verdict_cases.taken(model, (changed() for _ in range(100)))
+    verdict_cases.taken(model, (altered(rng, found.to_bytes()) for _ in range(100)))
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))

@@ -2,10 +2,9 @@
 
 The prefixes are those of words of length at most ``n`` that have at most ``upto`` symbols. A case is a position, its
 symbol and the state behind it (with symbols ``fixed``: those of words of exactly ``n`` symbols that have these, and one
-answer is wanted behind them all); the cases are derived here, and each must have its hints once: bounds on attention's
-output in the directions of a basis, and a tree of cells. Every bound is verified by one longest path (Theorem 1),
-carried to the logits by affine forms, and sharpened in a label's own direction (Theorems 5 and 6). A wrong word is run
-with enclosures. Docs: docs/soft-verdicts.md.
+answer is wanted behind them all); the cases are derived here, and each must stand there once, with hints: bounds in the
+directions of a basis, and a tree of cells. Every bound is verified by one longest path (Theorem 1), carried to the
+logits by affine forms, sharpened in a label's own direction (Theorems 5 and 6). A wrong word is run with enclosures.
 """
 
 from __future__ import annotations

@@ -89,6 +89,15 @@ def claim_changed(rng: Generator, document: Document) -> None:
         word[-1:] = [] if rng.random() < 0.5 else [int(rng.integers(len(said["rows"])))]
 
 
+def altered(rng: Generator, proof: bytes) -> Document:
+    """A certificate with another claim, or with one thing changed anywhere."""
+    document: Document = json.loads(proof)
+    if rng.random() < 0.5:
+        return verdict_cases.mutated(rng, document)  # type: ignore[no-any-return]
+    claim_changed(rng, document)
+    return document
+
+
 def weights_changed(rng: Generator, content: bytes) -> bytes:
     """The file with one weight a little or much larger."""
     start = 8 + int.from_bytes(content[:8], "little")
