@@ -1,7 +1,7 @@
 """Train small softmax transformers as people do, on 26 regular languages, and write them as people store them.
 
     python scripts/train_soft.py -o FOLDER [--layers 1] [--heads 1] [--width 16] [--no-positions] [--only NAME,...]
-        [--activation relu] [--read-out next] [--no-start]
+        [--activation relu] [--read-out next] [--no-start] [--norm post]
     python scripts/train_soft.py --describe FOLDER     # automata and recorded logits beside models that are there
 
 Next-symbol-set predictors of GPT-2's shape (causal softmax, LayerNorm first, gelu_new): at every prefix of a word of
@@ -10,8 +10,9 @@ in the language. Words are random walks in the automaton (scripts/train_language
 binary cross-entropy, AdamW, cosine schedule, gradients clipped; the best of the states seen is kept. All languages of
 one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. ``--read-out
 next`` trains language models (cross-entropy, every symbol that may come next as likely), ``--read-out tags`` taggers:
-the label of a prefix is the automaton's state. ``--no-start`` leaves out <bos>, and with it the empty prefix. Needs
-torch; seeded; minutes on one core.
+the label of a prefix is the automaton's state. ``--no-start`` leaves out <bos>, and with it the empty prefix. ``--norm
+post`` puts LayerNorm behind each half of a block, as PyTorch's encoders have it, ``--norm no-last`` leaves out the last
+one. Needs torch; seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
@@ -23,6 +24,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -105,7 +107,7 @@ def parameters(models: int, tokens: int, labels: int, options: argparse.Namespac
     found = {"wte.weight": normal(tokens, d, deviation=0.3), "lm_head.weight": normal(labels, d, deviation=0.3)}
     if options.positions:
         found["wpe.weight"] = normal(POSITIONS, d, deviation=0.05)
-    norms = ["ln_f"]
+    norms = [] if options.norm else ["ln_f"]
     for layer in range(options.layers):
         norms += [f"h.{layer}.ln_1", f"h.{layer}.ln_2"]
         for name, inputs, outputs in (
@@ -118,8 +120,8 @@ def parameters(models: int, tokens: int, labels: int, options: argparse.Namespac
     return found
 
 
-def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str) -> torch.Tensor:
-    """Logits (models, count, positions, labels)."""
+def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str, post: bool) -> torch.Tensor:
+    """Logits (models, count, positions, labels); ``post``: LayerNorm stands behind each half of a block."""
     models, count, n = words.shape
     x = p["wte.weight"][torch.arange(models)[:, None, None], words]
     d = x.shape[-1]
@@ -135,20 +137,23 @@ def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str) -> torch.
 
     for layer in range(sum(name.endswith("ln_1.bias") for name in p)):
         h = f"h.{layer}"
-        parts = linear(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn").reshape(models, count, n, 3, d).unbind(3)
+        read = x if post else norm(x, f"{h}.ln_1")
+        parts = linear(read, f"{h}.attn.c_attn").reshape(models, count, n, 3, d).unbind(3)
         q, k, v = (part.reshape(models * count, n, heads, d // heads).transpose(1, 2) for part in parts)
         read = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + linear(read.transpose(1, 2).reshape(models, count, n, d), f"{h}.attn.c_proj")
-        hidden = ACTIVATIONS[kind](linear(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"))
+        x = norm(x, f"{h}.ln_1") if post else x
+        hidden = ACTIVATIONS[kind](linear(x if post else norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"))
         x = x + linear(hidden, f"{h}.mlp.c_proj")
-    return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f"), p["lm_head.weight"])
+        x = norm(x, f"{h}.ln_2") if post else x
+    return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f") if "ln_f.weight" in p else x, p["lm_head.weight"])
 
 
 class Best:
     """For each model the best weights seen: by the share of prefixes answered right, then by the least margin."""
 
-    def __init__(self, walks: Walks, heads: int, kind: str) -> None:
-        self.walks, self.heads, self.kind, (self.words, self.targets) = walks, heads, kind, walks.sample(TESTED)
+    def __init__(self, walks: Walks, logits: Callable[[Parameters, torch.Tensor], torch.Tensor]) -> None:
+        self.walks, self.logits, (self.words, self.targets) = walks, logits, walks.sample(TESTED)
         self.score: list[tuple[float, float]] = [(-1.0, -math.inf)] * len(walks.used)
         self.kept: list[Parameters] = [{} for _ in walks.used]
 
@@ -158,7 +163,7 @@ class Best:
         with torch.no_grad():
             for start in range(0, TESTED, 128):
                 z, y = (t[:, start : start + 128] for t in (self.words, self.targets))
-                z = forward(p, z, self.heads, self.kind)
+                z = self.logits(p, z)
                 signed = torch.where(counts, (2 * y - 1) * z, torch.full_like(z, 99.0))
                 if self.walks.read_out != "next-set":
                     good, bad = (torch.where(counts & (y == k), z, torch.full_like(z, -99.0)) for k in (1, 0))
@@ -179,7 +184,8 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
     decayed = [{"params": [a for name, a in p.items() if name.endswith("weight") == weights], "weight_decay": decay}
                for weights, decay in ((True, 0.01), (False, 0.0))]  # fmt: skip
     optimiser = torch.optim.AdamW(decayed, lr=RATE, betas=(0.9, 0.98))
-    best, start, counts = Best(walks, options.heads, options.activation), time.monotonic(), walks.labels[:, None, None]
+    logits = partial(forward, heads=options.heads, kind=options.activation, post=options.norm == "post")
+    best, start, counts = Best(walks, logits), time.monotonic(), walks.labels[:, None, None]
     for step in range(options.steps):
         if step % 200 == 0:
             pool = walks.sample(BATCH * 8)
@@ -188,7 +194,7 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
         done = step / options.steps
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1, (step + 1) / 200) * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
-        z = forward(p, words, options.heads, options.activation)
+        z = logits(p, words)
         if options.read_out == "next-set":
             loss = functional.binary_cross_entropy_with_logits(z, targets, weight=counts.expand_as(z), reduction="none")
         else:
@@ -242,6 +248,7 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
                  "trained_to_length": LENGTH,
                  "dfa": {"start": 0, "delta": automaton.delta, "accepting": automaton.accepting}
                  | ({"tags": states} if options.read_out == "tags" else {})},
+        **({"norm_first": False} if options.norm == "post" else {"final_norm": False} if options.norm else {}),
         "sampled": {"prefixes_right": score[0], "least_margin": score[1], "words": TESTED},
     }  # fmt: skip
     if options.read_out == "tags":
@@ -265,7 +272,9 @@ def describe(folder: Path) -> None:
         tokens, logits = [], []
         for word, n in zip(walks, (2, 5, 12), strict=True):
             tokens.append(word[:n].tolist())
-            rows = forward(p, word[None, None, :n], config["n_head"], config["activation_function"])[0, 0].tolist()
+            post = not config.get("norm_first", True)
+            z = forward(p, word[None, None, :n], config["n_head"], config["activation_function"], post)
+            rows = z[0, 0].tolist()
             logits.append([[float(f"{z:.7g}") for z in row] for row in rows])
         (folder / f"{name}.record.json").write_text(json.dumps({"tokens": tokens, "logits": logits}) + "\n")
         print(name, np.abs(np.array(logits[-1])).max())
@@ -280,6 +289,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-positions", dest="positions", action="store_false")
     parser.add_argument("--no-start", dest="start", action="store_false")
+    parser.add_argument("--norm", choices=("post", "no-last"), default="")
     parser.add_argument("--activation", choices=ACTIVATIONS, default="gelu_new")
     parser.add_argument("--read-out", choices=("next-set", "next", "tags"), default="next-set")
     parser.add_argument("--only", default="", help="languages, separated by commas")
@@ -294,6 +304,7 @@ def main() -> None:
         tag = f"{options.layers}l{options.heads}h{options.width}d" + ("" if options.positions else "-nope")
         tag += "" if options.activation == "gelu_new" else f"-{options.activation}"
         tag += "" if options.start else "-bare"
+        tag += f"-{options.norm}" if options.norm else ""
         tag += "" if options.read_out == "next-set" else f"-{options.read_out}"
         for (name, automaton), found, score in zip(chosen.items(), best.kept, best.score, strict=True):
             write(options.output, f"{name}-{tag}", automaton, found, score, options)

@@ -76,7 +76,8 @@ def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -
     for at in range(sum(name.endswith(("attn.W_Q", "in_proj_weight")) for name in a)):
         stem = f"blocks.{at}." if ours else f"encoder.layers.{at}."
         b = {name.removeprefix(stem): value for name, value in a.items() if name.startswith(stem)}
-        u = norm(x, stem + ("ln1" if ours else "norm1"))
+        last = not config.get("norm_first", True)
+        u = x if last else norm(x, stem + ("ln1" if ours else "norm1"))
         if ours:
             q, k, v = (np.einsum("nd,hde->hne", u, b[f"attn.W_{p}"]) + b[f"attn.b_{p}"][:, None] for p in "QKV")
         else:
@@ -91,11 +92,13 @@ def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -
         else:
             joined = read.swapaxes(0, 1).reshape(n, D)
             x = x + joined @ b["self_attn.out_proj.weight"].T + b["self_attn.out_proj.bias"]
-        u = norm(x, stem + ("ln2" if ours else "norm2"))
+        x = norm(x, stem + "norm1") if last else x
+        u = x if last else norm(x, stem + ("ln2" if ours else "norm2"))
         if "mlp.W_in" in b:
             x = x + act(u @ b["mlp.W_in"] + b["mlp.b_in"]) @ b["mlp.W_out"] + b["mlp.b_out"]
         elif not ours:
             x = x + act(u @ b["linear1.weight"].T + b["linear1.bias"]) @ b["linear2.weight"].T + b["linear2.bias"]
+        x = norm(x, stem + "norm2") if last else x
     if ours:
         return norm(x, "ln_final") @ a["unembed.W_U"] + a["unembed.b_U"]
-    return norm(x, "encoder.norm") @ a["head.weight"].T + a["head.bias"]
+    return (norm(x, "encoder.norm") if "encoder.norm.weight" in a else x) @ a["head.weight"].T + a["head.bias"]

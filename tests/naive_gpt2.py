@@ -45,6 +45,11 @@ class Naive:
         return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
     @property
+    def post(self) -> bool:
+        """Whether LayerNorm stands behind each half of a block."""
+        return not self.config.get("norm_first", True)
+
+    @property
     def layers(self) -> int:
         return sum(name.endswith(".ln_1.weight") for name in self.tensors)
 
@@ -63,7 +68,8 @@ class Naive:
     def attention(self, word: tuple[int, ...], layer: int = 0) -> tuple[list[float], list[list[float]]]:
         """The residual stream at the last position before attention, and what each head adds."""
         xs, name = self.streams(word, layer), f"h.{layer}."
-        mixed = [self.linear(self.normed(x, name + "ln_1"), name + "attn.c_attn") for x in xs]
+        read = xs if self.post else [self.normed(x, name + "ln_1") for x in xs]
+        mixed = [self.linear(x, name + "attn.c_attn") for x in read]
         d, dk, out = self.d, self.d // self.config["n_head"], []
         weight = self.tensors[name + "attn.c_proj.weight"]
         for h in range(self.config["n_head"]):
@@ -82,12 +88,14 @@ class Naive:
     def network(self, y: list[float], layer: int) -> list[float]:
         """The same from the stream behind attention."""
         name = f"h.{layer}."
-        inner = [self.act(v) for v in self.linear(self.normed(y, name + "ln_2"), name + "mlp.c_fc")]
-        return [a + b for a, b in zip(y, self.linear(inner, name + "mlp.c_proj"), strict=True)]
+        read = self.normed(y, name + ("ln_1" if self.post else "ln_2"))
+        inner = [self.act(v) for v in self.linear(read, name + "mlp.c_fc")]
+        z = [a + b for a, b in zip(read if self.post else y, self.linear(inner, name + "mlp.c_proj"), strict=True)]
+        return self.normed(z, name + "ln_2") if self.post else z
 
     def unembedded(self, z: list[float]) -> list[float]:
         """The logits from the residual stream behind the last network."""
-        final = self.normed(z, "ln_f")
+        final = self.normed(z, "ln_f") if "ln_f.weight" in self.tensors else z
         rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
         shifts = self.tensors.get("lm_head.bias", [0.0] * len(rows))
         return [sum(a * b for a, b in zip(final, row, strict=True)) + c for row, c in zip(rows, shifts, strict=True)]

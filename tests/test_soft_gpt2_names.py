@@ -21,6 +21,7 @@ from restrict.cli.main import cli
 from restrict.soft.importers import Imported, Options, gpt2_names, import_weights, save_gpt2_names
 from restrict.soft.models import evaluate
 from restrict.soft.models.config import read_object
+from restrict.soft.models.format import load as load_soft
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import all_words, dfa_of, graph_of
 from restrict.soft.trained.model import Trained, forward, trained
@@ -51,13 +52,16 @@ def verdict_is_true(model: Trained, naive: Naive, seed: int, n: int) -> str:
     return found.status
 
 
-LAYOUTS = ("lens", "folded", "attention", "torch", "nope")
+LAYOUTS = ("lens", "folded", "attention", "torch", "nope", "last", "bare")
 
 
 def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, Arrays, Imported]:
     """A random model of one layout, and its import."""
-    if layout in ("torch", "nope"):
+    if layout in ("torch", "nope", "last", "bare"):
         arrays, config = encoder(rng, layers)
+        if layout in ("last", "bare"):
+            arrays = {name: a for name, a in arrays.items() if not name.startswith("encoder.norm")}
+            config["norm_first"] = layout == "bare"
         if layout == "nope":
             arrays["pos"] *= np.float32(0)
         kept = {name: a for name, a in arrays.items() if layout != "nope" or name != "pos"}
@@ -193,10 +197,32 @@ def test_a_model_without_a_start_token_keeps_its_logits(layers: int) -> None:
     assert verdict_cases.true_of(model.content, made.document())
 
 
+@pytest.mark.parametrize("layout", ["last", "bare"])
+def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> None:
+    arrays, config, found = source(layout, np.random.default_rng(5), 2)
+    save_gpt2_names(found, tmp_path / "w.safetensors")
+    done = command("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "m.json", "--json")
+    assert done.exit_code == 0, done.output
+    again = load_soft(tmp_path / "m.json")
+    for word in words(4):
+        hand = by_hand(arrays, config, [2, *word])[-1]
+        made = evaluate.logits(again, again.encode([[again.symbols[s] for s in word]]))[0][-1]
+        np.testing.assert_allclose(made, hand[: len(made)], atol=1e-9)
+    said = json.loads((tmp_path / "w.config.json").read_text())
+    for changed, says in (
+        ({"norm_first": "no"}, "config norm_first: 'no' is neither true nor false"),
+        ({"final_norm": True}, "config final_norm is 'True'; the weights have False"),
+    ):
+        (tmp_path / "w.config.json").write_text(json.dumps(said | changed))
+        done = command("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "n.json")
+        assert isinstance(done.exception, ModelError)
+        assert says in str(done.exception)
+
+
 # ---------------------------------------------------------------- what is refused
 
 REFUSED = {
-    "LayerNorm behind each half": {"norm_first": False},
+    "LayerNorm behind each half of a block, and one more": {"norm_first": False},
     "attention that is not causal": {"causal": False},
     "an answer that is read at the first position": {"place": "first"},
 }
@@ -214,11 +240,9 @@ def test_what_no_verdict_covers_is_refused(says: str, tmp_path: Path) -> None:
 def test_other_models_that_no_verdict_covers() -> None:
     rng = np.random.default_rng(4)
     arrays, config = encoder(rng, 1)
-    bare = {name: a for name, a in arrays.items() if not name.startswith("encoder.norm")}
     lensed, said = lens(rng, 1)
     many = {"alphabet": ("a", "b", "<bos>", "<eos>"), "labels": ("x", "y", "z", "w"), "read_out": "set"}
     for found, says in (
-        (import_weights(bare, config=config), "without a final LayerNorm"),
         (import_weights(arrays, Options(end_marker="<eos>"), config=config), "an end marker"),
         (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),  # type: ignore[arg-type]
         (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),

@@ -44,7 +44,8 @@ class Run(Shuffled):
         x, t, dk = model.embed[tokens].astype(F), len(tokens), model.d // model.heads
         if model.positions is not None:
             x = x + model.positions[model.offset : model.offset + t].astype(F)
-        mixed = self.linear(layer.attention.weight.T, layer.attention.bias, self.scaled(x, layer.norm1)[0])
+        normal = x if layer.norm1 is None else self.scaled(x, layer.norm1)[0]
+        mixed = self.linear(layer.attention.weight.T, layer.attention.bias, normal)
         read, seen = [], np.tri(t, dtype=bool)
         for h in range(model.heads):
             q, k, v = (mixed[:, p * model.d + h * dk : p * model.d + (h + 1) * dk] for p in range(3))
@@ -56,10 +57,11 @@ class Run(Shuffled):
             terms = (weights / sums if first else weights)[:, None, :] * v.T[None]
             read.append(self.total(terms) / (F(1) if first else sums))
         x = x + self.linear(layer.projection.weight.T, layer.projection.bias, np.concatenate(read, axis=1))
-        hidden = self.linear(layer.inner.weight.T, layer.inner.bias, self.scaled(x, layer.norm2)[0])
+        normal = self.scaled(x, layer.norm2)[0]
+        hidden = self.linear(layer.inner.weight.T, layer.inner.bias, normal)
         hidden = self.activated(KINDS.get(model.activation, model.activation), hidden)
-        x = x + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
-        out, root = self.scaled(x, model.final)
+        x = (normal if model.post else x) + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
+        out, root = (x, np.ones(t, F)) if model.final is None else self.scaled(x, model.final)
         return self.linear(model.unembed, model.shifts, out), root
 
 
@@ -67,8 +69,9 @@ def deviations(model: Trained, tokens: list[int]) -> tuple[Any, Any]:
     """The logits in float64, and the last deviation, which a unit vector as the read-out shows."""
     import dataclasses
 
-    assert model.final is not None
     logits, d = forward(model, tokens), model.d
+    if model.final is None:
+        return logits, np.ones(len(logits))
     bare = dataclasses.replace(model, final=None, unembed=np.eye(d), shifts=np.zeros(d))
     z = forward(bare, tokens)
     return logits, np.sqrt(z.var(axis=1) + float(model.epsilon))
@@ -118,9 +121,11 @@ def test_no_execution_leaves_the_bound_of_a_case(name: str, n: int, words: int, 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 6, every=6))
 def test_no_execution_leaves_the_bound_of_random_models(seed: int) -> None:
-    """One or two heads, ReLU or GELU, with or without positions, with or without a start token, graphs that branch."""
+    """One or two heads, ReLU or GELU, positions or none, a start token or none, LayerNorm first or last, graphs that
+    branch."""
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng, start=seed % 3 > 0)
+    norm = ("", "post", "no-last")[seed // 6 % 3]
+    model, naive = verdict_cases.random_checkpoint(rng, start=seed % 3 > 0, norm=norm)
     graph = verdict_cases.graph_of_words(rng, model, naive)
     found = quotients(model, graph, 5, rng, 6, 2)
     assert max(found) < 1

@@ -36,8 +36,9 @@ from restrict.soft.trained import decide
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.cells import activated, gelu
+from restrict.soft.trained.cells import Tables, activated, gelu
 from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.forms import Tail
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load, trained
 from restrict.soft.trained.verdict import Search
@@ -269,7 +270,7 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
     for count, sides in ((1, 60), (3, 60), (2, 30)):
         given = [side if sides == 30 and n else FREE for side, n in zip(held, narrow, strict=True)]
         parts = moved(check.final.normal, y)
-        pieces = list(between(check.model.activation, check.model.epsilon, check.final, y, *parts, count, given))
+        pieces = list(between(check.model.epsilon, check.final, y, *parts, count, given))
         for point, turn in zip(points[:sides], eps, strict=False):
             said, f = naive.rest(list(point)), 1 / math.sqrt(point.var() + 1e-5)
             inside = [z for z in pieces if (z.size - z.turns[1] + z.turns[0]) / one - 1e-9 <= f <= z.size / one + 1e-9]
@@ -815,6 +816,12 @@ def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.Monke
     assert f"prefixes=0..{position - 1} " in line
 
 
+def neurons(activation: int) -> Tables:
+    """Neurons of one activation."""
+    model, _ = verdict_cases.kept(verdict_cases.NAMES[0])
+    return Tail(model, (0,)).tables._replace(activation=activation)
+
+
 @pytest.mark.parametrize("activation", [0, 1, 2])
 def test_the_chords_of_neurons_hold_the_activation(activation: int) -> None:
     """``|f(x) - a x - centre| <= off`` on the whole range, whether it is a point, short, or has all the pieces."""
@@ -822,7 +829,7 @@ def test_the_chords_of_neurons_hold_the_activation(activation: int) -> None:
     reach = np.array([0.0, 1e-9, 0.02, 0.3, 1.0, 4.0] * 20)
     middle = rng.normal(size=len(reach)) * 2
     c, g = middle.copy(), np.diag(reach / 2)
-    slopes, off = activated(activation, c, g, reach / 2)
+    slopes, off = activated(neurons(activation), c, g, reach / 2)
     xs = middle + reach * np.linspace(-1, 1, 401)[:, None]
     ys = np.maximum(xs, 0) if activation == 2 else gelu(activation, xs)
     chords = slopes * (xs - middle) + c
@@ -837,7 +844,7 @@ def test_the_chords_of_the_search_are_the_checkers(activation: int, kind: str) -
     rng = np.random.default_rng(activation)
     middle, reach = rng.normal(size=300) * 2, np.exp(rng.uniform(-9, 2, 300))
     c, g = middle.copy(), np.zeros((300, 0))
-    slopes, off = activated(activation, c, g, reach)
+    slopes, off = activated(neurons(activation), c, g, reach)
     for k in range(300):
         ends = (int((middle[k] - reach[k]) * ONE), int((middle[k] + reach[k]) * ONE))
         a, low, high = (v / ONE for v in slope(kind, *ends))

@@ -57,9 +57,12 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
     return {key: value.astype(np.float32) for key, value in found.items()}
 
 
-def random_checkpoint(rng: np.random.Generator, layers: int = 1, start: bool = True) -> tuple[Trained, Naive]:
+def random_checkpoint(
+    rng: np.random.Generator, layers: int = 1, start: bool = True, norm: str = ""
+) -> tuple[Trained, Naive]:  # fmt: skip
     """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, with or without
-    a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own."""
+    a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own.
+    ``norm``: LayerNorm behind each half of a block (``post``), or none at the end (``no-last``)."""
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -84,6 +87,9 @@ def random_checkpoint(rng: np.random.Generator, layers: int = 1, start: bool = T
         made["lm_head.weight"] = other.normal(size=(count, made["lm_head.weight"].shape[1])).astype(np.float32)
         if "lm_head.bias" in made:
             made["lm_head.bias"] = other.normal(size=count).astype(np.float32)
+    if norm:
+        config["norm_first" if norm == "post" else "final_norm"] = False
+        made = {key: a for key, a in made.items() if "ln_f" not in key}
     content = save(made)
     said = read_object(json.dumps(config).encode(), "c", decimals=True)
     return trained("random", content, said, "r"), Naive(content, config)
@@ -212,6 +218,7 @@ def as_said(content: bytes, document: dict[str, Any]) -> Naive:
     config = {
         "n_head": said["heads"], "layer_norm_epsilon": 1 / int(said["epsilon"][2:]), "offset": said["offset"],
         "activation_function": said["activation"], "bos_token_id": said.get("start"),
+        "norm_first": said.get("norm") != "post",
     }  # fmt: skip
     return Naive(content, config)
 

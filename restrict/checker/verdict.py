@@ -364,23 +364,23 @@ class Check:
         count = sum(len(b.rows) for b in self.basis)
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         y = self.start(key, boxes, kept)
-        parts, kind = self.image(y, boxes, kept), self.model.activation
-        behind = between(kind, self.model.epsilon, self.final, y, *parts, pieces, self.held) if pieces else ()
-        for z in behind or [self.tail(y, *parts)]:
+        parts, epsilon = self.image(y, boxes, kept), self.model.epsilon
+        for z in between(epsilon, self.final, y, *parts, pieces, self.held) if pieces else [self.tail(y, *parts)]:
             ends = [(label, *end) for label, sign in self.asked(self.language.want[key[2]], z)
-                    for end in signed(sign, z, self.final, self.model.epsilon)]  # fmt: skip
+                    for end in signed(sign, z, self.final, epsilon)]  # fmt: skip
             for label, least, lines in ends:
                 short, bound = lines[: len(kept)], least - total(lines[len(kept) :])
                 if bound <= total(short) and not self.own(key, boxes, bound, dict(zip(kept, short, strict=True))):
                     unproved(place, f"label {label} is not shown to be right")
 
     def asked(self, wanted: set[int], z: Behind) -> list[tuple[int, Sign]]:
-        """What is to be positive: a wanted label, and the negative of another one; or, of each label that is not
-        wanted, what the wanted one that is greatest in the middle of the cell is more."""
+        """What is to be positive: a wanted label, and the negative of another; or what the wanted one that is greatest
+        in the middle of the cell is more than each that is not wanted."""
         if not self.language.greatest:
             return [(k, s if k in wanted else self.nothing.less(s)) for k, s in self.signs.items()]
         s = math.isqrt(dot(z.middle, z.middle) // len(z.middle) + self.model.epsilon)
-        best = max((self.signs[k] for k in sorted(wanted)), key=lambda sign: dot(sign.row, z.centre) + sign.beta * s)
+        best = self.signs[max((dot(v.row, z.centre) + v.beta * s + (v.shift << BITS), -k, k)
+                              for k, v in self.signs.items() if k in wanted)[2]]  # fmt: skip
         return [(k, best.less(s)) for k, s in self.signs.items() if k not in wanted]
 
     def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int]) -> bool:
@@ -445,7 +445,7 @@ class Check:
 
     def tail(self, y: Form, image: Form, slack: int) -> Behind:
         """LayerNorm, network and the sum."""
-        return network(self.model.activation, self.model.epsilon, self.final, y, image, slack)
+        return network(self.model.epsilon, self.final, y, image, slack)
 
     def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
         """The wrong word: a prefix of a word of the language, on which the label's sign is not the one wanted."""

@@ -38,7 +38,8 @@ class Wide(NamedTuple):
 
 class Behind(NamedTuple):
     """A cell behind the network: the stream's middle there, the same centred, each entry off by ``last``; the stream
-    behind attention, its image at the neurons and their values; the slopes of the neurons and what these leave out.
+    behind attention, what of it is added to the network, its image at the neurons and their values; the slopes of the
+    neurons and what these leave out.
 
     The inverse deviation is at most ``size``, and within ``dev`` of its constant. ``rests`` is the sum of the neurons'
     remainders, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. The inverse
@@ -49,6 +50,7 @@ class Behind(NamedTuple):
     middle: Vector
     last: int
     stream: Form
+    added: Form
     image: Form
     values: Form
     slopes: Vector
@@ -62,16 +64,18 @@ class Behind(NamedTuple):
 
 
 class Sign(NamedTuple):
-    """A label's logit times the last deviation: ``row . z + beta sd(z)`` (Lemma 4), each entry off by ``error``."""
+    """A label's logit times the last deviation: ``row . z + beta sd(z)`` (Lemma 4), each entry off by ``error``; or,
+    without a last LayerNorm, the logit: ``row . z + shift``."""
 
     row: Vector
     beta: int
     error: int
+    shift: int = 0
 
     def less(self, other: Sign) -> Sign:
         """A label's logit less another's."""
         row = [a - b for a, b in zip(self.row, other.row, strict=True)]
-        return Sign(row, self.beta - other.beta, self.error + other.error)
+        return Sign(row, self.beta - other.beta, self.error + other.error, self.shift - other.shift)
 
 
 def moved(f: Linear, y: Form) -> tuple[Form, int]:
@@ -151,8 +155,10 @@ def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int]:
     return Form([v * tau >> BITS for v in c], spans, rest), abs(tau) + dev, dev
 
 
-def layer_norm(norm: Norm, y: Form) -> Form:
-    """LayerNorm (Lemma 2)."""
+def layer_norm(norm: Norm | None, y: Form) -> Form:
+    """LayerNorm (Lemma 2), if there is one."""
+    if norm is None:
+        return y
     wide = centred(y)
     return scaled(norm, divided(norm.epsilon, wide, wide.form)[0])
 
@@ -167,9 +173,15 @@ def scaled(norm: Norm, y: Form) -> Form:
     return Form(centre, spans, rest)
 
 
-def chords(kind: str, y: Form) -> list[Chord]:
+def chords(kinds: list[str], y: Form) -> list[Chord]:
     """The chord of each neuron over its range (Lemma 3)."""
-    return [slope(kind, c - reach, c + reach) for c, reach in zip(y.centre, reached(y), strict=True)]
+    return [slope(kind, c - reach, c + reach) for kind, c, reach in zip(kinds, y.centre, reached(y), strict=True)]
+
+
+def kept(f: Network, y: Form) -> Form:
+    """What a network is added to of the stream in front of its LayerNorm: all or nothing."""
+    none = [0] * len(y.centre)
+    return y if f.adds else Form(none, [none] * len(y.spans), none)
 
 
 def activated(by: list[Chord], y: Form, slack: int) -> tuple[Form, Vector]:
@@ -185,17 +197,17 @@ def activated(by: list[Chord], y: Form, slack: int) -> tuple[Form, Vector]:
     return Form(centre, spans, last), own
 
 
-def network(kind: str, epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behind:
+def network(epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behind:
     """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
     ``slack`` is due to rounding."""
     wide = centred(y)
     (centre, spans, rest), size, dev = divided(epsilon, wide, image)
     hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + f.shift.radius for r in rest])
-    return behind(f, wide, y, image, (hidden, chords(kind, hidden), slack), size, dev, [0], [[0] * len(centre)] * 2)
+    return behind(f, wide, y, image, (hidden, chords(f.kinds, hidden), slack), size, dev, [0], [[0] * len(centre)] * 2)
 
 
 def between(
-    kind: str, epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int, held: list[Side]
+    epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int, held: list[Side]
 ) -> Iterator[Behind]:
     """As :func:`network`, for each of some pieces of the range of the inverse deviation (Theorem 11); what ``f.normal``
     makes of ``y`` is between the ends ``held``."""
@@ -208,7 +220,8 @@ def between(
     for k in range(pieces):
         ends = [first + (last - first) * t // pieces for t in (k, k + 1)]
         sides = [(min(a * t for t in ends) >> BITS, (max(b * t for t in ends) >> BITS) + 1) for a, b in ranges]
-        by = [slope(kind, a + s - radius, b + s + radius) for (a, b), s in zip(sides, f.shift.centre, strict=True)]
+        by = [slope(kind, a + s - radius, b + s + radius)
+              for kind, (a, b), s in zip(f.kinds, sides, f.shift.centre, strict=True)]  # fmt: skip
         tau, half = sum(ends) >> 1, (ends[1] - ends[0] >> 1) + 1
         hidden = Form([(c * tau >> BITS) + s for c, s in zip(image.centre, f.shift.centre, strict=True)],
                       [*([v * tau >> BITS for v in g] for g in image.spans), [0] * len(by)],
@@ -221,19 +234,19 @@ def behind(
     f: Network, wide: Wide, y: Form, image: Form, into: tuple[Form, list[Chord], int], size: int, dev: int,
     turns: Vector, off: Matrix,
 ) -> Behind:  # fmt: skip
-    """The sum of ``y`` and what neurons make of inputs by their chords. The inverse deviation may be off by ``turns``,
-    and the inputs then by the first of ``off``, anywhere on the cell by the second."""
-    d, m, (hidden, by, slack) = len(y.centre), len(y.spans), into
+    """The sum of what of ``y`` is added and what neurons make of inputs by their chords. The inverse deviation may be
+    off by ``turns``, and the inputs then by the first of ``off``, anywhere on the cell by the second."""
+    d, m, (hidden, by, slack), x = len(y.centre), len(y.spans), into, kept(f, y)
     values, own = activated(by, hidden, (slack * size >> BITS) + f.shift.radius + m + 6)
     rests = [[r + (abs(c[0]) * x >> BITS) + 1 for r, c, x in zip(values.rest, by, far, strict=True)] for far in off]
     loose = values._replace(rest=rests[0])
     last = (total(values.centre) + sum(map(total, values.spans)) + sum(rests[1]) >> BITS) + m + 6
     made = times(f.outer.rows, values.centre)
-    z = [c + (v >> BITS) + b for c, v, b in zip(y.centre, made, f.outer.bias, strict=True)]
-    far = sum(map(total, y.spans)) + sum(y.rest) + d * ((f.outer.norm * max(reached(loose)) >> BITS) + last + 1)
-    wider = math.isqrt(wide.square) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
+    z = [c + (v >> BITS) + b for c, v, b in zip(x.centre, made, f.outer.bias, strict=True)]
+    far = sum(map(total, x.spans)) + sum(x.rest) + d * ((f.outer.norm * max(reached(loose)) >> BITS) + last + 1)
+    wider = math.isqrt(wide.square * f.adds) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
     middle, lost = [v - sum(z) // d for v in z], sum(hidden.rest) + sum(off[1])
-    return Behind(z, middle, last, y, image, values, [c[0] for c in by], own, size, dev, lost, far, wider**2, turns)
+    return Behind(z, middle, last, y, x, image, values, [c[0] for c in by], own, size, dev, lost, far, wider**2, turns)
 
 
 def opened(y: Form) -> Form:
@@ -258,20 +271,20 @@ def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector, Vector]:
     heads = [v >> BITS for v in times(f.back[0], row)]
     step = (max(map(abs, z.slopes)) >> BITS) + 3
     heads_in = [h * a >> BITS for h, a in zip(heads, z.slopes, strict=True)]
-    found = dot(list(map(abs, row)), z.stream.rest) + total(row) * z.last + sum(map(total, z.values.spans))
+    found = dot(list(map(abs, row)), z.added.rest) + total(row) * z.last + sum(map(total, z.values.spans))
     found += dot(list(map(abs, heads)), z.own) + sum(z.own) + step * z.rests
     through = sum(abs(v >> BITS) * r for v, r in zip(times(f.back[1], heads_in), z.stream.rest, strict=True))
     through += ((f.normal.off * total(heads_in) >> BITS) + 2) * sum(z.stream.rest)
     changes = [dot(heads_in, g) for g in (*z.image.spans, z.image.centre)]
     found += (through * z.size + total(changes[:-1]) * z.dev >> BITS) + 1
-    stream = [*(dot(row, g) for g in z.stream.spans), 0]
+    stream = [*(dot(row, g) for g in z.added.spans), 0]
     lines = [a + dot(heads, g) >> BITS for a, g in zip(stream, z.values.spans, strict=True)]
     return (found >> BITS) + 2, lines, changes
 
 
 def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> list[tuple[int, Vector]]:
     """Lower bounds ``k + sum g_m eps_m``, the least of which holds, on the logit times the last deviation (Lemma 4)."""
-    u, beta, error = sign
+    u, beta, error, shift = sign
     c, d = z.middle, len(z.centre)
     s = math.isqrt(dot(c, c) // d + epsilon)
     row = [v + beta * p // (d * s) for v, p in zip(u, c, strict=True)]
@@ -280,6 +293,7 @@ def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> list[tuple[int, V
     slack = error * total(z.centre) + (error + 2) * s + 2 * abs(beta) + off * z.far
     if beta - error < 0:
         slack += (abs(beta) + error) * z.square // (2 * (s - 2)) + 1
-    least = (dot(u, z.centre) + beta * s >> BITS) - beyond - (slack >> BITS) - abs(last) - 2 * len(lines) - 8
+    least = shift - error + (dot(u, z.centre) + beta * s >> BITS) - beyond - (slack >> BITS)
+    least -= abs(last) + 2 * len(lines) + 8
     return [(least + (t * change >> SQUARE), [v + (t * w >> SQUARE) for v, w in zip(lines, changes, strict=True)])
             for t in z.turns]  # fmt: skip

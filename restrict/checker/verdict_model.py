@@ -37,6 +37,7 @@ MODEL = {
     "alphabet": listing,
     "rows": integers(0, SIZE),
     "start": Maybe(integer(0, SIZE)),
+    "norm": Maybe(("post", "no-last")),
 }
 START = -1
 """The index of the start token, where symbols have theirs from 0."""
@@ -57,9 +58,9 @@ class Head(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block: attention behind ``first``, the network behind ``second``."""
+    """A block: attention behind ``first``, if there is one, the network behind ``second``."""
 
-    first: Norm
+    first: Norm | None
     attention: list[Head]
     bias: Vector
     second: Norm
@@ -135,8 +136,11 @@ class Model:
         if fields["positions"] == "learned":
             count = file.length("transformer.wpe.weight", 1, 1 << 20)
             self.positions = file.take("transformer.wpe.weight", count, d)
+        self.last: Norm | None = None
+        self.adds = int(fields.get("norm") != "post")
         self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
-        self.last = self.norm(file, "transformer.ln_f")
+        if "norm" not in fields:
+            self.last = self.norm(file, "transformer.ln_f")
         self.unembed = self.embed
         if fields["tied"] == "no":
             self.labels = file.length("lm_head.weight", self.labels, SIZE)
@@ -152,13 +156,16 @@ class Model:
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        norms, bias = [self.norm(file, h + name) for name in ("ln_1", "ln_2")], file.take(h + "attn.c_proj.bias", d)[0]
+        first, second, bias = *(self.norm(file, h + f"ln_{k}") for k in (1, 2)), file.take(h + "attn.c_proj.bias", d)[0]
+        if not self.adds:  # a block's last LayerNorm is the next one's first
+            first, second, self.last = self.last, first, second
         width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
-        file.meter.charge(16 * d * width)
-        file.meter.hold(80 * d * width)
+        file.meter.charge(16 * d * (width + d))
+        file.meter.hold(80 * d * (width + d))
         inner, outer = (self.stored(file, h + "mlp." + name, *shape)
                         for name, *shape in (("c_fc", d, width), ("c_proj", width, d)))  # fmt: skip
-        return Block(norms[0], attention, bias, norms[1], networked(norms[1], inner, outer))
+        network = networked(second, self.activation, self.adds, inner, outer)
+        return Block(first, attention, bias, second, network)
 
     def stored(self, file: Tensors, name: str, inputs: int, outputs: int) -> tuple[Matrix, Vector]:
         """A matrix as it is stored, input by output, and its bias."""
@@ -176,7 +183,9 @@ class Model:
         return Ball([a + b for a, b in zip(row, self.positions[self.offset + j - self.first], strict=True)], 2)
 
     def sign(self, label: int) -> Sign:
-        """A label behind the last LayerNorm (Lemma 4)."""
+        """A label behind the last LayerNorm (Lemma 4), or without one."""
+        if self.last is None:
+            return Sign(self.unembed[label], 0, 1, self.shifts[label])
         row, off = turned(self.unembed[label], self.last.weight)
         slack = (total(self.unembed[label]) + total(self.last.bias) >> BITS) + self.d + 3
         beta = (dot(self.unembed[label], self.last.bias) >> BITS) + self.shifts[label]

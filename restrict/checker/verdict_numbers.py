@@ -83,7 +83,9 @@ class Norm(NamedTuple):
 class Network(NamedTuple):
     """A network behind its LayerNorm: the maps to the neurons and back; ``normal`` is the first behind the LayerNorm's
     weight and without its mean, for what is not yet divided by the deviation, ``shift`` what the biases add. ``back``
-    has the transposes of ``outer`` and ``normal``; ``stretch`` is a bound on the norm of ``outer``."""
+    has the transposes of ``outer`` and ``normal``; ``stretch`` is a bound on the norm of ``outer``. ``kinds`` are the
+    neurons' activations; ``adds`` is 1 if the sum is added to the stream in front of the LayerNorm, and 0 if to what is
+    behind it, which neurons that change nothing carry (Lemma V16)."""
 
     inner: Linear
     outer: Linear
@@ -91,6 +93,8 @@ class Network(NamedTuple):
     shift: Ball
     back: list[Packed]
     stretch: int
+    kinds: list[str]
+    adds: int
 
 
 def dot(a: Sequence[int], b: Sequence[int]) -> int:
@@ -145,13 +149,20 @@ def turned(row: Vector, w: Vector) -> tuple[Vector, int]:
     return [v - mean for v in made], 4 * (max(map(abs, chain(row, w))) >> BITS) + 11
 
 
-def networked(norm: Norm, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]) -> Network:
+def networked(norm: Norm, kind: str, adds: int, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]) -> Network:
     """A network behind a LayerNorm, made ready: its matrices are given input by output, with their biases."""
+    kinds = [kind] * len(inner[1])
+    if not adds:
+        same = [[ONE * (j == k) for j in range(len(outer[1]))] for k in range(len(outer[1]))]
+        kinds, inner = kinds + ["none"] * len(same), ([a + b for a, b in zip(inner[0], same, strict=True)],
+                                                      inner[1] + [0] * len(same))  # fmt: skip
+        outer = outer[0] + same, outer[1]
     first, last = (linear(transposed(stored), bias) for stored, bias in (inner, outer))
     rows, offs = zip(*(turned(row, norm.weight) for row in transposed(inner[0])), strict=True)
     back = [packed(outer[0]), packed(transposed(rows))]
     normal = linear(list(rows), [0] * len(rows), max(offs))
-    return Network(first, last, normal, image(first, Ball(norm.bias, 1)), back, (last.norm + 1) * len(outer[1]))
+    stretch = (last.norm + 1) * len(outer[1])
+    return Network(first, last, normal, image(first, Ball(norm.bias, 1)), back, stretch, kinds, adds)
 
 
 def stretched(f: Network) -> Network:
@@ -164,8 +175,11 @@ def stretched(f: Network) -> Network:
     return f._replace(stretch=math.isqrt(math.isqrt(math.isqrt(fourth))) + max(d, width) + 2)
 
 
-def normed(norm: Norm, x: Ball) -> Ball:
-    """LayerNorm of a ball (Lemma V2): the root of the mean square is 1-Lipschitz, so it is off by the radius."""
+def normed(norm: Norm | None, x: Ball) -> Ball:
+    """LayerNorm of a ball (Lemma V2), if there is one: the root of the mean square is 1-Lipschitz, so it is off by the
+    radius."""
+    if norm is None:
+        return x
     d, mean = len(x.centre), sum(x.centre) // len(x.centre)
     c, radius = [v - mean for v in x.centre], 2 * x.radius + 1
     root = math.isqrt(dot(c, c) // d + norm.epsilon)
@@ -260,6 +274,8 @@ def root3(x: int) -> int:
 
 def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
     """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]`` (Lemma 3)."""
+    if kind == "none":
+        return ONE, 0, 0
     if kind == "relu":
         ends = (max(low, 0), max(high, 0))
         a = (ends[1] - ends[0] << BITS) // max(high - low, 1)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .account import Place, Task, require
 from .read import integer, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
-from .verdict_forms import Form, activated, added, chords, layer_norm, merged, moved, opened, reached
+from .verdict_forms import Form, activated, added, chords, kept, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
 from .verdict_paths import Way
@@ -146,28 +146,33 @@ class Second(Check):
 
     def behind(self, block: Block, y: Form) -> Form:
         """A block's network and the sum; every error on the way is a generator."""
-        d, inner = len(y.centre), len(block.network.inner.bias)
+        f, d, inner = block.network, len(y.centre), len(block.network.inner.bias)
         self.meter.fits((inner + d + len(y.spans)) * (8 * inner + 100 * d) + 44 * inner * (d + len(y.spans)))
-        hidden, slack = moved(block.network.inner, opened(layer_norm(block.second, y)))
-        values, _ = activated(chords(self.model.activation, hidden), hidden, slack)
-        return added(y, moved(block.network.outer, opened(values))[0])
+        hidden, slack = moved(f.inner, opened(layer_norm(block.second, y)))
+        values, _ = activated(chords(f.kinds, hidden), hidden, slack)
+        return added(kept(f, y), moved(f.outer, opened(values))[0])
 
     def node(self, y: Form) -> Query:
         """The stream behind attention, carried to the second layer."""
         self.meter.charge(self.node_price >> 3)
         self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads + 50 * STREAM * self.model.d)
         x = self.behind(self.model.blocks[0], y)
-        queries, keys, values = self.read_by(self.model.blocks[-1], x)
+        x, queries, keys, values = self.read_by(self.model.blocks[-1], x)
         for most, value in zip(self.most, values, strict=True):
             most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reached(value), strict=True)))
         return Query(merged(x, STREAM), queries, Cell([(k, reached(k)) for k in keys], values, {}))
 
-    def read_by(self, block: Block, x: Form) -> tuple[list[Form], list[Form], list[Form]]:
-        """Query, key and value of each head of a block."""
+    def read_by(self, block: Block, x: Form) -> tuple[Form, list[Form], list[Form], list[Form]]:
+        """What a block's attention is added to; query, key and value of each head."""
         heads, normal = block.attention, opened(layer_norm(block.first, x))
         queries, keys = ([merged(moved(f, normal)[0], KEPT) for f in maps]
                          for maps in zip(*((h.query, h.key) for h in heads), strict=True))  # fmt: skip
-        return queries, keys, [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads]
+        return (
+            x if block.network.adds else normal,
+            queries,
+            keys,
+            [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads],
+        )
 
     def scored(self, q: Form, keys: list[tuple[Form, Vector]]) -> list[Interval]:
         """Enclosures of the weights of some keys, up to a common factor."""
@@ -277,14 +282,14 @@ class Second(Check):
         for block in blocks:
             xs = [merged(self.behind(first, y), 0) for y in xs]
             read, first = [self.read_by(block, x) for x in xs], block
-            xs = [self.attended(block, x, read[: j + 1]) for j, x in enumerate(xs)]
+            xs = [self.attended(block, read[: j + 1]) for j in range(len(read))]
         return xs[-1]
 
-    def attended(self, block: Block, x: Form, read: Sequence[tuple[list[Form], list[Form], list[Form]]]) -> Form:
+    def attended(self, block: Block, read: Sequence[tuple[Form, list[Form], list[Form], list[Form]]]) -> Form:
         """A block's attention behind one word, whose forms have next to no remainder."""
         heads = []
-        for h, q in enumerate(read[-1][0]):
-            values = [merged(v[h], 0) for _, _, v in read]
-            es = self.scored(q, [(k[h], reached(k[h])) for _, k, _ in read])
+        for h, q in enumerate(read[-1][1]):
+            values = [merged(v[h], 0) for *_, v in read]
+            es = self.scored(q, [(k[h], reached(k[h])) for _, _, k, _ in read])
             heads.append((es, [v.centre for v in values], max(max(v.rest) for v in values)))
-        return averaged(x, block.bias, heads)
+        return averaged(merged(read[-1][0], 0), block.bias, heads)

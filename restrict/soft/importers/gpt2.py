@@ -20,7 +20,7 @@ from restrict.soft.importers.blocks import (
 )
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, Place, SoftLayer, SoftModel
+from restrict.soft.models.model import Activation, Floats, Norm, Place, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
@@ -45,15 +45,22 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     fixed = choices.options
     if fixed.norm_first is False or fixed.causal is False:
         raise ModelError(f"{tensors.source}: GPT-2's layers are causal, with LayerNorm first")
-    choices.note("layers", f"{count}, LayerNorm first, causal", "weights", "GPT-2's names")
+    said = choices.key("norm_first")[1]
+    if said not in (None, True, False):
+        raise ModelError(f"{tensors.source}: config norm_first: {said!r} is neither true nor false")
+    norm: Norm = "post" if said is False else "pre"
+    choices.note(
+        "layers", f"{count}, LayerNorm {'last' if norm == 'post' else 'first'}, causal", "weights", "GPT-2's names"
+    )
     scales = _scales(choices, d // count_of_heads, count)
     table = learned(tensors, choices, f"{stem}wpe.weight", d)
     layers = tuple(
-        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, activation, eps, scales[at]) for at in range(count)
+        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, activation, norm, eps, scales[at]) for at in range(count)
     )
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
+    choices.demand(final_norm=final is not None)
     head = _head(tensors)
     if head == "lm_head":
         unembed, labels = _unembed(tensors, choices, embed), None
@@ -111,7 +118,7 @@ def _unembed(tensors: Named, choices: Choices, embed: Floats) -> Floats:
 
 
 def _layer(
-    tensors: Named, stem: str, d: int, heads: int, activation: Activation, eps: str, scale: Term
+    tensors: Named, stem: str, d: int, heads: int, activation: Activation, norm: Norm, eps: str, scale: Term
 ) -> SoftLayer:  # fmt: skip
     # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
     qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
@@ -120,7 +127,7 @@ def _layer(
         heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, "past", scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
         mlp(tensors, usual(f"{stem}.mlp.c_fc"), usual(f"{stem}.mlp.c_proj"), d, activation, turned=True),
-        "pre",
+        norm,
         norm_of(tensors, f"{stem}.ln_1", d, eps),
         norm_of(tensors, f"{stem}.ln_2", d, eps),
     )

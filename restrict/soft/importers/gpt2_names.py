@@ -52,9 +52,9 @@ def gpt2_names(found: Imported) -> Written:
     """The file and the configuration of a model, for ``restrict soft verify`` and the trusted checker.
 
     Args:
-        found: an import: causal layers with LayerNorm first and one constant, as many heads in each, one
-            activation, a final LayerNorm and no end marker; one layer without a mask, read at the last position,
-            counts as causal, as it reads a prefix alone.
+        found: an import: causal layers with LayerNorm first, or behind each half and none at the end, and one
+            constant, as many heads in each, one activation and no end marker; one layer without a mask, read at the
+            last position, counts as causal, as it reads a prefix alone.
 
     Returns:
         The safetensors file, float32 where the model's numbers are; the configuration. Linear in the weights.
@@ -75,8 +75,8 @@ def gpt2_names(found: Imported) -> Written:
     width = max([len(layer.ffn.inner) for layer in model.layers if layer.ffn], default=1)
     for number, layer in enumerate(model.layers):
         tensors |= {f"h.{number}.{name}": a for name, a in _block(layer, d, width).items()}
-    assert model.final_norm is not None
-    tensors |= _norm("ln_f", model.final_norm)
+    if model.final_norm is not None:
+        tensors |= _norm("ln_f", model.final_norm)
     tensors = {f"transformer.{name}": a for name, a in tensors.items()} | {"lm_head.weight": answers.rows}
     if answers.shifts.any():
         tensors["lm_head.bias"] = answers.shifts
@@ -88,12 +88,14 @@ def gpt2_names(found: Imported) -> Written:
     config: dict[str, Any] = {
         "model_type": "gpt2", "n_layer": len(model.layers), "n_head": d // dk, "n_embd": d, "n_inner": width,
         "vocab_size": len(tokens), "activation_function": KINDS[kinds.pop()],
-        "layer_norm_epsilon": _decimal(model.final_norm.eps), "tie_word_embeddings": False,
+        "layer_norm_epsilon": _decimal(model.layers[0].norm1.eps), "tie_word_embeddings": False,
         "position_embeddings": "none" if model.positions.table is None else "learned",
         "vocab": list(tokens), **{f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None},
     }  # fmt: skip
     if model.positions.table is not None:
         config["n_positions"] = len(model.positions.table)
+    if model.final_norm is None:
+        config["norm_first" if model.layers[0].norm == "post" else "final_norm"] = False
     if answers.labels:
         config["labels"] = list(answers.labels)
     if found.task is not None:
@@ -140,16 +142,19 @@ def _covered(model: SoftModel) -> list[str]:
     """Refuse what GPT-2's blocks cannot say; else what must be told of the model."""
     if model.end_marker is not None:
         _refuse(model, "an end marker pinned behind the word")
-    if not model.layers or model.final_norm is None:
-        _refuse(model, "a model without layers" if model.final_norm else "a model without a final LayerNorm")
+    if not model.layers:
+        _refuse(model, "a model without layers")
     if model.positions.combine != "add" or model.positions.kind == "terms":
         _refuse(model, "positions other than a table that is added")
     if model.output.place == "first":
         _refuse(model, "an answer that is read at the first position")
-    norms, shapes, masks, kinds = set[str](), set[Any](), set[str](), set[str]()
+    norms, shapes, masks, kinds, places = set[str](), set[Any](), set[str](), set[str](), set[str]()
     for layer in model.layers:
-        if layer.norm != "pre":
-            _refuse(model, "LayerNorm behind each half (--norm-last)" if layer.norm == "post" else "no LayerNorm")
+        if layer.norm1 is None:
+            _refuse(model, "no LayerNorm")
+        if layer.norm == "post" and layer.ffn is None:
+            _refuse(model, "LayerNorm behind each half of a block without a network")
+        places.add(layer.norm)
         norms |= {norm.eps.text for norm in (layer.norm1, layer.norm2, model.final_norm) if norm is not None}
         for head in layer.heads:
             dk = len(head.query)
@@ -161,6 +166,8 @@ def _covered(model: SoftModel) -> list[str]:
     (heads, dk, dv), *others = shapes or {(0, 0, 0)}
     if others or dk != dv or heads * dk != model.width:
         _refuse(model, f"heads whose widths do not add up to {model.width}")
+    if len(places) > 1 or (places == {"post"} and model.final_norm is not None):
+        _refuse(model, "LayerNorm behind each half of a block, and one more" if len(places) == 1 else "mixed blocks")
     if len(kinds) > 1:
         _refuse(model, f"layers with different activations ({', '.join(sorted(kinds))})")
     if len(norms) > 1:

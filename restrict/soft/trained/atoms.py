@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, UsageError
-from restrict.soft.trained.model import Array, Trained, normed
+from restrict.soft.trained.model import Array, Trained, entered
 
 UNIT = 1 << 24
 FARTHEST = 1 << 25
@@ -46,7 +46,7 @@ class Atoms:
         self.x, self.first = model.embed[tokens], model.first
         if model.positions is not None:
             self.x = self.x + model.positions[model.offset + np.maximum(np.arange(n + 1) - model.first, 0), None]
-        mixed = normed(self.x, layer.norm1, float(model.epsilon)) @ layer.attention.weight + layer.attention.bias
+        mixed = entered(model, self.x, layer.norm1)[0] @ layer.attention.weight + layer.attention.bias
         shape = (n + 1, len(model.tokens), heads, d // heads)
         q, k, v = (part.reshape(shape) for part in np.split(mixed, 3, axis=-1))
         out = layer.projection.weight.reshape(heads, d // heads, d)

@@ -30,29 +30,33 @@ class Attack:
     """Attacks on the cases of a graph."""
 
     def __init__(self, model: Trained, graph: Graph, atoms: Atoms, seed: int = 0) -> None:
-        assert model.final is not None
         self.model, self.graph, self.atoms = model, graph, atoms
-        self.rng = np.random.default_rng(seed)
-        rows = (model.unembed * model.final.weight)[list(graph.labels)]
-        self.rows, self.beta = rows - rows.mean(1, keepdims=True), model.beta[list(graph.labels)]
+        self.rng, labels = np.random.default_rng(seed), list(graph.labels)
+        self.rows, self.beta, self.constants = model.reading[labels], model.beta[labels], model.constants[labels]
         self.mean = sum((np.array(b.centre) / (1 << 24) for b in atoms.bases), np.zeros(model.d))
 
     def label(self, y: Array, label: int, asked: Asked | None = None) -> tuple[float, Array]:
-        """What is asked of a label, by default its logit, times the last deviation, and the gradient of this by the
-        stream behind attention. ``label``: one of the graph's."""
+        """What is asked of a label, by default its logit, times the last deviation where there is a last LayerNorm, and
+        the gradient of this by the stream behind attention. ``label``: one of the graph's."""
         layer, epsilon = self.model.layers[0], float(self.model.epsilon)
         gap = y - y.mean()
         deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
         x = gap / deviation
-        inner = (x * layer.norm2.weight + layer.norm2.bias) @ layer.inner.weight + layer.inner.bias
+        normal = x * layer.norm2.weight + layer.norm2.bias
+        inner = normal @ layer.inner.weight + layer.inner.bias
         value, slope = activated(self.model.kind, inner), steepness(self.model.kind, inner)
-        z = y + value @ layer.outer.weight + layer.outer.bias
+        z = (normal if self.model.post else y) + value @ layer.outer.weight + layer.outer.bias
         last = z - z.mean()
         s = math.sqrt(float(last @ last) / len(z) + epsilon)
-        said, place = self.rows @ z + self.beta * s, self.graph.labels.index(label)
+        said, place = self.rows @ z + self.beta * s + self.constants, self.graph.labels.index(label)
         line = np.eye(len(said))[place] if asked is None else asked.rows(said)[asked.places == place][0]
         behind = line @ self.rows + (line @ self.beta) * last / (len(z) * s)
-        back = (layer.inner.weight @ (slope * (layer.outer.weight @ behind))) * layer.norm2.weight
+        back = layer.inner.weight @ (slope * (layer.outer.weight @ behind))
+        back, behind = (
+            ((back + behind) * layer.norm2.weight, 0 * behind)
+            if self.model.post
+            else (back * layer.norm2.weight, behind)
+        )
         gradient = behind + (back - back.mean() - x * float(back @ x) / len(x)) / deviation
         return float(line @ said), gradient
 

@@ -24,7 +24,8 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 class Tables(NamedTuple):
     """A block behind its attention, and some labels: matrices output by input; ``activation`` is 0 for the
-    GELU by ``tanh``, 1 for that with the error function, and 2 for ReLU.
+    GELU by ``tanh``, 1 for that with the error function, and 2 for ReLU; the last ``straight`` neurons have none.
+    ``adds`` is 1 where the network is added to the stream, and 0 where neurons carry what it is added to (Lemma V16).
 
     ``normal`` and ``constant`` are ``inner`` behind the LayerNorm's weight and bias, before the division by the
     deviation; ``stretch`` is the bound on the norm of ``outer`` that the checker computes.
@@ -43,6 +44,9 @@ class Tables(NamedTuple):
     normal: F64
     constant: F64
     stretch: float
+    constants: F64
+    straight: int
+    adds: int
 
 
 def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
@@ -117,7 +121,16 @@ def gelu(activation: int, x: F64) -> F64:
     return found
 
 
-def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
+def _neurons(t: Tables, low: F64, high: F64) -> tuple[F64, F64, F64]:
+    """:func:`_bent`, and behind these neurons those that change nothing."""
+    bent = len(low) - t.straight
+    found = np.zeros((3, len(low)))
+    found[0, bent:] = 1.0
+    found[:, :bent] = _bent(t.activation, low[:bent], high[:bent])
+    return found[0], found[1], found[2]
+
+
+def _bent(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
     """``a, l, h`` with ``f(x) - a x`` in ``[l, h]`` for ``x`` in ``[low, high]``, for each neuron (Lemma 3). The points
     are the checker's: by others its cells of nodes were not the search's, and bounds with slopes were refused."""
     width = high - low
@@ -136,10 +149,10 @@ def _neurons(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
     return a, beside.min(0) - off, beside.max(0) + off
 
 
-def activated(activation: int, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
+def activated(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     """Each neuron by its chord, in place: the slopes, and what the chords leave out; ``r`` stays that of the inputs."""
     reach = np.abs(g).sum(1) + r
-    slopes, least, most = _neurons(activation, c - reach, c + reach)
+    slopes, least, most = _neurons(t, c - reach, c + reach)
     c *= slopes
     c += (least + most) / 2
     g *= slopes[:, None]
@@ -156,19 +169,19 @@ def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     image = t.normal @ g
     x, y, z = divided(by, t.normal @ c, image, np.abs(t.normal) @ r)
     x += t.constant
-    slopes, off = activated(t.activation, x, y, z)
-    far = math.sqrt(square) + t.stretch * math.sqrt(distance(y, np.abs(slopes) * z + off) / d)
-    out = c + t.outer @ x + t.outer_bias
+    slopes, off = activated(t, x, y, z)
+    far = math.sqrt(square * t.adds) + t.stretch * math.sqrt(distance(y, np.abs(slopes) * z + off) / d)
+    out = c * t.adds + t.outer @ x + t.outer_bias
     middle = out - out.sum() / d
     s = math.sqrt(_square(middle) + t.epsilon)
-    said = t.rows @ out + t.beta * s
+    said = t.rows @ out + t.beta * s + t.constants
     lines = asked.rows(said)
     beta, u = lines @ t.beta, lines @ t.rows
     row = u + np.outer(beta, middle / (d * s))
     back = row @ t.outer
     line, inner = back @ y, back * slopes
-    line[:, :m] += row @ g
-    least = lines @ said - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
+    line[:, :m] += row @ g * t.adds
+    least = lines @ said - np.abs(row) @ r * t.adds + np.minimum(beta, 0.0) * far**2 / (2 * s)
     least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs(inner @ t.normal) @ r * (abs(by[0]) + by[3])
     return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m]
 
@@ -182,20 +195,27 @@ def between(t: Tables, asked: Asked, c: F64, g: F64, r: F64, ends: F64, held: F6
     low, high = np.maximum(x - reach, held[0]), np.minimum(x + reach, held[1])
     high = np.maximum(low, high)  # no word is in a cell where they cross
     least, most = np.minimum(*np.outer(ends, low)), np.maximum(*np.outer(ends, high))
-    slopes, below, above = _neurons(t.activation, least + t.constant, most + t.constant)
+    slopes, below, above = _neurons(t, least + t.constant, most + t.constant)
     off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + ends[1] * loose
-    far = math.sqrt(centred(c, g, r)[4])
+    far = math.sqrt(centred(c, g, r)[4] * t.adds)
     far += t.stretch * math.sqrt(distance(tau * slopes[:, None] * image, np.abs(slopes) * beyond + off) / d)
     base, *outs = (
-        c + t.outer @ (slopes * (f * x + t.constant) + (below + above) / 2) + t.outer_bias for f in (tau, *ends)
+        c * t.adds + t.outer @ (slopes * (f * x + t.constant) + (below + above) / 2) + t.outer_bias
+        for f in (tau, *ends)
     )
     middle = base - base.sum() / d
     s = math.sqrt(_square(middle) + t.epsilon)
-    lines = asked.rows(t.rows @ base + t.beta * s)
+    lines = asked.rows(t.rows @ base + t.beta * s + t.constants)
     beta, u = lines @ t.beta, lines @ t.rows
     row = u + np.outer(beta, middle / (d * s))
     back = row @ t.outer
     inner = back * slopes
-    least = beta * s - (row - u) @ base - np.abs(row) @ r + np.minimum(beta, 0.0) * far**2 / (2 * s)
+    least = (
+        beta * s
+        - (row - u) @ base
+        + lines @ t.constants
+        - np.abs(row) @ r * t.adds
+        + np.minimum(beta, 0.0) * far**2 / (2 * s)
+    )
     least -= np.abs(back) @ off + np.abs(inner @ t.normal) @ r * ends[1]
-    return [(least + row @ out, row @ g + f * (inner @ image)) for f, out in zip(ends, outs, strict=True)]
+    return [(least + row @ out, row @ g * t.adds + f * (inner @ image)) for f, out in zip(ends, outs, strict=True)]

@@ -155,8 +155,6 @@ def model_document(model: Trained) -> dict[str, Any]:
     model.demand_names()
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
-    if model.final is None:
-        raise ModelError(f"{model.name} has no final LayerNorm, which verdicts need")
     if len(model.layers) > MOST_LAYERS:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about at most {MOST_LAYERS}")
     return (
@@ -174,6 +172,7 @@ def model_document(model: Trained) -> dict[str, Any]:
             "rows": list(model.tokens),
         }
         | ({} if model.bos is None else {"start": model.bos})
+        | ({"norm": "post"} if model.post else {"norm": "no-last"} if model.final is None else {})
     )
 
 

@@ -37,7 +37,7 @@ from restrict.soft.bounds.rounding import (
     vanishing,
 )
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Array, Norm, Trained
 from restrict.soft.trained.verdict import Case, Key, Margin, Search
 
 ULPS = 4
@@ -63,15 +63,8 @@ class Rounding:
 
     def __init__(self, model: Trained, tail: Tail, last: int, ulps: int = ULPS) -> None:
         self.model, self.tail, self.ulps, self.eps = model, tail, ulps, float(model.epsilon)
-        assert model.final is not None
-        labels = model.unembed[list(tail.labels)]
-        shifts = np.abs(model.shifts[list(tail.labels)])
-        self.rows, self.biases = labels * model.final.weight, np.abs(labels) @ np.abs(model.final.bias) + shifts
-        self.beta, self.terms = model.beta[list(tail.labels)], model.d + 6 + int(shifts.any())
-        sizes, weight, bias = np.abs(labels), np.abs(model.final.weight), np.abs(model.final.bias)
-        self.lost = vanishing(sizes) * weight + sizes * vanishing(weight)
-        self.tiny = vanishing(sizes) @ bias + (4 * model.d + 2 * (sizes.sum(axis=1) + sizes @ weight)) * TINY
-        self.tiny += vanishing(shifts) + 2 * TINY * (shifts > 0)
+        if model.final is not None:
+            self._read_out(model.final)
         symbols = len(model.tokens)
         self.places = np.array([(0, 0), *((j, s) for j in range(1, last + 1) for s in range(symbols))])
         self.number = {(int(j), int(s)): k for k, (j, s) in enumerate(self.places)}
@@ -82,12 +75,23 @@ class Rounding:
             self.x, self.size = self.x + moved, self.size + np.abs(moved)
         self.streams = twice(self._streams, ulps)[1]
 
+    def _read_out(self, final: Norm) -> None:
+        """What the rows behind the last LayerNorm make of errors."""
+        model, at = self.model, list(self.tail.labels)
+        labels, shifts = model.unembed[at], np.abs(model.shifts[at])
+        self.rows, self.biases = labels * final.weight, np.abs(labels) @ np.abs(final.bias) + shifts
+        self.beta, self.terms = model.beta[at], model.d + 6 + int(shifts.any())
+        sizes, weight, bias = np.abs(labels), np.abs(final.weight), np.abs(final.bias)
+        self.lost = vanishing(sizes) * weight + sizes * vanishing(weight)
+        self.tiny = vanishing(sizes) @ bias + (4 * model.d + 2 * (sizes.sum(axis=1) + sizes @ weight)) * TINY
+        self.tiny += vanishing(shifts) + 2 * TINY * (shifts > 0)
+
     def _streams(self, run: Pass) -> Array:
         """The generators of the residual stream behind attention, for each symbol at each position as the last one."""
         model, layer = self.model, self.model.layers[0]
         d, dk = model.d, model.d // model.heads
         x = known(self.x, self.size, run)
-        u = normalised(*layer.norm1, float(model.epsilon), x, run)
+        u = x if layer.norm1 is None else normalised(*layer.norm1, float(model.epsilon), x, run)
         mixed = linear(layer.attention.weight.T, layer.attention.bias, u, run)
         parts = []
         for h in range(model.heads):
@@ -117,9 +121,9 @@ class Rounding:
 
     def errors(self, key: Key, y: Form) -> Array:
         """Theorem F on a cell ``y`` (the stream behind attention) of a case: for each label a bound on how far its
-        computed logit over the computed inverse deviation is from the exact logit times the exact deviation."""
+        computed logit over the computed inverse deviation is from the exact logit times the exact deviation; without a
+        last LayerNorm, how far the logit is."""
         model, layer, run, d = self.model, self.model.layers[0], Pass(U, self.ulps), self.model.d
-        assert model.final is not None
         stage = Stages._make(map(_loose, self.tail.stages(y)))
         with np.errstate(all="ignore"):
             gens = self.streams[self.number[key[0], max(key[1], 0)]][None]
@@ -128,7 +132,11 @@ class Rounding:
             h = linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
             values = neurons(model.kind, h, run, stage.neurons)
             network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
-            z = added(x, network, run, 1, stage.out)
+            z = added(u if model.post else x, network, run, 1, stage.out)
+            if model.final is None:
+                at, none = list(self.tail.labels), np.zeros((1, len(self.tail.labels)))
+                found = linear(model.unembed[at], model.shifts[at], z, run, (none, none)).error[0]
+                return np.where(np.isnan(found), np.inf, found * SLACK)
             c, reach, _, high = stage.last
             mean = run.gamma(d) * z.computed.mean() + TINY
             spans = z.gens - z.gens.mean(axis=2, keepdims=True)

@@ -75,24 +75,26 @@ class Tail:
 
     def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
         layer = layer or model.layers[-1]
-        assert model.final is not None
-        rows = model.unembed[list(labels)] * model.final.weight
-        self.labels = labels
-        inner, outer = (np.ascontiguousarray(f.weight.T) for f in (layer.inner, layer.outer))
+        self.labels, at, straight = labels, list(labels), model.d * model.post
+        same, constant = np.eye(model.d)[:straight], np.append(layer.inner.bias, np.zeros(straight))
+        inner, outer = np.vstack([layer.inner.weight.T, same]), np.hstack([layer.outer.weight.T, same.T])
         weighed, gram = inner * layer.norm2[0], outer @ outer.T
         self.tables = Tables(
             *layer.norm2,
             inner,
-            layer.inner.bias,
+            constant,
             outer,
             layer.outer.bias,
             float(model.epsilon),
             ACTIVATIONS.index(model.activation),
-            rows - rows.mean(1, keepdims=True),
-            model.beta[list(labels)],
+            model.reading[at],
+            model.beta[at],
             weighed - weighed.mean(1, keepdims=True),
-            inner @ layer.norm2[1] + layer.inner.bias,
+            inner @ layer.norm2[1] + constant,
             float(np.linalg.norm(gram @ gram)) ** 0.25,
+            model.constants[at],
+            straight,
+            int(not model.post),
         )
 
     def signs(self, y: Form, asked: Asked) -> tuple[Array, Array]:
@@ -113,13 +115,14 @@ class Tail:
         """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""
         t, c, g = self.tables, y.c, np.ascontiguousarray(y.g)
         normal = Form(*normalised(t, c, g, y.r))
-        hidden = Form(*moved(t.inner, t.inner_bias, *normal))
+        bent = len(t.inner) - t.straight
+        hidden = Form(*moved(t.inner[:bent], t.inner_bias[:bent], *normal))
         values = Form(hidden.c.copy(), hidden.g.copy(), hidden.r)
-        slopes, off = activated(t.activation, *values)
+        slopes, off = activated(t._replace(straight=0), *values)
         values = values._replace(r=np.abs(slopes) * values.r + off)
-        network = Form(*moved(t.outer, t.outer_bias, *values))
-        more = np.zeros((len(c), network.g.shape[1] - g.shape[1]))
-        out = Form(network.c + c, network.g + np.hstack([g, more]), network.r + y.r)
+        network, x = Form(*moved(t.outer[:, :bent], t.outer_bias, *values)), y if t.adds else normal
+        more = np.zeros((len(c), network.g.shape[1] - x.g.shape[1]))
+        out = Form(network.c + x.c, network.g + np.hstack([x.g, more]), network.r + x.r)
         made: list[Part] = [form.ends() for form in (normal, hidden, values, network, out)]
         return Stages._make([y.ends(), self.centred(y), *made, self.centred(out)])
 

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.models.evaluate import activated
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import MOST_STATES, Graph
-from restrict.soft.trained.model import Array, Trained, normed
+from restrict.soft.trained.model import Array, Trained, entered, networked
 
 SAMPLES = 6
 """Words that stand for a state."""
@@ -55,7 +54,7 @@ class Histories:
         """Query, key and value of the second layer behind each of some words of one length. ``words``: indices of
         symbols, shape ``(words, length)``. Gives shape ``(words, 3 d)``."""
         count, i = words.shape
-        model, atoms, layer, epsilon = self.model, self.atoms, self.model.layers[0], float(self.model.epsilon)
+        model, atoms, layer = self.model, self.atoms, self.model.layers[0]
         at = np.concatenate([np.zeros((count, 1), dtype=np.int64), words], axis=1)
         steps, last = np.arange(i + 1), at[:, -1]
         scores = np.einsum("whk,wjhk->whj", atoms.q[i, last], atoms.k[steps, at])
@@ -65,10 +64,8 @@ class Histories:
         y = atoms.x[i, last] + atoms.bias
         for h in range(model.heads):
             y = y + np.einsum("wj,wjd->wd", share[:, h], atoms.v[h][steps, at])
-        hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-        x = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
-        after = model.layers[1]
-        found: Array = normed(x, after.norm1, epsilon) @ after.attention.weight + after.attention.bias
+        x, after = networked(model, layer, y), model.layers[1]
+        found: Array = entered(model, x, after.norm1)[0] @ after.attention.weight + after.attention.bias
         return found
 
     def measured(self, states: list[State]) -> None:

@@ -1,6 +1,8 @@
 """A trained checkpoint with GPT-2's names: the record of its weights, the reader, and one forward pass in float64. The
 block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
-``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Assumed, because a
+``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Where the
+configuration says ``norm_first`` false, it is that of the first GPT and of PyTorch: ``y = LN1(x + attention(x))``,
+``z = LN2(y + network(y))``, and no final one; ``final_norm`` false leaves out that of GPT-2. Assumed, because a
 file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
 and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
 place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
@@ -70,9 +72,10 @@ class Linear(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One block; ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
+    """One block; ``norm1`` stands in front of attention, if there is one, ``norm2`` in front of the network;
+    ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
 
-    norm1: Norm
+    norm1: Norm | None
     attention: Linear
     projection: Linear
     norm2: Norm
@@ -109,6 +112,9 @@ class Trained:
     sep: int | None
     offset: int = 0
     task: Mapping[str, Any] | None = field(default=None, repr=False)
+    post: bool = False
+    """Whether LayerNorm stands behind each half of a block, so that what it makes is the stream. The last one of a
+    block is then the next one's ``norm1``, or ``final``."""
     unread: str | None = None
     """A tensor of the file that the trusted checker does not read, if there is one: another name for the same, a mask,
     a tied read-out once more."""
@@ -130,10 +136,23 @@ class Trained:
 
     @property
     def beta(self) -> Array:
-        """What the last LayerNorm's bias and the read-out's give each label, shape ``(labels,)`` (Lemma 4)."""
-        assert self.final is not None
-        found: Array = self.unembed @ self.final.bias + self.shifts
+        """What each label has of the last deviation, by the last LayerNorm's bias and the read-out's, shape
+        ``(labels,)`` (Lemma 4); nothing without a last LayerNorm."""
+        found: Array = 0 * self.shifts if self.final is None else self.unembed @ self.final.bias + self.shifts
         return found
+
+    @property
+    def reading(self) -> Array:
+        """How each label reads the last stream before it is divided by its deviation, if it is, ``(labels, d)``."""
+        if self.final is None:
+            return self.unembed
+        found = self.unembed * self.final.weight
+        return found - found.mean(1, keepdims=True)
+
+    @property
+    def constants(self) -> Array:
+        """What each label has whatever the last deviation, shape ``(labels,)``: nothing with a last LayerNorm."""
+        return self.shifts if self.final is None else 0 * self.shifts
 
     @property
     def special(self) -> tuple[int, ...]:
@@ -248,6 +267,13 @@ class _Reader:
         self.used.add(key)
         return found
 
+    def flag(self, key: str, otherwise: bool) -> bool:
+        """A fact of the configuration."""
+        value = self.config.get(key, otherwise)
+        if type(value) is not bool:
+            self.fail(f"config {key}: expected true or false, not {quote(value)}")
+        return value
+
     def norm(self, name: str, d: int) -> Norm:
         return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
 
@@ -295,25 +321,24 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     activation = config.get("activation_function")
     if activation not in ACTIVATIONS:
         read.fail(f"config activation_function: expected {', '.join(ACTIVATIONS)}, not {quote(activation)}")
-    inner, tied = read.size("n_inner", 4 * d), config.get("tie_word_embeddings", True)
-    if type(tied) is not bool:
-        read.fail(f"config tie_word_embeddings: expected true or false, not {quote(tied)}")
+    tied = read.flag("tie_word_embeddings", True)
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     vocab = _names(read, "vocab", rows, "vocab_size")
     labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
+    layers, final, post = _blocks(read, d)
     found = Trained(
         name=name,
         sha256=hashlib.sha256(content).hexdigest(),
         content=content,
-        layers=tuple(read.layer(number, d, inner) for number in range(read.size("n_layer"))),
+        layers=layers,
         heads=heads,
         epsilon=_epsilon(read),
         activation=activation,
         embed=embed,
         positions=read.tensor("wpe.weight", read.size("n_positions"), d) if learned else None,
-        final=read.norm("ln_f", d),
+        final=final,
         unembed=_unembed(read, embed, tied, len(labels)),
         shifts=read.tensor(SHIFTS, len(labels)) if SHIFTS in tensors else np.zeros(len(labels)),
         tied=tied,
@@ -325,10 +350,24 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         pad=special["pad"],
         sep=special["sep"],
         task=config.get("task"),
+        post=post,
         unread=next((key for key in sorted(tensors) if not _checked(key, read.used, tied)), None),
     )
     read.rest()
     return found
+
+
+def _blocks(read: _Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]:
+    """The blocks, the LayerNorm behind them, if there is one, and whether it stands behind each half of a block."""
+    inner, post = read.size("n_inner", 4 * d), not read.flag("norm_first", True)
+    if read.flag("final_norm", not post) and post:
+        read.fail("config final_norm: LayerNorm stands behind each half (norm_first), so no other one comes last")
+    layers = tuple(read.layer(number, d, inner) for number in range(read.size("n_layer")))
+    if not post:
+        return layers, read.norm("ln_f", d) if read.flag("final_norm", True) else None, post
+    firsts = [None, *(layer.norm2 for layer in layers)]
+    made = tuple(layer._replace(norm1=first, norm2=layer.norm1) for first, layer in zip(firsts, layers, strict=False))
+    return made, layers[-1].norm2, post
 
 
 def _checked(key: str, used: set[str], tied: bool) -> bool:
@@ -395,6 +434,18 @@ def normed(x: Array, norm: Norm, epsilon: float) -> Array:
     return found
 
 
+def entered(model: Trained, x: Array, norm: Norm | None) -> tuple[Array, Array]:
+    """What half of a block reads of the stream, and what its result is added to."""
+    read = x if norm is None else normed(x, norm, float(model.epsilon))
+    return read, read if model.post else x
+
+
+def read_out(model: Trained, z: Array) -> Array:
+    """The logits of the stream behind the last block: from ``(..., d)`` to ``(..., labels)``."""
+    found: Array = entered(model, z, model.final)[0] @ model.unembed.T + model.shifts
+    return found
+
+
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
     """The logits after every prefix, float64, ``(t, labels)``, of ``t`` rows of the embedding, start token included
     (:meth:`Trained.rows`), at least one. Cost: O(t^2 d) for each layer."""
@@ -411,15 +462,22 @@ def forward_all(model: Trained, tokens: I64) -> Array:
     x = model.embed[tokens]
     if model.positions is not None:
         x = x + model.positions[model.offset : model.offset + t]
-    epsilon, unseen = float(model.epsilon), np.triu(np.full((t, t), -np.inf), 1)
+    unseen = np.triu(np.full((t, t), -np.inf), 1)
     for layer in model.layers:
-        mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
+        read, x = entered(model, x, layer.norm1)
+        mixed = read @ layer.attention.weight + layer.attention.bias
         q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
         scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
         weights = np.exp(scores - scores.max(-1, keepdims=True))
-        read = (weights / weights.sum(-1, keepdims=True)) @ v
+        read = (weights / weights.sum(-1, keepdims=True)) @ v  # of each head
         x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
-        hidden = normed(x, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-        x = x + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
-    found: Array = (normed(x, model.final, epsilon) if model.final is not None else x) @ model.unembed.T + model.shifts
+        x = networked(model, layer, x)
+    return read_out(model, x)
+
+
+def networked(model: Trained, layer: Layer, y: Array) -> Array:
+    """The stream behind a block, from that behind its attention: from ``(..., d)`` to ``(..., d)``."""
+    read, y = entered(model, y, layer.norm2)
+    hidden = read @ layer.inner.weight + layer.inner.bias
+    found: Array = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
     return found

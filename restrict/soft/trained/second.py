@@ -147,8 +147,9 @@ class Second:
     def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
         self.first, self.tail = Search(model, graph, n, LEAST), Tail(model, graph.labels)
-        self.behind, (scale, shift) = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
-        self.normal = self.behind._replace(scale=scale, shift=shift)
+        self.behind, norm = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
+        assert norm is not None
+        self.normal = self.behind._replace(scale=norm.weight, shift=norm.bias)
         d, heads, layer = model.d, model.heads, model.layers[1]
         parts = np.split(layer.attention.weight, 3, axis=1), np.split(layer.attention.bias, 3)
         out, size = layer.projection.weight.reshape(heads, d // heads, d), d // heads
@@ -180,13 +181,14 @@ class Second:
         start, t = cell.form(), self.behind
         y = opened(Form(*normalised(t, start.c, np.ascontiguousarray(start.g), start.r)))
         c, g, r = moved(t.inner, t.inner_bias, y.c, y.g, y.r)
-        slopes, off = activated(t.activation, c, g, r)
+        slopes, off = activated(t, c, g, r)
         y = opened(Form(c, g, np.abs(slopes) * r + off))
         c, g, r = moved(t.outer, t.outer_bias, *y)
         g = g.copy()
-        g[:, : start.g.shape[1]] += start.g
-        x = Form(c + start.c, g, r + start.r)
+        g[:, : start.g.shape[1]] += start.g * t.adds
+        x = Form(c + start.c * t.adds, g, r + start.r * t.adds)
         y = opened(Form(*normalised(self.normal, *x)))
+        x = x if t.adds else y
         read = [[merged(Form(*moved(np.ascontiguousarray(w), b, *y)), KEPT) for w, b in maps] for maps in self.maps]
         queries, keys, values = (list(part) for part in zip(*read, strict=True))
         return Leaf(merged(x, STREAM), queries, keys, values)
