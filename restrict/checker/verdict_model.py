@@ -139,8 +139,8 @@ class Model:
         self.last: Norm | None = None
         self.adds = int(fields.get("norm") != "post")
         self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
-        if "norm" not in fields:
-            self.last = self.norm(file, "transformer.ln_f")
+        if self.adds:
+            self.last = None if "norm" in fields else self.norm(file, "transformer.ln_f")
         self.unembed = self.embed
         if fields["tied"] == "no":
             self.labels = file.length("lm_head.weight", self.labels, SIZE)
@@ -156,9 +156,9 @@ class Model:
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        first, second, bias = *(self.norm(file, h + f"ln_{k}") for k in (1, 2)), file.take(h + "attn.c_proj.bias", d)[0]
-        if not self.adds:  # a block's last LayerNorm is the next one's first
-            first, second, self.last = self.last, first, second
+        (one, two), bias = (self.norm(file, h + f"ln_{k}") for k in (1, 2)), file.take(h + "attn.c_proj.bias", d)[0]
+        first, second = (one, two) if self.adds else (self.last, one)
+        self.last = two  # of a block behind whose halves they stand it is the next one's first
         width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
         file.meter.charge(16 * d * (width + d))
         file.meter.hold(80 * d * (width + d))

@@ -84,11 +84,12 @@ def gpt2_names(found: Imported) -> Written:
     if len(special) > 2:
         _refuse(model, f"{len(special)} tokens in no input beside the end token ({', '.join(special)}), not two")
     named = {"bos": model.start_marker, "eos": answers.end, **dict(zip(("pad", "sep"), special, strict=False))}
-    kinds = {layer.ffn.activation for layer in model.layers if layer.ffn} or {"relu"}
+    kinds, first = {layer.ffn.activation for layer in model.layers if layer.ffn} or {"relu"}, model.layers[0].norm1
+    assert first is not None
     config: dict[str, Any] = {
         "model_type": "gpt2", "n_layer": len(model.layers), "n_head": d // dk, "n_embd": d, "n_inner": width,
         "vocab_size": len(tokens), "activation_function": KINDS[kinds.pop()],
-        "layer_norm_epsilon": _decimal(model.layers[0].norm1.eps), "tie_word_embeddings": False,
+        "layer_norm_epsilon": _decimal(first.eps), "tie_word_embeddings": False,
         "position_embeddings": "none" if model.positions.table is None else "learned",
         "vocab": list(tokens), **{f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None},
     }  # fmt: skip

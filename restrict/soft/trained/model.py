@@ -147,7 +147,8 @@ class Trained:
         if self.final is None:
             return self.unembed
         found = self.unembed * self.final.weight
-        return found - found.mean(1, keepdims=True)
+        made: Array = found - found.mean(1, keepdims=True)
+        return made
 
     @property
     def constants(self) -> Array:
@@ -365,8 +366,9 @@ def _blocks(read: _Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool
     layers = tuple(read.layer(number, d, inner) for number in range(read.size("n_layer")))
     if not post:
         return layers, read.norm("ln_f", d) if read.flag("final_norm", True) else None, post
-    firsts = [None, *(layer.norm2 for layer in layers)]
-    made = tuple(layer._replace(norm1=first, norm2=layer.norm1) for first, layer in zip(firsts, layers, strict=False))
+    firsts: list[Norm | None] = [None, *(layer.norm2 for layer in layers)]
+    seconds = [layer.norm1 for layer in layers if layer.norm1 is not None]
+    made = tuple(layer._replace(norm1=a, norm2=b) for layer, a, b in zip(layers, firsts, seconds, strict=False))
     return made, layers[-1].norm2, post
 
 
