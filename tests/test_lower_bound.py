@@ -555,7 +555,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Boxes that closed a tree prove its level without a second tree."""
-    spec, n = "random:layers=2,heads=2,states=4,seed=2", 12
+    spec, n = "random:layers=2,heads=2,states=4,seed=2", 9
     boxes = boxes_for(spec, n)
 
     def cut(*_: object, **__: object) -> None:
