@@ -21,8 +21,9 @@ class Asked(NamedTuple):
         negative of each other; or what the wanted label that is greatest in ``said`` is more than each that is not."""
         if not self.greatest:
             return np.diag(self.signs)
-        best = np.where(self.signs > 0, said, -np.inf).argmax(-1)
-        return np.eye(len(self.signs))[best][..., None, :] - np.eye(len(self.signs))[self.signs < 0]
+        best, units = np.where(self.signs > 0, said, -np.inf).argmax(-1), np.eye(len(self.signs))
+        found: Array = units[best][..., None, :] - units[self.signs < 0]
+        return found
 
     def errors(self, off: Array) -> Array:
         """How far off the combinations are where each label's logit is as far off as ``off`` says."""
