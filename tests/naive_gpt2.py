@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import math
 import struct
+from functools import cache
+from operator import mul
 from typing import Any
 
 Rows = list[list[float]]
@@ -26,6 +28,8 @@ class Naive:
             rows = [flat[at : at + width] for at in range(0, len(flat), width)]
             self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat
         self.config, self.d = config, len(self.tensors["wte.weight"][0])
+        # Words have symbols and beginnings in common: what depends on these alone is computed once.
+        self.columns, self.mixed, self.stream = cache(self._columns), cache(self._mixed), cache(self._stream)
 
     def normed(self, x: list[float], name: str) -> list[float]:
         mean = sum(x) / self.d
@@ -34,8 +38,12 @@ class Naive:
         return [(v - mean) / deviation * w + b for v, w, b in zip(x, weight, bias, strict=True)]
 
     def linear(self, x: list[float], name: str) -> list[float]:
+        return [sum(map(mul, x, column)) + b for column, b in self.columns(name)]
+
+    def _columns(self, name: str) -> list[tuple[tuple[float, ...], float]]:
+        """Each output of a linear map: its weights and its bias."""
         weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
-        return [sum(x[i] * weight[i][o] for i in range(len(x))) + bias[o] for o in range(len(bias))]
+        return list(zip(zip(*weight, strict=True), bias, strict=True))
 
     def act(self, x: float) -> float:
         if self.config["activation_function"] == "relu":
@@ -58,26 +66,35 @@ class Naive:
         start = self.config.get("bos_token_id")
         tokens, first = (list(word), 1) if start is None else ([start, *word], 0)
         if layer:
-            return [self.behind(*self.attention(word[: j + first], layer - 1), layer - 1) for j in range(len(tokens))]
+            return [self.stream(word[: j + first], layer) for j in range(len(tokens))]
         xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
         if "wpe.weight" in self.tensors:
             rows = self.tensors["wpe.weight"][self.config.get("offset", 0) :]
             xs = [[a + b for a, b in zip(x, row, strict=True)] for x, row in zip(xs, rows, strict=False)]
         return xs
 
+    def _stream(self, word: tuple[int, ...], layer: int) -> list[float]:
+        """The residual stream at the last position in front of a layer that is not the first."""
+        return self.behind(*self.attention(word, layer - 1), layer - 1)
+
+    def _mixed(self, x: tuple[float, ...], layer: int) -> list[float]:
+        """Query, key and value of a position."""
+        read = list(x) if self.post else self.normed(list(x), f"h.{layer}.ln_1")
+        return self.linear(read, f"h.{layer}.attn.c_attn")
+
     def attention(self, word: tuple[int, ...], layer: int = 0) -> tuple[list[float], list[list[float]]]:
         """The residual stream at the last position before attention, and what each head adds."""
         xs, name = self.streams(word, layer), f"h.{layer}."
-        read = xs if self.post else [self.normed(x, name + "ln_1") for x in xs]
-        mixed = [self.linear(x, name + "attn.c_attn") for x in read]
+        mixed = [self.mixed(tuple(x), layer) for x in xs]
         d, dk, out = self.d, self.d // self.config["n_head"], []
         weight = self.tensors[name + "attn.c_proj.weight"]
         for h in range(self.config["n_head"]):
             part = range(h * dk, h * dk + dk)
             scores = [sum(mixed[-1][t] * row[d + t] for t in part) / math.sqrt(dk) for row in mixed]
-            es = [math.exp(s - max(scores)) for s in scores]
-            read = {t: sum(e * row[2 * d + t] for e, row in zip(es, mixed, strict=True)) / sum(es) for t in part}
-            out.append([sum(read[t] * weight[t][o] for t in part) for o in range(d)])
+            top = max(scores)
+            es = [math.exp(s - top) for s in scores]
+            read = [sum(e * row[2 * d + t] for e, row in zip(es, mixed, strict=True)) / sum(es) for t in part]
+            out.append([sum(map(mul, read, column)) for column in zip(*(weight[t] for t in part), strict=True)])
         return xs[-1], out
 
     def behind(self, x: list[float], out: list[list[float]], layer: int) -> list[float]:
@@ -106,7 +123,7 @@ class Naive:
 
     def logits(self, word: tuple[int, ...]) -> list[float]:
         """The logits behind a word of symbols (rows of the embedding)."""
-        return self.unembedded(self.behind(*self.attention(word, self.layers - 1), self.layers - 1))
+        return self.unembedded(self.stream(word, self.layers))
 
 
 Automaton = tuple[list[list[int]], list[int]]

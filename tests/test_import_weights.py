@@ -34,7 +34,7 @@ def agree(path: Path, longest: int) -> None:
             assert model.run(word).output == (expected if model.output.position == "every" else expected[-1]), word
 
 
-PARTS = [*heavy_after(range(8), 3), pytest.param(50, marks=pytest.mark.slow)]
+PARTS = [*heavy_after(range(8), 2), pytest.param(50, marks=pytest.mark.slow)]
 """Twenty transformers each; the last part is of five hundred, of one position more."""
 
 

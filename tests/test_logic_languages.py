@@ -14,6 +14,7 @@ from restrict.base.arrays import all_words
 from restrict.logic import evaluate_tokens, parse
 from restrict.model.trace import run_batch
 from restrict.optimum.exact import exact, recheck
+from tests.marks import heavy_after
 
 ODD = "0*1(?:0*10*1)*0*"
 ODD_OF_FIVE = f"(?=.{{0,4}}$){ODD}|.*(?=.{{5}}$){ODD}"
@@ -89,10 +90,11 @@ def test_formula_is_the_regular_expression(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_the_optimum_is_the_languages_forcing_cost(name: str) -> None:
+@pytest.mark.parametrize("longest", heavy_after((5, 7), 1))
+def test_the_optimum_is_the_languages_forcing_cost(name: str, longest: int) -> None:
     alphabet, formula, at, pattern = LANGUAGES[name]
     model = compile_formula(formula, list(alphabet), at=at)  # type: ignore[arg-type]
-    for n in range(1, 8 if len(alphabet) == 2 else 6):
+    for n in range(1, longest + 1 if len(alphabet) == 2 else longest - 1):
         cost = forcing_cost(alphabet, n, re.compile(pattern))
         found = exact(model, n)
         assert (found.lower, found.upper) == (cost, cost), (name, n)

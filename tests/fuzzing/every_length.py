@@ -45,11 +45,13 @@ def true_of(content: bytes, document: Document) -> bool:
     wrong, blocks = document.get("wrong"), document["blocks"]
     upto = blocks[-1][1] if blocks else 0
     long = document | {"n": N + len(document["language"]["delta"])}
-    bad = list(verdict_cases.wrong_words(verdict_cases.as_said(content, document), long, N))
-    if wrong is None:
-        return not [word for word in bad if upto < 0 or len(word) <= upto]
-    word = tuple(wrong["word"])
-    return (len(word) > N or word in bad) and not (word and [w for w in bad if len(w) <= upto])
+    word = None if wrong is None else tuple(wrong["word"])
+    most = min(N, N if upto < 0 else upto if word is None else max(upto, len(word)))
+    bad = verdict_cases.wrong_words(verdict_cases.as_said(content, document), long, most)
+    if word is None:
+        return next(bad, None) is None
+    found = list(bad)
+    return (len(word) > N or word in found) and not (word and [w for w in found if len(w) <= upto])
 
 
 def judge(trial: Trial) -> Verdict:

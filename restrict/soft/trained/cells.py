@@ -1,7 +1,8 @@
 """A cell of attention's output carried to the signs of labels by affine forms (docs/soft-verdicts.md). The search's
 picture of what the checker computes in integers (Lemmas 2 to 4). An affine form is ``y = c + g eps + r`` with ``|eps|
-<= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``. Nothing here is trusted, so nothing is rounded outward. The matrices are
-small: numpy takes a tenth of a millisecond for a cell, and compiled loops took six seconds to compile."""
+<= 1``: shapes ``(d,)``, ``(d, m)``, ``(d,)``; axes in front of the first two number several forms. Nothing here is
+trusted, so nothing is rounded outward. The matrices are small: numpy takes a tenth of a millisecond for a cell, and
+compiled loops took six seconds to compile."""
 
 from __future__ import annotations
 
@@ -54,55 +55,59 @@ def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
     return bias + a @ c, a @ g, np.abs(a) @ r
 
 
-def _square(x: F64) -> float:
-    return float(x @ x) / len(x)
+def _square(x: F64) -> F64:
+    return np.asarray(np.square(x).sum(-1) / x.shape[-1])
 
 
-def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, float]:
+def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, F64]:
     """The form less its mean, the reach of each entry, and a bound on the mean square of the deviation (Lemma 2)."""
-    d = len(c)
-    c, g, r = c - c.sum() / d, g - g.sum(0) / d, r * (1 - 2 / d) + r.sum() / d
-    reach = r + np.abs(g).sum(1)
-    return c, g, r, reach, distance(g, r) / d
+    d = c.shape[-1]
+    c, g = c - c.sum(-1, keepdims=True) / d, g - g.sum(-2, keepdims=True) / d
+    r = r * (1 - 2 / d) + r.sum() / d
+    return c, g, r, r + np.abs(g).sum(-1), distance(g, r) / d
 
 
-def distance(g: F64, r: F64) -> float:
+def distance(g: F64, r: F64) -> F64:
     """A bound on the square of the length of what a form deviates (Lemma 2)."""
-    sizes, further = (g * g).sum(0), 0.0
-    if len(sizes) > LONG:
+    further = np.zeros(g.shape[:-2])
+    if g.shape[-1] > LONG:
+        sizes = np.square(g).sum(-2)
         order = np.argsort(sizes)
-        g, further = g[:, order[-LONG:]], float(np.sqrt(sizes[order[:-LONG]]).sum())
-    return (math.sqrt(float(np.abs(g.T @ g).sum())) + further + math.sqrt(float(r @ r))) ** 2
+        g = np.take_along_axis(g, order[..., None, -LONG:], -1)
+        further = np.sqrt(np.take_along_axis(sizes, order[..., :-LONG], -1)).sum(-1)
+    crossed: F64 = np.abs(np.swapaxes(g, -1, -2) @ g).sum((-1, -2))
+    return np.asarray((np.sqrt(crossed) + further + np.sqrt(np.square(r).sum(-1))) ** 2)
 
 
-def variance(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[F64, float, float, float]:
+def variance(epsilon: float, c: F64, g: F64, r: F64, square: F64) -> tuple[F64, F64, F64, F64]:
     """The variance of a centred form (Lemma 2): its first order, what that leaves out, and both ends."""
-    v, loose, line = _square(c), 2 * float(np.abs(c) @ r) / len(c), 2 / len(c) * (c @ g)
-    dev = float(np.abs(line).sum()) + loose
-    low = epsilon + max(0.0, 2 * v - dev) ** 2 / max(4 * v, 1e-300)
+    v, d = _square(c), c.shape[-1]
+    loose, line = 2 / d * (np.abs(c) @ r), 2 / d * (c[..., None, :] @ g)[..., 0, :]
+    dev = np.abs(line).sum(-1) + loose
+    low = epsilon + np.maximum(0.0, 2 * v - dev) ** 2 / np.maximum(4 * v, 1e-300)
     return line, loose, low, v + epsilon + dev + square
 
 
-def inverse(epsilon: float, c: F64, g: F64, r: F64, square: float) -> tuple[float, F64, float, float]:
+def inverse(epsilon: float, c: F64, g: F64, r: F64, square: F64) -> tuple[F64, F64, F64, F64]:
     """The inverse deviation of a centred form by its chord (Lemma 2): its constant, its line, what these leave out, and
     how far it is from its constant."""
     v0 = _square(c) + epsilon
     line, loose, low, high = variance(epsilon, c, g, r, square)
-    a, b = math.sqrt(low), math.sqrt(high)
+    a, b = np.sqrt(low), np.sqrt(high)
     chord = 1 / (a * b * (a + b))
     most, least = 1 / a + chord * low, 1.5 * (2 * chord) ** (1 / 3)
     tau = (most + least) / 2 - chord * (v0 + square / 2)
     tau_r = (most - least) / 2 + chord * (loose + square / 2)
-    return tau, -chord * line, tau_r, chord * float(np.abs(line).sum()) + tau_r
+    return tau, -chord[..., None] * line, tau_r, chord * np.abs(line).sum(-1) + tau_r
 
 
-def divided(by: tuple[float, F64, float, float], c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
+def divided(by: tuple[F64, F64, F64, F64], c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
     """A form times an inverse deviation; the last generator is the chord's own error."""
-    tau, line, tau_r, off = by
-    spans = np.empty((len(c), len(line) + 1))
-    spans[:, :-1] = g * tau + np.outer(c, line)
-    spans[:, -1] = c * tau_r
-    return c * tau, spans, r * abs(tau) + (np.abs(g).sum(1) + r) * off
+    tau, line, tau_r, off = by[0][..., None], by[1], by[2][..., None], by[3][..., None]
+    spans = np.empty((*c.shape, line.shape[-1] + 1))
+    spans[..., :-1] = g * tau[..., None] + c[..., None] * line[..., None, :]
+    spans[..., -1] = c * tau_r
+    return c * tau, spans, r * np.abs(tau) + (np.abs(g).sum(-1) + r) * off
 
 
 def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
@@ -122,11 +127,12 @@ def gelu(activation: int, x: F64) -> F64:
 
 
 def _neurons(t: Tables, low: F64, high: F64) -> tuple[F64, F64, F64]:
-    """:func:`_bent`, and behind these neurons those that change nothing."""
-    bent = len(low) - t.straight
-    found = np.zeros((3, len(low)))
-    found[0, bent:] = 1.0
-    found[:, :bent] = _bent(t.activation, low[:bent], high[:bent])
+    """:func:`_bent` along the last axis, and behind these neurons those that change nothing."""
+    bent = low.shape[-1] - t.straight
+    found = np.zeros((3, *low.shape))
+    found[0] = 1.0
+    made = _bent(t.activation, low[..., :bent].ravel(), high[..., :bent].ravel())
+    found[..., :bent] = np.reshape(made, (3, *low.shape[:-1], bent))
     return found[0], found[1], found[2]
 
 
@@ -151,39 +157,42 @@ def _bent(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
 
 def activated(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     """Each neuron by its chord, in place: the slopes, and what the chords leave out; ``r`` stays that of the inputs."""
-    reach = np.abs(g).sum(1) + r
+    reach = np.abs(g).sum(-1) + r
     slopes, least, most = _neurons(t, c - reach, c + reach)
     c *= slopes
     c += (least + most) / 2
-    g *= slopes[:, None]
+    g *= slopes[..., None]
     return slopes, (most - least) / 2
 
 
 def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     """Lower bounds ``k + l . eps`` on what is asked of the logits, times the last deviation (Lemma 4): ``k`` of shape
-    ``(asked,)``, ``l`` of shape ``(asked, m)``. ``c, g, r`` is the residual stream behind attention. The remainders of
-    the stream and of the neurons are carried back from the logits, so that they may cancel on the way (Lemma V6)."""
-    d, m = g.shape
+    ``(..., asked)``, ``l`` of shape ``(..., asked, m)``. ``c, g, r`` is the residual stream behind attention. The
+    remainders of the stream and of the neurons are carried back from the logits, so that they may cancel on the way
+    (Lemma V6)."""
+    d, m = g.shape[-2:]
     middle, spans, rest, _, square = centred(c, g, r)
     by = inverse(t.epsilon, middle, spans, rest, square)
     image = t.normal @ g
-    x, y, z = divided(by, t.normal @ c, image, np.abs(t.normal) @ r)
+    x, y, z = divided(by, c @ t.normal.T, image, np.abs(t.normal) @ r)
     x += t.constant
     slopes, off = activated(t, x, y, z)
-    far = math.sqrt(square * t.adds) + t.stretch * math.sqrt(distance(y, np.abs(slopes) * z + off) / d)
-    out = c * t.adds + t.outer @ x + t.outer_bias
-    middle = out - out.sum() / d
-    s = math.sqrt(_square(middle) + t.epsilon)
-    said = t.rows @ out + t.beta * s + t.constants
+    far = np.sqrt(square * t.adds) + t.stretch * np.sqrt(distance(y, np.abs(slopes) * z + off) / d)
+    out = c * t.adds + x @ t.outer.T + t.outer_bias
+    middle = out - out.sum(-1, keepdims=True) / d
+    s = np.sqrt(_square(middle) + t.epsilon)[..., None]
+    said = out @ t.rows.T + t.beta * s + t.constants
     lines = asked.rows(said)
     beta, u = lines @ t.beta, lines @ t.rows
-    row = u + np.outer(beta, middle / (d * s))
+    row = u + beta[..., None] * (middle / (d * s))[..., None, :]
     back = row @ t.outer
-    line, inner = back @ y, back * slopes
-    line[:, :m] += row @ g * t.adds
-    least = lines @ said - np.abs(row) @ r * t.adds + np.minimum(beta, 0.0) * far**2 / (2 * s)
-    least -= np.abs(line[:, m]) + np.abs(back) @ off + np.abs(inner @ t.normal) @ r * (abs(by[0]) + by[3])
-    return least - np.abs(inner @ image).sum(1) * by[3], line[:, :m]
+    line, inner = back @ y, back * slopes[..., None, :]
+    line[..., :m] += row @ g * t.adds
+    near, turn = by[3][..., None], (np.abs(by[0]) + by[3])[..., None]
+    least = (lines @ said[..., None])[..., 0] - np.abs(row) @ r * t.adds
+    least += np.minimum(beta, 0.0) * far[..., None] ** 2 / (2 * s)
+    least -= np.abs(line[..., m]) + (np.abs(back) @ off[..., None])[..., 0] + np.abs(inner @ t.normal) @ r * turn
+    return least - np.abs(inner @ image).sum(-1) * near, line[..., :m]
 
 
 def between(t: Tables, asked: Asked, c: F64, g: F64, r: F64, ends: F64, held: F64) -> list[tuple[F64, F64]]:
@@ -210,12 +219,7 @@ def between(t: Tables, asked: Asked, c: F64, g: F64, r: F64, ends: F64, held: F6
     row = u + np.outer(beta, middle / (d * s))
     back = row @ t.outer
     inner = back * slopes
-    least = (
-        beta * s
-        - (row - u) @ base
-        + lines @ t.constants
-        - np.abs(row) @ r * t.adds
-        + np.minimum(beta, 0.0) * far**2 / (2 * s)
-    )
+    least = beta * s - (row - u) @ base + lines @ t.constants
+    least += np.minimum(beta, 0.0) * far**2 / (2 * s) - np.abs(row) @ r * t.adds
     least -= np.abs(back) @ off + np.abs(inner @ t.normal) @ r * ends[1]
     return [(least + row @ out, row @ g * t.adds + f * (inner @ image)) for f, out in zip(ends, outs, strict=True)]

@@ -23,7 +23,7 @@ FAR = 256
 """Words of about this length say in which coordinates a hard case of all lengths is tried."""
 MOST_TURNS = 240
 """Coordinates of their own; the checker reads fewer than 256."""
-HALVINGS = 60
+HALVINGS = 44
 """Of the interval that holds a bound; the certificate has 24 bits behind the point."""
 
 

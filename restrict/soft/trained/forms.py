@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -132,12 +132,16 @@ class Tail:
         _, _, low, high = variance(self.tables.epsilon, c, g, r, square)
         return c, reach, np.array(low), np.array(high)
 
-    def halving(self, cell: Cell, asked: Asked, label: int, tried: Iterable[int]) -> int:
+    def halving(self, cell: Cell, asked: Asked, label: int, tried: list[int]) -> int:
         """The coordinate of ``tried`` whose halves of the cell lose least to the second order for a label (its place
         among the combinations). The loss is what lies between the label's value in the middle of a half and its
-        bound there less the first order, which own directions settle."""
+        bound there less the first order, which own directions settle. All halves at once: that is several times as
+        fast as one after the other, and it was most of a search's time."""
+        halves = [cell.half(m, upper) for m in tried for upper in (False, True)]
 
-        def loss(half: Cell) -> float:
-            return float(self.signs(half.middle(), asked)[0][label] - self.signs(half.form(), asked)[0][label])
+        def least(forms: list[Form]) -> Array:
+            c, g = (np.stack(parts) for parts in list(zip(*forms, strict=True))[:2])
+            return self.signs(Form(c, g, cell.rest), asked)[0][:, label]
 
-        return min(tried, key=lambda m: sum(loss(cell.half(m, upper)) for upper in (False, True)))
+        loss = least([half.middle() for half in halves]) - least([half.form() for half in halves])
+        return tried[int(loss.reshape(-1, 2).sum(1).argmin())]

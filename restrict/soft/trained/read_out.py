@@ -17,13 +17,13 @@ class Asked(NamedTuple):
     greatest: bool
 
     def rows(self, said: Array) -> Array:
-        """Combinations of logits that are to be positive, shape ``(asked, labels)``: each wanted label and the negative
-        of each other; or what the wanted label that is greatest in ``said`` is more than each that is not wanted."""
+        """Combinations of logits that are to be positive, shape ``(..., asked, labels)``: each wanted label and the
+        negative of each other; or what the wanted label that is greatest in ``said`` is more than each that is not."""
         if not self.greatest:
             return np.diag(self.signs)
-        rows = -np.eye(len(said))[self.signs < 0]
-        rows[:, int(np.where(self.signs > 0, said, -np.inf).argmax())] += 1
-        return rows
+        best, units = np.where(self.signs > 0, said, -np.inf).argmax(-1), np.eye(len(self.signs))
+        found: Array = units[best][..., None, :] - units[self.signs < 0]
+        return found
 
     def errors(self, off: Array) -> Array:
         """How far off the combinations are where each label's logit is as far off as ``off`` says."""
