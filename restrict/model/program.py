@@ -7,13 +7,14 @@ at a length. The parts of a program are in :mod:`restrict.model.variables`, a mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.errors import UsageError, quote
+from restrict.base.files import naming
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted
 from restrict.model.graph import depths, program_graph
@@ -38,9 +39,6 @@ from restrict.model.variables import (
 )
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = [
@@ -60,8 +58,6 @@ __all__ = [
     "references",
     "rule_of",
 ]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +86,7 @@ class Model:
         object.__setattr__(self, "alphabet", tuple(self.alphabet))
         object.__setattr__(self, "variables", tuple(_with_rules(v, at) for at, v in enumerate(self.variables)))
         if isinstance(self.when, str):
-            object.__setattr__(self, "when", _located("when", formula, self.when, frozenset("n")))
+            object.__setattr__(self, "when", _parsed("when", self.when, frozenset("n")))
         validate_model(self)
 
     @cached_property
@@ -196,43 +192,26 @@ class Model:
         return f"Model({self.name!r}, {symbols}, {variables})"
 
 
-def _located(place: str, function: Callable[..., T], *args: object) -> T:
-    try:
-        return function(*args)
-    except ModelError as error:
-        raise ModelError(f"{place}: {error}") from None
-
-
-def _size(size: Size | str | None, place: str) -> Size | None:
-    return _located(place, formula, size, frozenset("n")) if isinstance(size, str) else size
+def _parsed(place: str, text: str, names: frozenset[str]) -> Formula:
+    with naming(place):
+        return formula(text, names)
 
 
 def _with_rules(variable: Variable, at: int) -> Variable:
     """Parse the texts of a variable and wrap its callables."""
-    place = f"variables[{at}]"
+    place, size = f"variables[{at}]", variable.domain
     if isinstance(variable, Head):
-        score = variable.score
-        if isinstance(score, str):
-            score = _located(f"{place}.score", formula, score, SCORE_NAMES)
-        elif not isinstance(score, Rule):
-            read = {"n", "i", "j"} | ({"q"} if variable.query else set()) | ({"k"} if variable.key else set())
-            score = Callback(score, frozenset(read))
-        return Head(
-            variable.name,
-            variable.value,
-            score,
-            variable.query,
-            variable.key,
-            variable.mask,
-            variable.ties,
-            variable.default,
-            _size(variable.domain, f"{place}.domain"),
-        )
-    rule, args = variable.map, tuple(variable.args)
+        key, rule, names = "score", variable.score, SCORE_NAMES
+        read = names - ({"q"} if not variable.query else set()) - ({"k"} if not variable.key else set())
+    else:
+        key, rule, names = "map", variable.map, frozenset({"n", "i", *variable.args})
+        read = names
     if isinstance(rule, str):
-        rule = _located(f"{place}.map", formula, rule, frozenset({"n", "i", *args}))
+        rule = _parsed(f"{place}.{key}", rule, names)
     elif not isinstance(rule, Rule):
-        rule = Callback(rule, frozenset({"n", "i", *args}))
-    domain = _size(variable.domain, f"{place}.domain")
-    assert domain is not None
-    return Map(variable.name, args, domain, rule)
+        rule = Callback(rule, read)
+    size = _parsed(f"{place}.domain", size, frozenset("n")) if isinstance(size, str) else size
+    if isinstance(variable, Head):
+        return replace(variable, score=rule, domain=size)
+    assert size is not None
+    return replace(variable, args=tuple(variable.args), domain=size, map=rule)
