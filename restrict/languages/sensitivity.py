@@ -17,6 +17,7 @@ from restrict.languages.dfa import Dfa
 from restrict.languages.predicate import MAX_WORDS, completions, few
 from restrict.languages.protocol import Language
 from restrict.languages.subset import Costs, bits, images
+from restrict.languages.walk import breadth_first
 
 MAX_SETS = 5_000
 MAX_STEPS = 4_000_000_000
@@ -26,22 +27,12 @@ NEVER = np.int32(-(1 << 30))
 def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
     """The sets ``{q : delta(q, u) accepts}`` for all words ``u``, and their preimages under each letter."""
     letters = images(dfa, backward=True)
-    start = bits(dfa.target(True))
-    index, sets, before = {start: 0}, [start], []
-    for subset in sets:
-        row = []
-        for image in letters:
-            other = image(subset)
-            if other not in index:
-                if len(sets) >= MAX_SETS:
-                    raise ResourceLimit(
-                        f"the sensitivity is not known: the reversed automaton has over {MAX_SETS} states"
-                    )
-                index[other] = len(sets)
-                sets.append(other)
-            row.append(index[other])
-        before.append(row)
-    return sets, before
+    refusal = f"the sensitivity is not known: the reversed automaton has over {MAX_SETS} states"
+    found = breadth_first(
+        bits(dfa.target(True)), lambda subset: [image(subset) for image in letters], MAX_SETS, refusal
+    )
+    index = {subset: at for at, subset in enumerate(found)}
+    return list(index), [[index[image(subset)] for image in letters] for subset in index]
 
 
 def regular_sensitivity(dfa: Dfa, n: int) -> int:
