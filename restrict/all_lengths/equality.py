@@ -70,7 +70,7 @@ def _compared(
     else:
         wrong = labels.difference_at_the_end(one.moore, two.moore, ends, first)
         both = common(one.moore, two.moore)
-        machine = labels.automaton_document(both, (*names[0], *names[1]))
+        machine = both.document(labels.named_labels(both.labels, (*names[0], *names[1])))
         if languages:
             dfa = both.language()
             machine = spelled(Regular(f"the language of {two.model.name}", two.model.name, dfa))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,11 @@ class Moore:
         first = {self.labels[int(self.label[state])]: state for state in reversed(reached)}
         order = dict.fromkeys(self.labels[int(self.label[state])] for state in reached)
         return {name: tuple(self.alphabet[x] for x in letters_to(reached, first[name])) for name in order}
+
+    def document(self, labels: list[str]) -> dict[str, Any]:
+        """The automaton as the checker reads it, with these names for its labels."""
+        out = {"alphabet": list(self.alphabet), "labels": labels}
+        return out | {"transitions": self.delta.tolist(), "output": self.label.tolist()}
 
     def __repr__(self) -> str:
         return f"Moore({counted(self.states, 'state')}, {counted(len(self.alphabet), 'symbol')})"

@@ -39,7 +39,7 @@ from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.quasilinear import NEVER, QuasiLinear, least_costs
 from restrict.languages.subset import SubsetGraph, bits, images, subset_graph
-from restrict.languages.walk import cheapest_first, until_repeat
+from restrict.languages.walk import cheapest_first, least_period, until_repeat
 
 MAX_PERIOD = 2000
 MAX_PRODUCT = 400_000
@@ -111,10 +111,7 @@ def _some(residues: list[int]) -> str:
 
 def simplest(cases: list[Case], proof: str) -> Growth:
     """The growth of the least period, a divisor of ``len(cases)``, that says the same as these cases."""
-    for period in range(1, len(cases) + 1):
-        if len(cases) % period == 0 and all(c == cases[at % period] for at, c in enumerate(cases)):
-            return Growth(tuple(cases[:period]), proof)
-    raise AssertionError
+    return Growth(tuple(cases[: least_period(cases)]), proof)
 
 
 def regular_growth(dfa: Dfa, member: bool) -> Growth:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from restrict.base.errors import ResourceLimit
 
@@ -57,6 +57,12 @@ def cheapest_first(
                 if came is not None:
                     came[to] = (here, letter)
                 (queue.append if price else queue.appendleft)(to)
+
+
+def least_period(cycle: Sequence[Any]) -> int:
+    """The least divisor of the length of a list that is a period of it."""
+    size = len(cycle)
+    return next(p for p in range(1, size + 1) if size % p == 0 and cycle == cycle[:p] * (size // p))
 
 
 def until_repeat(start: T, after: Callable[[T], T], limit: int, refusal: str) -> tuple[list[T], int]:
