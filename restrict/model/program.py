@@ -17,7 +17,7 @@ from restrict.base.errors import UsageError, quote
 from restrict.base.files import naming
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted
-from restrict.model.graph import depths, program_graph
+from restrict.model.graph import program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
 from restrict.model.trace import Trace, run
@@ -33,6 +33,7 @@ from restrict.model.variables import (
     Size,
     Variable,
     at_length,
+    depths,
     mentions,
     references,
     rule_of,
@@ -111,7 +112,12 @@ class Model:
     @property
     def depth(self) -> int:
         """The most heads on a path to the output: the number of layers L."""
-        return depths(self.graph())[self.output.variable]
+        return self.depths[self.output.variable]
+
+    @cached_property
+    def depths(self) -> dict[str, int]:
+        """The most heads on a path to each variable, itself included."""
+        return depths(self.variables)
 
     def at(self, n: int) -> Instance:
         """The model at one length.

@@ -36,7 +36,7 @@ from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streame
 from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.restriction import Restriction
 from restrict.model.trace import Batch, run_variable
-from restrict.model.variables import references
+from restrict.model.variables import depths, references
 from restrict.rows.lists import Lists, candidate_lists, completed
 from restrict.rows.values import Values
 
@@ -144,10 +144,7 @@ class CTransformer:
     @cached_property
     def depth(self) -> dict[str, int]:
         """The number of heads on the longest path from the base to each variable."""
-        depth = dict.fromkeys(self.base, 0)
-        for v in self.above:
-            depth[v.name] = isinstance(v, Head) + max((depth[name] for _, name in references(v)), default=0)
-        return depth
+        return depths(self.above, self.base)
 
     @property
     def layers(self) -> int:
