@@ -92,7 +92,7 @@ class _Structure:
         height: dict[int, int] = {}
         for c in reversed(list(nx.topological_sort(below))):
             height[c] = max((height[d] + 1 for d in below.successors(c)), default=0)
-        single = {c for c, members in below.nodes("members") if all(len(self.images[at]) == 1 for at in members)}
+        single = {c for c in below if all(len(self.images[at]) == 1 for at in below.nodes[c]["members"])}
         levels = sorted({height[c] for c in below if c not in single})
         images = range(len(self.images))
         self.rank = [0 if (c := self.component[at]) in single else 1 + levels.index(height[c]) for at in images]

@@ -63,7 +63,7 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
         then = np.zeros_like(wrong)
         for row in step:
             then[row[np.frombuffer(states, dtype=np.bool_)]] = True
-        return then.tobytes()
+        return bytes(then.tobytes())
 
     most = min(MAX_SETS, (1 << 30) // len(wrong))
     refusal = f"the lengths at which the model is wrong have no period up to {most}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from restrict.base.errors import ResourceLimit
@@ -59,7 +59,7 @@ def cheapest_first(
                 (queue.append if price else queue.appendleft)(to)
 
 
-def least_period(cycle: Sequence[Any]) -> int:
+def least_period(cycle: list[Any]) -> int:
     """The least divisor of the length of a list that is a period of it."""
     size = len(cycle)
     return next(p for p in range(1, size + 1) if size % p == 0 and cycle == cycle[:p] * (size // p))

@@ -159,9 +159,9 @@ def painted(paint: Paint, width: float, height: float, kind: str, look: Mapping[
 
     dated = {"svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
              "pdf": {"CreationDate": None, "Producer": None, "Creator": "restrict"}}  # fmt: skip
-    plain = {"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}
+    settings: dict[Any, Any] = {"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}
     buffer = io.BytesIO()
-    with matplotlib.rc_context({**plain, **(look or {})}):
+    with matplotlib.rc_context(settings | dict(look or {})):
         figure = Figure(figsize=(width / 72, height / 72), layout=None if look is None else "constrained")
         paint(figure)
         figure.savefig(buffer, format=kind, metadata=dated.get(kind), transparent=kind == "svg")
