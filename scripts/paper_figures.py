@@ -19,7 +19,7 @@ from restrict.abstract.run import abstract_run, positions_of
 from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import read_outline
-from restrict.depth_reduction.c_transformer.activations import Truth, possible_values
+from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import selection
 from restrict.model.program import Instance
@@ -153,7 +153,7 @@ def figure_3(n: int = 8, position: int = 4, k: int = 2) -> Drawing:
     t = CTransformer.of_truth(instance, ("0", "1"), token, Restriction(n))
     chosen, head = selection(t, k), t.heads[0]
     p = next(p for p in range(chosen.pairs) if chosen.position[p] == position)
-    keys = possible_values(instance, instance.key(head), t.base)
+    keys = t.read(head)[1]
     best, _, _ = Row(instance, head, position, int(chosen.query[p])).best(keys, n * 64)
     order = list(dict.fromkeys(map(int, best)))
     drawing = Drawing(40 + 90.0 * n, 330, "Figure 3: selecting positions")

@@ -174,7 +174,7 @@ def machine_of(subject: Subject) -> Document:
     """The model's own labels as a machine."""
     if subject.every:
         return labels.bimachine_document(subject.built)
-    return labels.automaton_document(subject.moore, subject.built.program.labels)
+    return subject.moore.document(labels.named_labels(subject.moore.labels, subject.built.program.labels))
 
 
 def computes_claim(rng: Generator, subject: Subject, first: int) -> Document:

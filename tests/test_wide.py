@@ -14,7 +14,7 @@ import pytest
 import restrict
 from restrict.abstract import run as abstract
 from restrict.base.errors import NotEstablished
-from restrict.force import goal, image, search, state
+from restrict.force import goal, image, state
 from restrict.force import growth as wide
 from restrict.force.boxes import BoxFinder
 from restrict.force.growth import LEFT_OUT
@@ -28,7 +28,7 @@ from tests.generator import random_length, random_program
 @pytest.fixture
 def narrow_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly every map is wide, nearly every row is abstained on."""
-    for module in (image, goal, search, state):
+    for module in (image, goal, state):
         monkeypatch.setattr(module, "MAX_IMAGE", 3)
     monkeypatch.setattr(goal, "PRICED", 2)
     monkeypatch.setattr(state, "MANY_VALUES", 2)

@@ -22,6 +22,7 @@ from functools import cached_property
 
 from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
+from restrict.languages.walk import breadth_first
 
 Set = frozenset[int]
 Front = set[tuple[int, Set, Set]]
@@ -53,18 +54,12 @@ class Cascade:
     @cached_property
     def images(self) -> list[Set]:
         """``I``, breadth first."""
-        whole = frozenset(range(self.dfa.states))
-        found = dict.fromkeys([whole])
-        order = [whole]
-        for one in order:
-            for a in range(len(self.dfa.alphabet)):
-                to = self.image(one, a)
-                if to not in found:
-                    if len(order) > MAX_IMAGES:
-                        raise ResourceLimit(f"the automaton has more than {MAX_IMAGES} images of its state set")
-                    found[to] = None
-                    order.append(to)
-        return [*order, *(s for q in range(self.dfa.states) if (s := frozenset([q])) not in found)]
+        letters = range(len(self.dfa.alphabet))
+        found = breadth_first(
+            frozenset(range(self.dfa.states)), lambda one: [self.image(one, a) for a in letters], MAX_IMAGES,
+            f"the automaton has more than {MAX_IMAGES} images of its state set",
+        )  # fmt: skip
+        return list(dict.fromkeys([*found, *(frozenset([q]) for q in range(self.dfa.states))]))
 
     def image(self, states: Iterable[int], a: int) -> Set:
         """The image of a set under a letter."""
@@ -80,45 +75,28 @@ class _Structure:
         index = {s: at for at, s in enumerate(self.images)}
         self.number = index
         self.next = [[index[cascade.image(s, a)] for a in letters] for s in self.images]
-        component = _components(self.next)
-        self._order(component)
-        self._classes(component)
-
-    def _order(self, component: list[int]) -> None:
-        """For each component of the graph of images: the components right below it, subsets included."""
-        members: dict[int, list[int]] = {}
-        for at, c in enumerate(component):
-            members.setdefault(c, []).append(at)
-        direct: dict[int, set[int]] = {c: set() for c in members}
-        for at, row in enumerate(self.next):
-            direct[component[at]].update(component[to] for to in row)
-            for other, small in enumerate(self.images):
-                if small < self.images[at]:
-                    direct[component[at]].add(component[other])
-        self.component = component
-        self.direct = direct
-
-    def _classes(self, component: list[int]) -> None:
-        """Heights by the longest chain of strictly smaller classes (single states have 0)."""
-        # Images of one component map onto each other; another component is strictly below where it can be reached.
-        height: dict[int, int] = {}
-        order = _topological(self.direct)
-        for c in order:
-            inner = [height[d] + 1 for d in self.direct[c] if d != c]
-            height[c] = max(inner, default=0)
-        single = {c for c in self.direct if all(len(self.images[at]) == 1 for at in self._members(c))}
-        self.rank: dict[int, int] = {}
-        levels = sorted({height[c] for c in self.direct if c not in single})
-        for at in range(len(self.images)):
-            c = component[at]
-            self.rank[at] = 0 if c in single else 1 + levels.index(height[c])
-        self.representative: dict[int, int] = {}
-        for at in range(len(self.images)):
-            self.representative.setdefault(component[at], at)
+        self._classes()
         self._bijections()
 
-    def _members(self, c: int) -> list[int]:
-        return [at for at, d in enumerate(self.component) if d == c]
+    def _classes(self) -> None:
+        """Components of equivalent images, and heights by the longest chain of smaller ones (single states have 0)."""
+        import networkx as nx
+
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_edges_from((at, to) for at, row in enumerate(self.next) for to in row)
+        graph.add_edges_from(
+            (at, other) for at, one in enumerate(self.images) for other, small in enumerate(self.images) if small < one
+        )
+        below = nx.condensation(graph)
+        self.component: dict[int, int] = below.graph["mapping"]
+        height: dict[int, int] = {}
+        for c in reversed(list(nx.topological_sort(below))):
+            height[c] = max((height[d] + 1 for d in below.successors(c)), default=0)
+        single = {c for c in below if all(len(self.images[at]) == 1 for at in below.nodes[c]["members"])}
+        levels = sorted({height[c] for c in below if c not in single})
+        images = range(len(self.images))
+        self.rank = [0 if (c := self.component[at]) in single else 1 + levels.index(height[c]) for at in images]
+        self.representative = {self.component[at]: at for at in reversed(images)}
 
     def _bijections(self) -> None:
         """``from_rep[P]``: state of the representative to state of ``P``, along any word."""
@@ -151,30 +129,6 @@ class _Structure:
         inner = frozenset(back[q] for q in part)
         options = [s for s in self.images if inner <= s < self.whole(states)]
         return max(options, key=lambda s: (len(s), sorted(s)))
-
-
-def _components(graph: list[list[int]]) -> list[int]:
-    """The strongly connected component of each node."""
-    import networkx as nx
-
-    edges: nx.DiGraph[int] = nx.DiGraph()
-    edges.add_nodes_from(range(len(graph)))
-    edges.add_edges_from((at, to) for at, row in enumerate(graph) for to in row)
-    out = [0] * len(graph)
-    for number, part in enumerate(nx.strongly_connected_components(edges)):
-        for at in part:
-            out[at] = number
-    return out
-
-
-def _topological(direct: dict[int, set[int]]) -> list[int]:
-    """Components with everything below before them."""
-    import networkx as nx
-
-    edges: nx.DiGraph[int] = nx.DiGraph()
-    edges.add_nodes_from(direct)
-    edges.add_edges_from((c, d) for c, below in direct.items() for d in below if c != d)
-    return list(reversed(list(nx.topological_sort(edges))))
 
 
 def decompose(dfa: Dfa) -> Cascade:

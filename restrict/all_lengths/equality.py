@@ -27,11 +27,12 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_difference, try_equal
 from restrict.base.errors import UsageError
 from restrict.languages.regular import Regular
-from restrict.languages.walk import breadth_first
+from restrict.languages.walk import breadth_first, until_repeat
 from restrict.model.program import Model
 
 MAX_PAIRS = 2_000_000
 """Pairs of states of two automata."""
+TOO_MANY = f"two automata have more than {MAX_PAIRS} pairs of states"
 
 
 def equal(one: Model, two: Model, first: int, states: int, progress: Progress | None) -> Proved | Counterexample:
@@ -69,7 +70,7 @@ def _compared(
     else:
         wrong = labels.difference_at_the_end(one.moore, two.moore, ends, first)
         both = common(one.moore, two.moore)
-        machine = labels.automaton_document(both, (*names[0], *names[1]))
+        machine = both.document(labels.named_labels(both.labels, (*names[0], *names[1])))
         if languages:
             dfa = both.language()
             machine = spelled(Regular(f"the language of {two.model.name}", two.model.name, dfa))
@@ -90,7 +91,7 @@ def common(one: Moore, two: Moore) -> Moore:
     """The automaton that says what the second one says, and where that is undefined what the first one says."""
     order = [two.alphabet.index(a) for a in one.alphabet]
     left, right = one.delta.tolist(), two.delta[:, order].tolist()
-    pairs = breadth_first((0, 0), lambda pair: zip(left[pair[0]], right[pair[1]], strict=True), MAX_PAIRS)
+    pairs = breadth_first((0, 0), lambda pair: zip(left[pair[0]], right[pair[1]], strict=True), MAX_PAIRS, TOO_MANY)
     number = {pair: at for at, pair in enumerate(pairs)}
     delta = [[number[to] for to in zip(left[a], right[b], strict=True)] for a, b in pairs]
     said = [two.labels[int(two.label[b])] or one.labels[int(one.label[a])] for a, b in pairs]
@@ -102,12 +103,13 @@ def common(one: Moore, two: Moore) -> Moore:
 
 def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
     """The lengths, markers of the first model counted, at which exactly one of two models is defined: exact."""
-    pair, seen, history = (0, 0), dict[tuple[int, int], int](), [False] * markers[0]
-    while pair not in seen:
-        seen[pair] = len(history)
+    pairs, start = until_repeat(
+        (0, 0), lambda pair: (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0])), MAX_PAIRS, TOO_MANY
+    )
+    history = [False] * markers[0]
+    for t, pair in enumerate(pairs):
         defined = [bool(m.labels[int(m.label[q])]) for m, q in zip((one, two), pair, strict=True)]
-        both_run = bool(seen[pair] + min(markers) - markers[0])  # the empty word may be no run at all
+        both_run = bool(t + min(markers))  # the empty word may be no run at all
         history.append(both_run and defined[0] != defined[1])
-        pair = (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0]))
-    start = seen[pair]
+    start += markers[0]
     return shortest_lengths(history[:start], history[start:])

@@ -43,12 +43,6 @@ def named_labels(labels: tuple[str, ...], taken: tuple[str, ...]) -> list[str]:
     return [name if label == UNDEFINED else label for label in labels]
 
 
-def automaton_document(one: Moore, taken: tuple[str, ...]) -> dict[str, Any]:
-    """An automaton with labels, as the checker reads it."""
-    out = {"alphabet": list(one.alphabet), "labels": named_labels(one.labels, taken)}
-    return out | {"transitions": one.delta.tolist(), "output": one.label.tolist()}
-
-
 def common_bimachine(one: Built, two: Built) -> dict[str, Any]:
     """The bimachine of the second model's labels, of the first's where that is not defined, as the checker reads it."""
     if two.program.defined is None:

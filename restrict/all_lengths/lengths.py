@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from restrict.languages.walk import least_period
+
 
 @dataclass(frozen=True)
 class Lengths:
@@ -42,9 +44,7 @@ class Lengths:
 
 def shortest_lengths(early: list[bool], cycle: list[bool]) -> Lengths:
     """The same set with the least period, and with the fewest early entries."""
-    size = len(cycle)
-    period = next(p for p in range(1, size + 1) if size % p == 0 and cycle == cycle[:p] * (size // p))
-    cycle = cycle[:period]
+    cycle = cycle[: least_period(cycle)]
     while early and early[-1] == cycle[-1]:
         cycle = [early.pop(), *cycle[:-1]]
     return Lengths(tuple(early), tuple(cycle))

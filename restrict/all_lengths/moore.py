@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,11 @@ class Moore:
         order = dict.fromkeys(self.labels[int(self.label[state])] for state in reached)
         return {name: tuple(self.alphabet[x] for x in letters_to(reached, first[name])) for name in order}
 
+    def document(self, labels: list[str]) -> dict[str, Any]:
+        """The automaton as the checker reads it, with these names for its labels."""
+        out = {"alphabet": list(self.alphabet), "labels": labels}
+        return out | {"transitions": self.delta.tolist(), "output": self.label.tolist()}
+
     def __repr__(self) -> str:
         return f"Moore({counted(self.states, 'state')}, {counted(len(self.alphabet), 'symbol')})"
 
@@ -78,24 +84,19 @@ def _explored(built: Built, empty: int) -> tuple[I32, I64]:
     program, machine = built.program, built.machine
     symbols, last = len(program.alphabet), machine.lab[:, :, 0]
     value = machine.column("@label")
-    nodes: dict[tuple[int, int], int] = {}
-    order: list[tuple[int, int]] = []
+    rows, table = machine.left.tolist(), last.tolist()
 
-    def node(l: int, said: int) -> int:
-        """The number of a state, after the end marker where there is one."""
-        pair = (l, int(value[last[l, program.letters - 1]]) if program.end else said)
-        if pair not in nodes:
-            nodes[pair] = len(nodes)
-            order.append(pair)
-        return nodes[pair]
+    def node(l: int, said: int) -> tuple[int, int]:
+        """A state, after the end marker where there is one."""
+        return l, int(value[last[l, program.letters - 1]]) if program.end else said
+
+    def after(state: tuple[int, int]) -> list[tuple[int, int]]:
+        l = state[0]
+        return [node(rows[l][x], 0 if program.end else int(value[table[l][x]])) for x in range(symbols)]
 
     start = int(machine.left[0, symbols]) if program.start else 0
     if program.start and not program.end:
         empty = int(value[last[0, symbols]])
-    node(start, empty)
-    rows, table = machine.left.tolist(), last.tolist()
-    delta, label = [], []
-    for l, said in order:
-        delta.append([node(rows[l][x], 0 if program.end else int(value[table[l][x]])) for x in range(symbols)])
-        label.append(said)
-    return np.array(delta, dtype=np.int32), np.array(label, dtype=np.int64)
+    number = {state: at for at, state in enumerate(breadth_first(node(start, empty), after))}
+    delta = [[number[to] for to in after(state)] for state in number]
+    return np.array(delta, dtype=np.int32), np.array([said for _, said in number], dtype=np.int64)

@@ -6,17 +6,20 @@ label. With a middle of free positions only, the cost is the same at every lengt
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from restrict.all_lengths.forcing import FREE, Sets
 from restrict.all_lengths.moore import Moore
+from restrict.languages.walk import cheapest_first
 
 MIDDLES = 300
 """Middles of a length are tried only where there are at most this many words of cells of that length."""
 SMALL = 1000
 """With more sets of states, only the free middle is tried."""
+Place = tuple[int, int]
+"""A set of states by its number, and 0 before the middle, 1 behind it."""
 
 
 @dataclass(frozen=True)
@@ -87,27 +90,18 @@ def _with_middle(sets: Sets, middle: tuple[str, ...], markers: int) -> Pattern |
     """The pattern with the fewest fixed symbols at its ends: 0-1 breadth-first search over (set, before or behind)."""
     symbols = (FREE, *sets.automaton.alphabet)
     cells = [symbols.index(a) for a in middle]
-    start = (0, 0)
-    best: dict[tuple[int, int], int] = {start: 0}
-    parent: dict[tuple[int, int], tuple[tuple[int, int], str]] = {}
-    queue = deque([start])
-    done: set[tuple[int, int]] = set()
-    while queue:
-        at = queue.popleft()
-        if at in done:
-            continue
-        done.add(at)
+
+    def moves(at: Place) -> Iterator[tuple[Place, int, str]]:
         node, part = at
-        if part == 1 and sets.forced(node) and sets.order[node] & sets.spoken:
-            return _pattern(parent, at, sets.label, markers, middle)
-        moves = [((to, part), +(a != FREE), a) for to, a in zip(sets.after(node), symbols, strict=True)]
+        for to, a in zip(sets.after(node), symbols, strict=True):
+            yield (to, part), +(a != FREE), a
         if part == 0:
-            moves.append(((_union(sets, node, cells), 1), 0, ""))
-        for to, cost, a in moves:
-            if best[at] + cost < best.get(to, 1 << 60):
-                best[to] = best[at] + cost
-                parent[to] = (at, a)
-                (queue.append if cost else queue.appendleft)(to)
+            yield (_union(sets, node, cells), 1), 0, ""
+
+    parent: dict[Place, tuple[Place, str]] = {}
+    for at, _ in cheapest_first((0, 0), moves, parent):
+        if at[1] == 1 and sets.forced(at[0]) and sets.order[at[0]] & sets.spoken:
+            return _pattern(parent, at, sets.label, markers, middle)
     return None
 
 
@@ -125,11 +119,7 @@ def _union(sets: Sets, node: int, cells: list[int]) -> int:
 
 
 def _pattern(
-    parent: dict[tuple[int, int], tuple[tuple[int, int], str]],
-    at: tuple[int, int],
-    label: str,
-    markers: int,
-    middle: tuple[str, ...],
+    parent: dict[Place, tuple[Place, str]], at: Place, label: str, markers: int, middle: tuple[str, ...]
 ) -> Pattern:
     """The path to a node as a pattern."""
     cells: list[str] = []

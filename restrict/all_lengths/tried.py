@@ -87,7 +87,7 @@ def agree(found: Found, sample: Sample) -> None:
             pairs = [*zip(sample.positions, said, seen, strict=True), (sample.n - 1, end[0], seen[-1])]
             i, claimed, shown = next((i, a, b) for i, a, b in pairs if a != b)
             claim = f"the automaton says {claimed or 'undefined'!r} at position {i}"
-            disagree(found.model, claim, spelled(found.model.alphabet, word), repr(shown), _automaton_document(found))
+            disagree(found.model, claim, spelled(found.model.alphabet, word), repr(shown), _document(found))
 
 
 def end_labels(found: Found, words: Any) -> list[str]:
@@ -125,10 +125,8 @@ def _tokens(program: OrderOnly, word: Sequence[int]) -> list[int]:
     return [*start, *(int(a) for a in word), *([program.letters - 1] if program.end else [])]
 
 
-def _automaton_document(found: Found) -> dict[str, Any]:
-    one = found.moore
-    out: dict[str, Any] = {"alphabet": list(one.alphabet), "labels": list(one.labels)}
-    out |= {"transitions": one.delta.tolist(), "output": one.label.tolist()}
+def _document(found: Found) -> dict[str, Any]:
+    out = found.moore.document(list(found.moore.labels))
     return out | ({"output_at": "every position: the bimachine is not listed"} if found.every else {})
 
 
@@ -315,7 +313,7 @@ def agree_with(found: Found, members: Members, what: str, samples: Iterable[Samp
             if member != (seen[-1] == "accept"):
                 claim = f"the model is said to agree with {what}, which has {'a' if member else 'no'} member"
                 shown = spelled(found.model.alphabet, word)
-                disagree(found.model, claim, shown, repr(seen[-1]), _automaton_document(found))
+                disagree(found.model, claim, shown, repr(seen[-1]), _document(found))
         left -= len(words)
         if left <= 0:
             return
@@ -350,4 +348,4 @@ def try_equal(one: Found, two: Found, first: int) -> None:
         for word, seen, there in zip(sample.words, sample.labels, other.labels, strict=True):
             if seen != there:
                 claim = f"{one.model.name} and {two.model.name} are said to agree, but {seen!r} is what the first says"
-                disagree(two.model, claim, spelled(one.model.alphabet, word), repr(there), _automaton_document(one))
+                disagree(two.model, claim, spelled(one.model.alphabet, word), repr(there), _document(one))

@@ -32,6 +32,7 @@ from restrict.checker.lengths import Walked, Wrong, errors_of
 from restrict.languages.dfa import Dfa
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
+from restrict.languages.walk import until_repeat
 from restrict.model.program import Model
 from restrict.trial.run import defined_at
 
@@ -57,19 +58,19 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
     wrong = (defined[:, None] & (said[:, None] != dfa.target(True)[None, :])).reshape(-1)
     here = np.zeros(len(wrong), dtype=np.bool_)
     here[0] = True
-    seen: dict[bytes, int] = {}
-    history = [False] * markers
-    while here.tobytes() not in seen:
-        seen[here.tobytes()] = len(history)
-        history.append(bool((here & wrong).any()) and len(history) > 0)
-        if len(history) > MAX_SETS or len(seen) * len(wrong) > 1 << 30:
-            raise ResourceLimit(f"the lengths at which the model is wrong have no period up to {len(history)}")
-        after = np.zeros_like(here)
+
+    def after(states: bytes) -> bytes:
+        then = np.zeros_like(wrong)
         for row in step:
-            after[row[here]] = True
-        here = after
-    start = seen[here.tobytes()]
-    return shortest_lengths(history[:start], history[start:])
+            then[row[np.frombuffer(states, dtype=np.bool_)]] = True
+        return bytes(then.tobytes())
+
+    most = min(MAX_SETS, (1 << 30) // len(wrong))
+    refusal = f"the lengths at which the model is wrong have no period up to {most}"
+    sets, start = until_repeat(here.tobytes(), after, most, refusal)
+    found = [bool((np.frombuffer(states, dtype=np.bool_) & wrong).any()) for states in sets]
+    history = [False] * markers + [one and markers + t > 0 for t, one in enumerate(found)]
+    return shortest_lengths(history[: start + markers], history[start + markers :])
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,13 @@ def numbered(codes: I64, most: int) -> tuple[I64, I64]:
     return np.flatnonzero(present), places[codes]
 
 
+def symbols_set(literals: I64, inputs: int, symbols: int) -> I64:
+    """The symbol of each input that literals ``input * symbols + symbol`` set, shape (inputs,); else ``FREE_INPUT``."""
+    found = np.full(inputs, FREE_INPUT, np.int64)
+    found[literals // symbols] = literals % symbols
+    return found
+
+
 def digits(numbers: I64, base: int, m: int) -> I64:
     """The ``m`` digits of each number 0..base^m - 1, the first most significant: int64, shape (count, m)."""
     powers = np.array([base**p for p in range(m - 1, -1, -1)], dtype=np.int64)

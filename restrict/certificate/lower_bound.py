@@ -36,7 +36,7 @@ class Box:
 
     def to_json(self) -> dict[str, Any]:
         """The box as the file has it."""
-        only, never = (value_runs({p: list(kept[p]) for p in sorted(kept)}) for kept in (self.only, self.never))
+        only, never = (value_runs((p, list(kept[p])) for p in sorted(kept)) for kept in (self.only, self.never))
         document: dict[str, Any] = {"only": only} | ({"never": never} if never else {})
         return document | {"cone": {name: runs(where) for name, where in self.cone.items()}}
 

@@ -49,8 +49,8 @@ def automaton_command(
     from restrict.all_lengths.automaton import automaton
     from restrict.languages.exchange import exported, to_json
     from restrict.model.source import load
-    from restrict.report.automaton_drawing import DRAWN, draw_dfa
-    from restrict.report.drawing import check_ending, save
+    from restrict.report.drawing import check_ending
+    from restrict.report.figure import figure_of_dfa
 
     if figure is not None:
         check_ending(figure)
@@ -67,10 +67,7 @@ def automaton_command(
         if path is not None:
             write_bytes(path, exported(found.dfa(), f"what {found.model.name} recognises", suffix).encode())
     if figure is not None:
-        dfa = found.dfa()
-        if dfa.states > DRAWN:
-            raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}; use -o or --dot")
-        save(draw_dfa(dfa), figure)
+        figure_of_dfa(found.dfa()).save(figure)
     content = facts(found)
     files = {
         f"  {k} written to": path

@@ -251,12 +251,12 @@ def _bounded(
 
 def _pareto(program: Model, wish: Wish) -> None:
     """The front: search, write each point, draw, print."""
-    from restrict.report.chart import check_chart
+    from restrict.report.drawing import CHARTS, check_ending
     from restrict.tradeoff import pareto
 
     folder, figure = wish.output, wish.figure
     if figure is not None:
-        check_chart(figure)
+        check_ending(figure, CHARTS)
     with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
         front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
     for point in front.points if folder is not None else ():

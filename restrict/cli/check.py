@@ -10,7 +10,6 @@ import click
 from restrict.base.errors import RestrictError
 from restrict.base.files import is_regular, is_there, read_bytes
 from restrict.cli import common
-from restrict.cli.checking import elaborated
 
 LONGEST_NAME = 300
 """Characters of a path that the checker's lines repeat."""
@@ -38,37 +37,33 @@ def check(
 
     common.no_model(certificate, f"write `restrict check {certificate} {model}`")
     limit = FAST_LIMIT if fast and limit is None else limit
-    if kernel or verified:
-        if kernel and verified:
-            raise click.UsageError("at most one of --kernel and --verified")
-        _by_kernel(model, certificate, as_json, limit, verified)
-        return
+    if kernel and verified:
+        raise click.UsageError("at most one of --kernel and --verified")
+    said, checker = None, "verified" if verified else "kernel" if kernel else "compiled" if fast else None
     try:
-        line = _verified(model, certificate, limit, fast)
+        if kernel or verified:
+            line, said = _by_kernel(model, certificate, limit, verified)
+        else:
+            line = _verified(model, certificate, limit, fast)
     except RestrictError as error:  # one line, as the checker itself prints it
         say(sys.stderr, str(error))
         sys.exit(error.exit_code)
-    common.print_verdict(line, as_json, checker="compiled" if fast else None)
+    common.print_verdict(line, as_json, checker=checker)
+    if said is not None:
+        say(sys.stderr, said)
 
 
-def _by_kernel(model: str, certificate: Path, as_json: bool, limit: int | None, verified: bool) -> None:
-    """Elaborate in memory, hand the proof over, and print the line; standard error says which checker spoke."""
-    from restrict.checker.main import say
+def _by_kernel(model: str, certificate: Path, limit: int | None, verified: bool) -> tuple[str, str]:
+    """Elaborate in memory and hand the proof over: the line, and which checker spoke."""
+    from restrict.elaboration.make import elaboration_of
     from restrict.elaboration.verified import NAME, check_verified, program
     from restrict.model.source import load
 
-    try:
-        if verified:
-            program()  # before the work
-        loaded = load(model)
-        found = elaborated(loaded, read_bytes(certificate), model, str(certificate), limit)
-        line = check_verified(found, limit) if verified else found.check()
-    except RestrictError as error:
-        say(sys.stderr, str(error))
-        sys.exit(error.exit_code)
-    common.print_verdict(line, as_json, checker="verified" if verified else "kernel")
-    who = NAME if verified else "the kernel"
-    say(sys.stderr, f"checked by {who}: a proof of {len(found.made.proof)} bytes, elaborated from {certificate}")
+    if verified:
+        program()  # before the work
+    found = elaboration_of(load(model), read_bytes(certificate), model, str(certificate), limit)
+    line, who = (check_verified(found, limit), NAME) if verified else (found.check(), "the kernel")
+    return line, f"checked by {who}: a proof of {len(found.made.proof)} bytes, elaborated from {certificate}"
 
 
 def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> str:

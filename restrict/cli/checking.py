@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,7 +13,6 @@ from restrict.base.errors import ResourceLimit
 
 if TYPE_CHECKING:
     from restrict.certificate.claimed import Claimed
-    from restrict.elaboration.make import Elaboration
     from restrict.model.program import Model
 
 AUTOMATIC_CHECK = 20_000_000
@@ -76,9 +74,11 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
         return None
     try:
         if checker == VERIFIED:
+            from restrict.elaboration.make import elaboration_of
             from restrict.elaboration.verified import check_verified
 
-            return check_verified(elaborated(program, found.to_bytes(), str(program.source or "model"), "certificate"))
+            name = str(program.source or "model")
+            return check_verified(elaboration_of(program, found.to_bytes(), name, "certificate"))
         if checker == KERNEL and isinstance(found, Certificate) and found.target == "all":
             from restrict.elaboration.foreseen import beyond
 
@@ -87,17 +87,6 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
         return check(program, found, fast=checker == COMPILED, limit=limit if checker == KERNEL else None)
     except ResourceLimit:
         return None
-
-
-def elaborated(program: Model, content: bytes, model: str, certificate: str, limit: int | None = None) -> Elaboration:
-    """A proof for the kernel: of a certificate's ``content``; ``model`` and ``certificate`` are what messages say."""
-    from restrict.elaboration.make import Elaboration
-
-    assert program.content is not None
-    folder = program.source.parent if program.source else Path()
-    return Elaboration(
-        program.content, content, folder=folder, model_name=model, certificate_name=certificate, limit=limit
-    )
 
 
 def checked_line(line: str | None, checker: str = KERNEL, why: str | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,7 @@ from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.compile_back import compile_back, summary, summed_up
-from restrict.cli.compile_soft import SoftOptions, compile_to_soft
+from restrict.cli.compile_soft import CompileOptions, compile_to_soft
 from restrict.cli.printer import Told, put
 
 
@@ -56,20 +55,7 @@ from restrict.cli.printer import Told, put
     help="Compare the program with the evaluator on every word of up to N symbols.",
 )
 @click.option("--json", "as_json", is_flag=True, help="With -o: print the summary as JSON.")
-def compile_command(
-    formula: str | None,
-    spec: str | None,
-    to: str | None,
-    how: str,
-    decoder: bool,
-    n: int | None,
-    alphabet: str | None,
-    at: Any,
-    name: str | None,
-    output: Path | None,
-    verify: int | None,
-    as_json: bool,
-) -> None:
+def compile_command(**given: Any) -> None:
     """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
 
     Symbols of the alphabet are atoms; a symbol that is an operator's name, or not a word, is put in quotes. Operators:
@@ -84,35 +70,30 @@ def compile_command(
     With --to soft: a softmax transformer for a formula (which may count: "#past 1 > #past 0", "odd(#past 1)") or a
     star-free language, with certified errors (docs/compile-soft.md).
     """
-    if to == "soft":
-        symbols = None if alphabet is None else _symbols(alphabet)
-        text = None if formula is None else _text(formula)
-        compile_to_soft(text, spec, symbols, SoftOptions(how, decoder, at, name, output, verify, n, as_json))
+    options = CompileOptions(**given)
+    if options.to == "soft":
+        symbols = None if options.alphabet is None else _symbols(options.alphabet)
+        compile_to_soft(None if options.formula is None else _text(options.formula), symbols, options)
         return
-    _without_soft(how, decoder, n)
-    if spec is not None or to is not None:
-        compile_back(formula, spec, to, name, output, as_json)
-        return
-    _to_program(formula, alphabet, at, name, output, verify, as_json)
+    if options.decoder or options.n is not None or options.how != "temperature":
+        raise UsageError("--how, --decoder and -n belong to --to soft")
+    if options.as_json and options.output is None:
+        raise UsageError("--json prints a summary beside the file; name that file with -o")
+    (_to_program if options.spec is options.to is None else compile_back)(options)
 
 
-def _to_program(
-    formula: str | None, alphabet: str | None, at: Any, name: str | None, output: Path | None, verify: int | None,
-    as_json: bool,
-) -> None:  # fmt: skip
+def _to_program(options: CompileOptions) -> None:
     from restrict.logic import compile_formula, parse
     from restrict.logic.verify import counterexample
 
-    if as_json and output is None:
-        raise UsageError("--json prints a summary beside the model file; name that file with -o")
-    if formula is None or alphabet is None:
+    if options.formula is None or options.alphabet is None:
         raise UsageError("give FORMULA and its --alphabet, or --language LANGUAGE, or --to ltl MODEL")
-    symbols = _symbols(alphabet)
-    parsed = parse(_text(formula), symbols)
-    model = compile_formula(parsed, symbols, at=at, name=name)
+    symbols, output, verify = _symbols(options.alphabet), options.output, options.verify
+    parsed = parse(_text(options.formula), symbols)
+    model = compile_formula(parsed, symbols, at=options.at, name=options.name)
     words = None
     if verify is not None:
-        wrong, words = counterexample(model, parsed, verify, at=at)
+        wrong, words = counterexample(model, parsed, verify, at=options.at)
         if wrong is not None:
             raise NotEstablished(
                 f"the program and the formula differ on {' '.join(wrong)}; please report this as a bug"
@@ -126,13 +107,7 @@ def _to_program(
     text = f"{output}: {summed_up(model)} ({counted(parsed.temporal, 'different temporal subformula')})"
     if words is not None and verify is not None:
         text += f"\n  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)"
-    put(Told(lambda: text, lambda: found), as_json)
-
-
-def _without_soft(how: str, decoder: bool, n: int | None) -> None:
-
-    if decoder or n is not None or how != "temperature":
-        raise UsageError("--how, --decoder and -n belong to --to soft")
+    put(Told(lambda: text, lambda: found), options.as_json)
 
 
 def _symbols(text: str) -> list[str]:

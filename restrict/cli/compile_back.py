@@ -13,27 +13,25 @@ from restrict.base.wording import counted
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
+    from restrict.cli.compile_soft import CompileOptions
     from restrict.model.program import Model
 
 KINDS = (("heads", "head"), ("depth", "layer"), ("maps", "map"))
 """What is counted of a model, and its noun."""
 
 
-def compile_back(
-    source: str | None, spec: str | None, to: str | None, name: str | None, output: Path | None, as_json: bool
-) -> None:
+def compile_back(options: CompileOptions) -> None:
     """Compile a language to a model, or a model to a formula."""
-    if as_json and output is None:
-        raise UsageError("--json prints a summary beside the file; name that file with -o")
-    if to is not None:
-        if spec is not None or source is None:
-            raise UsageError(f"--to {to} needs a model: `restrict compile --to {to} MODEL`")
-        _to_formula(source, to, output, as_json)
-        return
-    if source is not None:
+    to, spec = options.to, options.spec
+    if to is None and options.formula is not None:
         raise UsageError("give a formula or --language, not both")
-    assert spec is not None
-    _to_model(spec, name, output, as_json)
+    if to is None:
+        assert spec is not None
+        _to_model(spec, options.name, options.output, options.as_json)
+    elif spec is not None or options.formula is None:
+        raise UsageError(f"--to {to} needs a model: `restrict compile --to {to} MODEL`")
+    else:
+        _to_formula(options.formula, to, options.output, options.as_json)
 
 
 def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -> None:

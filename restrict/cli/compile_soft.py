@@ -26,9 +26,13 @@ COUNTS = "formulas that count (Theorems 20 to 23) may: give one in place of --la
 
 
 @dataclass(frozen=True)
-class SoftOptions:
-    """What the options of `compile --to soft` say."""
+class CompileOptions:
+    """The options of one call of `compile`, by their names."""
 
+    formula: str | None
+    spec: str | None
+    to: str | None
+    alphabet: str | None
     how: str
     decoder: bool
     at: Any
@@ -39,21 +43,21 @@ class SoftOptions:
     as_json: bool
 
 
-def compile_to_soft(formula: str | None, spec: str | None, symbols: list[str] | None, options: SoftOptions) -> None:
+def compile_to_soft(formula: str | None, symbols: list[str] | None, options: CompileOptions) -> None:
     """Write the weights and print the error budget."""
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.simulate.formulas.verify import counterexample
 
     if options.output is None:
         raise UsageError("--to soft writes a safetensors file; name it with -o")
-    parsed, alphabet = _formula(formula, spec, symbols)
+    parsed, alphabet = _formula(formula, options.spec, symbols)
     compiled = compile_soft(
         parsed,
         alphabet,
         how=options.how,  # type: ignore[arg-type]
         decoder=options.decoder,
         at=options.at,
-        name=options.name or (spec if spec is not None else None),
+        name=options.name or options.spec,
     )
     words = None
     if options.verify is not None:
@@ -91,7 +95,7 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
         raise NotEstablished(f"{error}; {COUNTS}") from None
 
 
-def _text(found: dict[str, Any], compiled: Compiled, options: SoftOptions, words: int | None) -> str:
+def _text(found: dict[str, Any], compiled: Compiled, options: CompileOptions, words: int | None) -> str:
     heads = found["heads"]
     told = [
         f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "

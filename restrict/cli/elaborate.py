@@ -9,7 +9,6 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes, write_bytes
 from restrict.cli import common
-from restrict.cli.checking import elaborated
 from restrict.cli.printer import Told, put
 
 PROGRAM = ".program"
@@ -27,6 +26,7 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
     CERTIFICATE is a certificate, a refutation or a lower bound. The program, which is MODEL at its length, is written
     beside the proof, as PROOF.program. `python -m restrict.checker PROOF.program PROOF` checks the two.
     """
+    from restrict.elaboration.make import elaboration_of
     from restrict.model.source import load
 
     common.no_model(certificate, f"write `restrict elaborate {certificate} {model}`")
@@ -38,7 +38,7 @@ def elaborate(model: str, certificate: Path, output: Path, as_json: bool) -> Non
     for path in (output, program_file):
         if path.resolve() in inputs:
             raise UsageError(f"{path}: an input would be overwritten; name another file")
-    found = elaborated(program, content, model, str(certificate)).made
+    found = elaboration_of(program, content, model, str(certificate)).made
     write_bytes(program_file, found.program)
     write_bytes(output, found.proof)
     document = {"program": str(program_file), "proof": str(output), "program_bytes": len(found.program)}

@@ -92,10 +92,9 @@ def certify_command(
 
     loaded = opened(model)
     with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
-        show = None if progress is None else lambda what: progress(what, None)
         found = certify_soft(
             loaded, n, epsilon, quantity="margin" if quantity == "margin" else "probability", position=position,
-            fixed=fixed, seed=seed, seconds=seconds, check=not no_recheck, progress=show,
+            fixed=fixed, seed=seed, seconds=seconds, check=not no_recheck, progress=lambda what: progress(what, None),
         )  # fmt: skip
     _finish(found, found, found.provenance.get("stopped"), output, as_json)
 

@@ -64,8 +64,10 @@ def influence_command(
         put(Told(lambda: _matrices(found), lambda: {"bounds": found}), as_json, wide=True)
         return
     with progress_on(loaded.name[:40]) as progress:
-        show = None if progress is None else lambda what: progress(what, None)
-        rows = [influence(loaded, n, samples=samples, seed=seed, progress=show) for n in lengths_of(lengths)]
+        rows = [
+            influence(loaded, n, samples=samples, seed=seed, progress=lambda what: progress(what, None))
+            for n in lengths_of(lengths)
+        ]
     if figure is not None:
         from restrict.report.soft_charts import influence_chart
 

@@ -166,10 +166,10 @@ class Reach:
         # Stretches (first, stop, letters) between which everything is free; positions without markers are contiguous.
         self.first, self.stop = (positions[0], positions[-1] + 1) if positions else (0, 0)
         self.stretches: list[tuple[int, int, list[tuple[int, int]]]] = []
-        for gap, group in groupby(sorted(base), key=_Gaps()):
-            cells = list(group)
+        for _, group in groupby(enumerate(sorted(base)), key=lambda pair: pair[1] - pair[0]):
+            cells = [i for _, i in group]
             runs = [(a, sum(1 for _ in run)) for a, run in groupby(letter[base[i]] for i in cells)]
-            self.stretches.append((gap, cells[-1] + 1, runs))
+            self.stretches.append((cells[0], cells[-1] + 1, runs))
         self.images: dict[tuple[int, int], int] = {}
         self.jumps: dict[tuple[int, int, int], int] = {}
         self.passed: dict[tuple[int, int], int] = {}
@@ -256,19 +256,6 @@ class Heights:
         return all(self.prefix[q] >= 2 * t for t, q in enumerate(closers, 1)) and all(
             self.suffix[q] >= 2 * t for t, q in enumerate(openers, 1)
         )
-
-
-class _Gaps:
-    """A key for ``groupby`` that is the first of each maximal run of consecutive integers."""
-
-    def __init__(self) -> None:
-        self.first, self.last = -1, -2
-
-    def __call__(self, i: int) -> int:
-        if i != self.last + 1:
-            self.first = i
-        self.last = i
-        return self.first
 
 
 def _bits(states: int) -> Iterable[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, symbols_set
 from restrict.base.errors import UsageError
 from restrict.cover.problem import CoverProblem
 
@@ -56,6 +56,4 @@ def assignment_of(problem: CoverProblem, literals: I64, model: Iterable[int]) ->
     """The assignment (m,), -1 = free, that a model of the CNF shows; ``literals`` as :func:`encode` gives them. Gives
     int64, shape (m,): the symbol of each input, -1 where it is free; inputs set beforehand are -1, too."""
     held = literals[[v - 1 for v in model if 0 < v <= len(literals)]]
-    out = np.full(problem.inputs, -1, np.int64)
-    out[held // problem.symbols] = held % problem.symbols
-    return out
+    return symbols_set(held, problem.inputs, problem.symbols)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, symbols_set
 from restrict.cover.core import Core
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
@@ -30,9 +30,7 @@ def greedy_symbols(core: Core, rng: np.random.Generator, budget: int | None) -> 
         chosen = np.zeros(core.inputs, np.int64)
         order = rng.permutation(core.inputs * core.symbols)
         chosen = chosen[: greedy_literals(core.literals, order, limit, chosen)]
-        out = np.full(core.inputs, -1, np.int64)
-        out[chosen // core.symbols] = chosen % core.symbols
-        return out
+        return symbols_set(chosen, core.inputs, core.symbols)
     space = Workspace.of(core, np.full(core.inputs, -1, np.int64))
     order = rng.permutation(len(core.cube_pair))
     greedy_cubes(core.cubes, space.arrays, order, limit)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from restrict.kernels.cover_bounds import OUTWARD
 if TYPE_CHECKING:
     import networkx as nx
 
+T = TypeVar("T")
 MOST_READERS = 5_000
 """The conflict graph refuses an input that more pairs read: it would have an edge for each two of them."""
 ITERATIONS = 200
@@ -89,20 +90,25 @@ def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
     """The graph of the local lemma: two pairs are neighbours when cubes of both read the same input. For analysis and
     drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost: the sum of the
     squares of the numbers of pairs that read an input."""
+    core = problem.core
+    if (most := int(np.bincount(core.scope[1]).max(initial=0))) > MOST_READERS:
+        raise UsageError(f"an input is read by {most} pairs; the conflict graph is for at most {MOST_READERS}")
+    return sharing_graph(core.pairs.tolist(), *core.scope)
+
+
+def sharing_graph(names: list[T], ptr: I64, inputs: I64) -> nx.Graph[T]:
+    """The graph on names of which number ``a`` reads ``inputs[ptr[a] : ptr[a + 1]]``: an edge carries an ``input`` that
+    both read."""
     import networkx as nx
 
-    core = problem.core
-    scope_ptr, scope = core.scope
-    readers: dict[int, list[int]] = {}
-    for a, pair in enumerate(core.pairs.tolist()):
-        for x in scope[scope_ptr[a] : scope_ptr[a + 1]].tolist():
-            readers.setdefault(x, []).append(pair)
-    if (most := max(map(len, readers.values()), default=0)) > MOST_READERS:
-        raise UsageError(f"an input is read by {most} pairs; the conflict graph is for at most {MOST_READERS}")
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(core.pairs.tolist())
-    for x, pairs in readers.items():
-        graph.add_edges_from((a, b, {"input": x}) for a, b in combinations(pairs, 2))
+    readers: dict[int, list[T]] = {}
+    for a, name in enumerate(names):
+        for x in inputs[ptr[a] : ptr[a + 1]].tolist():
+            readers.setdefault(x, []).append(name)
+    graph: nx.Graph[T] = nx.Graph()
+    graph.add_nodes_from(names)
+    for x, sharing in readers.items():
+        graph.add_edges_from((a, b, {"input": x}) for a, b in combinations(sharing, 2))
     return graph
 
 

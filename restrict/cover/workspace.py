@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, symbols_set
 from restrict.cover.core import Core
 from restrict.kernels import cover_cubes, cover_literals, cover_state
 
@@ -46,9 +46,7 @@ class Workspace:
     def symbols(self) -> I64:
         """The present assignment (m,)."""
         held = self.arrays.lits[cover_state.LIST, : self.state[cover_state.COUNT]]
-        out = np.full(self.core.inputs, -1, np.int64)
-        out[held // self.core.symbols] = held % self.core.symbols
-        return out
+        return symbols_set(held, self.core.inputs, self.core.symbols)
 
     def prune(self, rng: np.random.Generator) -> None:
         """Unset, in random order, what no pair needs (not for a ``fast`` workspace)."""

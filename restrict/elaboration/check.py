@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.strictjson import translated
@@ -81,22 +82,13 @@ def trusted_check(
     (malformed, or for another model), ``UsageError`` (an unreadable file). ``source``: the model file, beside its
     tensor files (``None``: the current folder). ``name``: of the certificate in messages. ``limit``: in steps;
     ``None``: docs/checker.md's. ``fast``: the engine's compiled scans decide on the rows of the proof."""
-    folder, model_name = source.parent if source else Path(), str(source or "model")
     most = DEFAULT_LIMIT if limit is None else limit
+    given: dict[str, Any] = {"folder": source.parent if source else Path(), "certificate_name": name, "limit": most}
+    given["model_name"] = str(source or "model")
     if fast and not any(word in certificate for word in OTHER):
-        return check_compiled(
-            Elaboration(model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=most)
-        )
+        return check_compiled(Elaboration(model, certificate, **given))
     with translated(name):
-        return verify(
-            model,
-            certificate,
-            folder=folder,
-            model_name=model_name,
-            certificate_name=name,
-            limit=most,
-            proof=proof_in_memory(most),
-        )
+        return verify(model, certificate, **given, proof=proof_in_memory(most))
 
 
 def proof_in_memory(limit: int) -> Prover:

@@ -143,6 +143,17 @@ def counted(fixed: Fixed) -> list[int]:
     return found
 
 
+def elaboration_of(
+    model: Model, content: bytes, model_name: str, certificate_name: str, limit: int | None = None
+) -> Elaboration:
+    """A proof for the kernel of a certificate's ``content``; the names are what messages say."""
+    assert model.content is not None
+    folder = model.source.parent if model.source else Path()
+    return Elaboration(
+        model.content, content, folder=folder, model_name=model_name, certificate_name=certificate_name, limit=limit
+    )
+
+
 def elaborate(model: Model, certificate: Claimed) -> Elaborated:
     """Write every step of a certificate's proof down, for the kernel that only checks.
 
@@ -163,9 +174,4 @@ def elaborate(model: Model, certificate: Claimed) -> Elaborated:
     """
     if model.content is None:
         raise ModelError("model: a model without a file has no digest that a proof could be about; save it first")
-    folder = model.source.parent if model.source else Path()
-    found = Elaboration(
-        model.content, certificate.to_bytes(), folder=folder, model_name=str(model.source or "model"),
-        certificate_name="certificate",
-    )  # fmt: skip
-    return found.made
+    return elaboration_of(model, certificate.to_bytes(), str(model.source or "model"), "certificate").made

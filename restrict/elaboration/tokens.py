@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, offsets
 from restrict.rows.values import Values
 
 Numbers = npt.NDArray[np.int32]
@@ -68,8 +68,6 @@ class Tokens:
         which = self.numbers(positions)
         sizes = np.array([0, *(len(allowed) for allowed in self.sets[1:])], dtype=np.int64)
         flat = np.array([value for allowed in self.sets[1:] for value in allowed], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        ptr = np.zeros(len(positions) + 1, dtype=np.int64)
-        np.cumsum(sizes[which], out=ptr[1:])
+        starts, ptr = offsets(sizes)[:-1], offsets(sizes[which])
         inner = np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes[which])
         return Values(self.symbols, positions, ptr, flat[np.repeat(starts[which], sizes[which]) + inner])

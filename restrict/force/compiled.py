@@ -16,7 +16,7 @@ from restrict.force.image import MAX_IMAGE, combinations
 from restrict.force.state import ForcingState
 from restrict.kernels import run
 from restrict.kernels.run_reads import needed_nodes, open_tokens
-from restrict.model.program import Head, Instance, Map, Variable, mentions, rule_of
+from restrict.model.program import MASKS, Head, Instance, Map, Variable, mentions, rule_of
 from restrict.model.rules import Callback
 from restrict.rows.store import RowList
 
@@ -25,7 +25,6 @@ MOST_NODES, MOST_WORDS, MOST_KEYS = 2**22, 2**22, 64
 MOST_CELLS, ONE_TABLE, SMALL_TABLE, MOST_PAIRS = 2**24, MAX_IMAGE, 2**12, 2**23
 """The most values of all tables, of one table, and of one table of a callable, and the most pairs of all rows, that
 are kept."""
-MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
 
 def supported(instance: Instance) -> bool:
@@ -70,8 +69,7 @@ class CompiledRun:
         nodes = len(self.variables) * instance.n
         self.nodes, self.reads = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
         self.scratch = np.zeros(instance.n, dtype=np.uint64)
-        output = instance.model.output.variable
-        self.output, self.output_domain = self.index[output], instance.domains[output]
+        self.output = self.index[instance.model.output.variable]
 
     # ------------------------------------------------------------ asking
 

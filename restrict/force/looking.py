@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from restrict.base.arrays import FREE_INPUT, I64
 from restrict.force.compiled import CompiledRun, TooMuch, supported
@@ -30,14 +30,19 @@ class Looking:
 
     def values(self, fixed: Mapping[int, int]) -> tuple[int, ...]:
         """V of the output, value indices, ascending. Cost: the nodes that it reads, and rows that are new."""
+        return self._values(lambda run: run.look(fixed), lambda: fixed)
+
+    def _values(
+        self, look: Callable[[CompiledRun], tuple[int, ...]], fixed: Callable[[], Mapping[int, int]]
+    ) -> tuple[int, ...]:
         if self.compiled is not None:
             try:
-                found = self.compiled.look(fixed)
+                found = look(self.compiled)
                 self.spent += NODE + self.examined
                 return found
             except TooMuch:
                 self.compiled = None
-        self.state = self.shared.under(fixed)
+        self.state = self.shared.under(fixed())
         found = tuple(self.state.values(*self.node))
         self.spent += SLOWER * self.examined
         return found
@@ -48,18 +53,7 @@ class Looking:
 
     def label_of(self, word: I64) -> str:
         """The label of a word, symbol indices of all positions, markers included. Cost: the nodes read."""
-        if self.compiled is not None:
-            try:
-                (value,) = self.compiled.look_at(word)
-                self.spent += NODE + self.examined
-                return self.instance.label(value)
-            except TooMuch:
-                self.compiled = None
-        self.state = OnDemandState(self.instance)
-        self.state.rows = self.shared.rows
-        self.state.tokens = {i: (a,) for i, a in enumerate(word.tolist())}
-        (value,) = self.state.values(*self.node)
-        self.spent += SLOWER * self.examined
+        (value,) = self._values(lambda run: run.look_at(word), lambda: dict(enumerate(word.tolist())))
         return self.instance.label(value)
 
     def tokens_read(self) -> set[int]:

@@ -7,21 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import prod
 
 import numpy as np
 
 from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.committed import committed
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
-from restrict.force.image import MAX_IMAGE
+from restrict.force.image import is_wide
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
 from restrict.force.options import HUGE, OPTIONS, SearchOptions
 from restrict.force.plan import OutOfRows, Planner, plannable
 from restrict.force.state import ForcingState, Node
-from restrict.model.program import Head, Map
+from restrict.model.program import Head
 from restrict.model.task import Task
 
 Pass = tuple[tuple[int, ...], float, bool]
@@ -77,10 +76,7 @@ class GoalSearch:
         self.best = Best()
         self.refused = 0
         self.state = ForcingState(instance, base)
-        self.wide = any(
-            isinstance(v, Map) and prod(instance.domains[a] for a in v.args) > MAX_IMAGE
-            for v in instance.model.variables
-        )
+        self.wide = is_wide(instance)
         self.prices: dict[Wish, float] = {}
         self._ticks = 0
         self._alone: tuple[object, list[tuple[Node, set[int]]]] = None, []
@@ -218,13 +214,7 @@ class GoalSearch:
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice(noises))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             priced = self.wide or (self.deep and rng.random() < 0.5)
-            solver = self._solver(rng, (widths, noise, priced), work)
-            try:
-                solved = solver.solve(goal, self.best.count - len(kept))
-            except OutOfBudget:
-                solved = False
-            if solved:
-                self._settle(rng, goal)
+            self._dive(self._solver(rng, (widths, noise, priced), work), goal, self.best.count - len(kept), rng)
 
     def _examine_best(self, kept: Mapping[int, int]) -> None:
         """Examine the cone of the best restriction where only some of its tokens are fixed."""

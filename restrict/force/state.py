@@ -29,28 +29,16 @@ Box = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
 
-def depths(instance: Instance) -> dict[str, int]:
-    """The largest number of heads on a path to each variable."""
-    depth = {"token": 0, "position": 0}
-    for variable in instance.model.variables:
-        if isinstance(variable, Head):
-            read = (variable.value, instance.query(variable), instance.key(variable))
-            depth[variable.name] = 1 + max(depth[name] for name in read if name is not None)
-        else:
-            depth[variable.name] = max((depth[a] for a in variable.args), default=0)
-    return depth
-
-
 def weights(instance: Instance) -> dict[str, float]:
     """An estimate of the tokens that force a node of each variable, where every head takes only an anchor."""
     weight = {"token": 1.0, "position": 0.0}
     for variable in instance.model.variables:
-        if isinstance(variable, Head):
-            read: set[str | None] = {instance.key(variable), variable.value} - {None}
-        else:
-            read = set()
-        total = sum(weight[a] for a in variable.args) if isinstance(variable, Map) else 0.0
-        weight[variable.name] = min(1e9, total + sum(weight[a] for a in sorted(filter(None, read))))
+        read = (
+            sorted({a for a in (instance.key(variable), variable.value) if a})
+            if isinstance(variable, Head)
+            else variable.args
+        )
+        weight[variable.name] = min(1e9, sum(weight[a] for a in read))
     return weight
 
 
@@ -62,7 +50,7 @@ class ForcingState:
         """``base``: positions with symbols that stay fixed; here they count as markers."""
         self.instance = instance
         self.order = {v.name: t for t, v in enumerate(instance.model.variables)}
-        self.depth = depths(instance)
+        self.depth = instance.model.depths
         self.weight = weights(instance).__getitem__
         self.alphabet = range(len(instance.model.alphabet))
         self.pinned = {i: (v,) for i, v in {**instance.pinned, **(base or {})}.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from restrict.base.errors import ResourceLimit
 from restrict.checker.rules import RESERVED
-from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, parse
+from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, applied, parse
 from restrict.importers.common import Imported, Variable, finish, formula_map
 
 MAX_PACK = 2**12
@@ -245,10 +245,4 @@ def _truth(formula: Formula, queries: _Pack, u: int, keys: _Pack, w: int) -> int
     if isinstance(formula, Atom):
         pack, value = (queries, u) if formula.index == "i" else (keys, w)
         return pack.read[formula].of(value)
-    parts = [_truth(p, queries, u, keys, w) for p in formula.parts]
-    if formula.op == "not":
-        return 1 - parts[0]
-    if formula.op in ("and", "or"):
-        return min(parts) if formula.op == "and" else max(parts)
-    left, right = parts
-    return int({"xor": left != right, "iff": left == right, "implies": left <= right}[formula.op])
+    return int(applied(formula.op, [bool(_truth(p, queries, u, keys, w)) for p in formula.parts]))

@@ -96,8 +96,12 @@ def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str],
     if isinstance(formula, Atom):
         at = i if formula.index == "i" else j
         return word[at] == formula.name if formula.symbol else vectors[formula.name][at]
-    values = [holds(part, vectors, word, i, j) for part in formula.parts]
-    match formula.op:
+    return applied(formula.op, [holds(part, vectors, word, i, j) for part in formula.parts])
+
+
+def applied(op: str, values: Sequence[bool]) -> bool:
+    """An operation on the truth values of its parts."""
+    match op:
         case "not":
             return not values[0]
         case "and":

@@ -11,7 +11,6 @@ from typing import Any
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.files import read_bytes, write_bytes
 from restrict.model.fileformat import FORMAT, dumps, loads
-from restrict.model.graph import depths
 from restrict.model.program import Head, Model
 
 Variable = dict[str, Any]
@@ -108,7 +107,7 @@ def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Varia
 
 def shape_of(model: Model) -> str:
     """The depth of a model and its heads by depth in words: ``L = 2, heads by depth: 1, 3; 7 maps``."""
-    depth = depths(model.graph())
+    depth = model.depths
     heads = Counter(depth[v.name] for v in model.variables if isinstance(v, Head))
     layers = ", ".join(f"{heads[d]}" for d in sorted(heads)) or "none"
     maps = len(model.variables) - heads.total()

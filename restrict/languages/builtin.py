@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -70,14 +71,10 @@ def bounded_dyck(k: int, depth: int, letters: tuple[str, ...] = ()) -> Regular:
         raise ResourceLimit(
             f"dyck:{k},depth={depth} has over {MAX_STATES // 10} stacks; an automaton for it is too large"
         )
-    stacks: list[tuple[int, ...]] = [()]
-    for stack in stacks:
-        if len(stack) < depth:
-            stacks += [(*stack, t) for t in range(k)]
-    index = {stack: at for at, stack in enumerate(stacks)}
-    sink = len(stacks)
+    index = {stack: at for at, stack in enumerate(s for d in range(depth + 1) for s in product(range(k), repeat=d))}
+    sink = len(index)
     delta = []
-    for stack in stacks:
+    for stack in index:
         row = []
         for t in range(k):
             row.append(index.get((*stack, t), sink))

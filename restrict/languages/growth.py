@@ -25,10 +25,12 @@ rate with it; the theorem is for all other graphs, whose rate stays open.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from math import lcm
+from operator import or_
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,7 @@ from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.quasilinear import NEVER, QuasiLinear, least_costs
 from restrict.languages.subset import SubsetGraph, bits, images, subset_graph
+from restrict.languages.walk import cheapest_first, least_period, until_repeat
 
 MAX_PERIOD = 2000
 MAX_PRODUCT = 400_000
@@ -108,10 +111,7 @@ def _some(residues: list[int]) -> str:
 
 def simplest(cases: list[Case], proof: str) -> Growth:
     """The growth of the least period, a divisor of ``len(cases)``, that says the same as these cases."""
-    for period in range(1, len(cases) + 1):
-        if len(cases) % period == 0 and all(c == cases[at % period] for at, c in enumerate(cases)):
-            return Growth(tuple(cases[:period]), proof)
-    raise AssertionError
+    return Growth(tuple(cases[: least_period(cases)]), proof)
 
 
 def regular_growth(dfa: Dfa, member: bool) -> Growth:
@@ -159,19 +159,9 @@ def _cases(dfa: Dfa, member: bool, graph: SubsetGraph) -> list[Case]:
 def _lengths(dfa: Dfa, member: bool) -> list[bool]:
     """Entry ``n % period``: whether words of large length ``n`` with that membership exist."""
     target, letters = bits(dfa.target(member)), images(dfa, backward=False)
-    seen: dict[int, int] = {}
-    history: list[int] = []
-    state = 1
-    while state not in seen:
-        if len(history) > 200_000:
-            raise ResourceLimit("the lengths of words have too long a period")
-        seen[state] = len(history)
-        history.append(state)
-        nxt = 0
-        for image in letters:
-            nxt |= image(state)
-        state = nxt
-    first, period = seen[state], len(history) - seen[state]
+    refusal = "the lengths of words have too long a period"
+    history, first = until_repeat(1, lambda state: reduce(or_, (image(state) for image in letters)), 200_000, refusal)
+    period = len(history) - first
     return [history[first + (r - first) % period] & target != 0 for r in range(period)]
 
 
@@ -210,25 +200,16 @@ def _through(graph: SubsetGraph, cycles: list[list[int]], m: int) -> list[int]:
     first over (node, whether a cycle has been met, length mod m), costs 0 or 1."""
     on = {v for c in cycles for v in c}
     edges = [(row.tolist(), cost) for row, cost in ((graph.free, 0), *((row, 1) for row in graph.fixed))]
-    origin = (0, 0 in on, 0)
-    distance = {origin: 0}
-    queue = deque([origin])
     best = [UNREACHED] * m
     dead = graph.nodes - 1
-    done = set()
-    while queue:
-        state = queue.popleft()
-        if state in done:
-            continue
-        done.add(state)
+
+    def moves(state: tuple[int, bool, int]) -> Iterator[tuple[tuple[int, bool, int], int, None]]:
         node, met, r = state
-        here = distance[state]
+        for row, cost in edges:
+            if (to := row[node]) != dead:
+                yield (to, met or to in on, (r + 1) % m), cost, None
+
+    for (node, met, r), here in cheapest_first((0, 0 in on, 0), moves):
         if met and graph.goal[node]:
             best[r] = min(best[r], here)
-        for row, cost in edges:
-            to = row[node]
-            after = (to, met or to in on, (r + 1) % m)
-            if to != dead and here + cost < distance.get(after, UNREACHED):
-                distance[after] = here + cost
-                (queue.append if cost else queue.appendleft)(after)
     return best

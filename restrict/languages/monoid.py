@@ -25,6 +25,7 @@ import numpy as np
 from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted, install
 from restrict.languages.dfa import Dfa
+from restrict.languages.walk import until_repeat
 
 MAX_ELEMENTS = 20_000
 MIN_ELEMENTS = 200
@@ -139,15 +140,9 @@ def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
             )
         return frozenset(out)
 
-    layer = times([np.arange(dfa.states, dtype=np.int64).tobytes()])
-    seen: dict[frozenset[bytes], int] = {}
-    layers = [layer]
-    while layers[-1] not in seen:
-        seen[layers[-1]] = len(layers)
-        if len(layers) > MAX_POWERS:
-            raise ResourceLimit(f"membership in AC0 is not known: over {MAX_POWERS} lengths of words to compare")
-        layers.append(times(layers[-1]))
-    first, period = seen[layers[-1]], len(layers) - seen[layers[-1]]
+    refusal = f"membership in AC0 is not known: over {MAX_POWERS} lengths of words to compare"
+    layers, first = until_repeat(times([np.arange(dfa.states, dtype=np.int64).tobytes()]), times, MAX_POWERS, refusal)
+    first, period = first + 1, len(layers) - first
     # layers[t-1] belongs to length t, and length t and t + period agree from t = first on: s is a multiple of period.
     s = period * -(-first // period)
     stable = layers[first - 1 + (s - first) % period]

@@ -16,7 +16,8 @@ from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.predicate import MAX_WORDS, completions, few
 from restrict.languages.protocol import Language
-from restrict.languages.subset import Costs, bits, images
+from restrict.languages.subset import bits, images, shift_of
+from restrict.languages.walk import breadth_first
 
 MAX_SETS = 5_000
 MAX_STEPS = 4_000_000_000
@@ -26,22 +27,12 @@ NEVER = np.int32(-(1 << 30))
 def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
     """The sets ``{q : delta(q, u) accepts}`` for all words ``u``, and their preimages under each letter."""
     letters = images(dfa, backward=True)
-    start = bits(dfa.target(True))
-    index, sets, before = {start: 0}, [start], []
-    for subset in sets:
-        row = []
-        for image in letters:
-            other = image(subset)
-            if other not in index:
-                if len(sets) >= MAX_SETS:
-                    raise ResourceLimit(
-                        f"the sensitivity is not known: the reversed automaton has over {MAX_SETS} states"
-                    )
-                index[other] = len(sets)
-                sets.append(other)
-            row.append(index[other])
-        before.append(row)
-    return sets, before
+    refusal = f"the sensitivity is not known: the reversed automaton has over {MAX_SETS} states"
+    found = breadth_first(
+        bits(dfa.target(True)), lambda subset: [image(subset) for image in letters], MAX_SETS, refusal
+    )
+    index = {subset: at for at, subset in enumerate(found)}
+    return list(index), [[index[image(subset)] for image in letters] for subset in index]
 
 
 def regular_sensitivity(dfa: Dfa, n: int) -> int:
@@ -69,7 +60,7 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
         for pre, successor, pivotal in moves:
             np.maximum.at(after.T, pre, (best[successor] + pivotal).T)
         best, t = np.where(after > NEVER // 2, after, NEVER).astype(np.int32), t + 1
-        shift = None if jumped else _shift(saved, best)
+        shift = None if jumped else shift_of(saved, best, NEVER)
         if shift is not None:  # the step commutes with adding a constant, so this repeats without end
             rounds = (n - t) // (t - saved_at)
             best = np.where(best > NEVER, best + np.int32(shift * rounds), NEVER).astype(np.int32)
@@ -77,15 +68,6 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
         elif t == power:
             saved, saved_at, power = best, t, 2 * power
     return int(best[0].max())
-
-
-def _shift(old: Costs, new: Costs) -> int | None:
-    """The constant by which ``new`` exceeds ``old`` wherever either is finite."""
-    finite = old > NEVER
-    if not np.array_equal(finite, new > NEVER) or not finite.any():
-        return None
-    difference = (new - old)[finite]
-    return int(difference[0]) if (difference == difference[0]).all() else None
 
 
 def by_enumeration(language: Language, n: int) -> int | None:

@@ -103,29 +103,24 @@ def _regex(rest: str, letters: str) -> Language:
 
 
 def _dfa(rest: str, _letters: str) -> Language:
-    from restrict.base.errors import ModelError
-    from restrict.base.files import read_bytes
+    from restrict.base.files import naming, read_bytes
     from restrict.base.strictjson import Node, parse
     from restrict.languages.regular import read_dfa
 
-    value = parse(read_bytes(Path(rest)), rest)
-    try:
-        return read_dfa(Node(value, "top level"), f"dfa:{rest}")
-    except ModelError as error:
-        raise ModelError(f"{rest}: {error}") from None
+    with naming(rest):
+        return read_dfa(Node(parse(read_bytes(Path(rest)), rest), "top level"), f"dfa:{rest}")
 
 
 def _cfg(rest: str, _letters: str) -> Language:
     from restrict.base.errors import ModelError
-    from restrict.base.files import read_bytes
+    from restrict.base.files import naming, read_bytes
     from restrict.languages.grammar import read_grammar
 
-    try:
-        return read_grammar(read_bytes(Path(rest)).decode("utf-8"), f"cfg:{rest}")
-    except UnicodeDecodeError:
-        raise ModelError(f"{rest}: not UTF-8 text") from None
-    except ModelError as error:
-        raise ModelError(f"{rest}: {error}") from None
+    with naming(rest):
+        try:
+            return read_grammar(read_bytes(Path(rest)).decode("utf-8"), f"cfg:{rest}")
+        except UnicodeDecodeError:
+            raise ModelError("not UTF-8 text") from None
 
 
 def _number(text: str, spec: str) -> int:

@@ -216,7 +216,7 @@ def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run
     for t in range(length):
         costs, choice = _step(graph, costs)
         run.steps.append(choice)
-        shift = _shift(saved, costs)
+        shift = shift_of(saved, costs, INF)
         if shift is not None:
             run.first, run.period = saved_at, t + 1 - saved_at
             rounds, rest = divmod(length - (t + 1), run.period)
@@ -229,16 +229,13 @@ def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run
     return costs, run
 
 
-def _shift(old: Costs, new: Costs) -> int | None:
-    """The constant by which ``new`` exceeds ``old``, where there is one."""
-    at = int(old.argmin())
-    if old[at] >= INF:
-        return 0 if new.min() >= INF else None
-    if new[at] >= INF:
+def shift_of(old: Costs, new: Costs, infinite: np.int32) -> int | None:
+    """The constant by which ``new`` exceeds ``old`` where both are not ``infinite``, if there is one."""
+    finite = old != infinite
+    if not np.array_equal(finite, new != infinite):
         return None
-    shift = int(new[at]) - int(old[at])
-    finite = old < INF
-    return shift if np.array_equal(np.where(finite, old + np.int32(shift), INF), new) else None
+    difference = (new - old)[finite]
+    return int(difference[0] if len(difference) else 0) if (difference == difference[:1]).all() else None
 
 
 def shortest(graph: SubsetGraph, cells: Sequence[int | None]) -> list[int | None] | None:

@@ -15,7 +15,7 @@ group.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -131,10 +131,10 @@ def _quotient(model: Model, carriers: frozenset[str], least: I64, kinds: I64) ->
         for letter in _letters(v, carriers):
             rule = _over(rule, letter, least)
         if isinstance(v, Map):
-            variables.append(Map(v.name, v.args, v.domain, rule))
+            variables.append(replace(v, map=rule))
         else:
             default = int(kinds[v.default]) if v.name in carriers else v.default
-            variables.append(Head(v.name, v.value, rule, v.query, v.key, v.mask, v.ties, default, v.domain))
+            variables.append(replace(v, score=rule, default=default))
     markers = model.start_marker, model.end_marker
     return Model(model.name, alphabet, tuple(variables), model.output, *markers, model.when)
 

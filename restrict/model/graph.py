@@ -37,14 +37,3 @@ def cycle(graph: nx.DiGraph[str]) -> list[str]:
         return [reader for _, reader in nx.find_cycle(graph)][::-1]
     except nx.NetworkXNoCycle:
         return []
-
-
-def depths(graph: nx.DiGraph[str]) -> dict[str, int]:
-    """The depth of every variable: the most heads on a path that ends at it, itself included; 0 for inputs. Linear."""
-    import networkx as nx
-
-    depth: dict[str, int] = {}
-    for name in nx.topological_sort(graph):
-        below = max((depth[source] for source in graph.predecessors(name)), default=0)
-        depth[name] = below + (graph.nodes[name].get("kind") == "head")
-    return depth

@@ -7,16 +7,17 @@ at a length. The parts of a program are in :mod:`restrict.model.variables`, a mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.errors import UsageError, quote
+from restrict.base.files import naming
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted
-from restrict.model.graph import depths, program_graph
+from restrict.model.graph import program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
 from restrict.model.trace import Trace, run
@@ -32,13 +33,11 @@ from restrict.model.variables import (
     Size,
     Variable,
     at_length,
+    depths,
     mentions,
     references,
     rule_of,
 )
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -60,8 +59,6 @@ __all__ = [
     "references",
     "rule_of",
 ]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +87,7 @@ class Model:
         object.__setattr__(self, "alphabet", tuple(self.alphabet))
         object.__setattr__(self, "variables", tuple(_with_rules(v, at) for at, v in enumerate(self.variables)))
         if isinstance(self.when, str):
-            object.__setattr__(self, "when", _located("when", formula, self.when, frozenset("n")))
+            object.__setattr__(self, "when", _parsed("when", self.when, frozenset("n")))
         validate_model(self)
 
     @cached_property
@@ -115,7 +112,12 @@ class Model:
     @property
     def depth(self) -> int:
         """The most heads on a path to the output: the number of layers L."""
-        return depths(self.graph())[self.output.variable]
+        return self.depths[self.output.variable]
+
+    @cached_property
+    def depths(self) -> dict[str, int]:
+        """The most heads on a path to each variable, itself included."""
+        return depths(self.variables)
 
     def at(self, n: int) -> Instance:
         """The model at one length.
@@ -196,43 +198,26 @@ class Model:
         return f"Model({self.name!r}, {symbols}, {variables})"
 
 
-def _located(place: str, function: Callable[..., T], *args: object) -> T:
-    try:
-        return function(*args)
-    except ModelError as error:
-        raise ModelError(f"{place}: {error}") from None
-
-
-def _size(size: Size | str | None, place: str) -> Size | None:
-    return _located(place, formula, size, frozenset("n")) if isinstance(size, str) else size
+def _parsed(place: str, text: str, names: frozenset[str]) -> Formula:
+    with naming(place):
+        return formula(text, names)
 
 
 def _with_rules(variable: Variable, at: int) -> Variable:
     """Parse the texts of a variable and wrap its callables."""
-    place = f"variables[{at}]"
+    place, size = f"variables[{at}]", variable.domain
     if isinstance(variable, Head):
-        score = variable.score
-        if isinstance(score, str):
-            score = _located(f"{place}.score", formula, score, SCORE_NAMES)
-        elif not isinstance(score, Rule):
-            read = {"n", "i", "j"} | ({"q"} if variable.query else set()) | ({"k"} if variable.key else set())
-            score = Callback(score, frozenset(read))
-        return Head(
-            variable.name,
-            variable.value,
-            score,
-            variable.query,
-            variable.key,
-            variable.mask,
-            variable.ties,
-            variable.default,
-            _size(variable.domain, f"{place}.domain"),
-        )
-    rule, args = variable.map, tuple(variable.args)
+        key, rule, names = "score", variable.score, SCORE_NAMES
+        read = names - ({"q"} if not variable.query else set()) - ({"k"} if not variable.key else set())
+    else:
+        key, rule, names = "map", variable.map, frozenset({"n", "i", *variable.args})
+        read = names
     if isinstance(rule, str):
-        rule = _located(f"{place}.map", formula, rule, frozenset({"n", "i", *args}))
+        rule = _parsed(f"{place}.{key}", rule, names)
     elif not isinstance(rule, Rule):
-        rule = Callback(rule, frozenset({"n", "i", *args}))
-    domain = _size(variable.domain, f"{place}.domain")
-    assert domain is not None
-    return Map(variable.name, args, domain, rule)
+        rule = Callback(rule, read)
+    size = _parsed(f"{place}.domain", size, frozenset("n")) if isinstance(size, str) else size
+    if isinstance(variable, Head):
+        return replace(variable, score=rule, domain=size)
+    assert size is not None
+    return replace(variable, args=tuple(variable.args), domain=size, map=rule)

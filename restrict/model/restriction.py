@@ -24,10 +24,10 @@ Span = tuple[int, int]
 """The positions ``start .. start + count - 1``."""
 
 
-def value_runs(values: Mapping[int, Any]) -> list[list[Any]]:
-    """``[start, count, value]`` runs of a value for each ascending position: equal neighbours share one. Linear."""
+def value_runs(values: Iterable[tuple[int, Any]]) -> list[list[Any]]:
+    """``[start, count, value]`` runs of pairs by ascending position: equal neighbours share one. Linear."""
     found: list[list[Any]] = []
-    for position, value in values.items():
+    for position, value in values:
         if found and found[-1][0] + found[-1][1] == position and found[-1][2] == value:
             found[-1][1] += 1
         else:
@@ -37,13 +37,7 @@ def value_runs(values: Mapping[int, Any]) -> list[list[Any]]:
 
 def runs(positions: Iterable[int]) -> list[list[int]]:
     """Strictly increasing positions as ``[start, count]`` pairs, as few as possible. Linear."""
-    out: list[list[int]] = []
-    for p in positions:
-        if out and out[-1][0] + out[-1][1] == p:
-            out[-1][1] += 1
-        else:
-            out.append([p, 1])
-    return out
+    return [run[:2] for run in value_runs((p, None) for p in positions)]
 
 
 def read_spans(node: Node, n: int, width: int = 2) -> tuple[Span, ...]:
@@ -246,7 +240,7 @@ class Restriction:
         Returns:
             ``[start, count, symbol]`` runs, in order: one for each change of symbol, not one for each position.
         """
-        return value_runs(self.fixed)
+        return value_runs(self.fixed.items())
 
     @staticmethod
     def from_json(node: Node, n: int, pinned: frozenset[int] = frozenset()) -> Restriction:

@@ -170,13 +170,21 @@ def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
     if expr.op == "const":
         return np.full(total, expr.value, dtype=np.int64)
     names = tuple(sorted(expr.names))
-    code = compile_expr(expr, names)
-    out = np.empty(total, dtype=np.int64)
-    regs = registers(code, min(BLOCK, total))
-    for start in range(0, total, BLOCK):
-        m = min(BLOCK, total - start)
+
+    def fill(regs: I64, start: int, m: int) -> None:
         for slot, key in enumerate(names):
             regs[slot, :m] = inputs[key][start : start + m]
+
+    return _in_blocks(compile_expr(expr, names), total, fill)
+
+
+def _in_blocks(code: Code, total: int, fill: Callable[[I64, int, int], None]) -> I64:
+    """The result at ``total`` elements; ``fill(registers, start, m)`` writes the inputs of ``m`` of them."""
+    out = np.empty(total, dtype=np.int64)
+    regs = registers(code, max(1, min(BLOCK, total)))
+    for start in range(0, total, BLOCK):
+        m = min(BLOCK, total - start)
+        fill(regs, start, m)
         run_code(code, regs, m)
         out[start : start + m] = regs[code.result, :m]
     return out
@@ -198,15 +206,11 @@ def run_code(code: Code, regs: I64, m: int) -> None:
 
 def run_points(code: Code, points: I64) -> I64:
     """Run code, which writes none of its inputs, at points (m, inputs): int64, (m,). Cost: one pass per operator."""
-    total = len(points)
-    out = np.empty(total, dtype=np.int64)
-    regs = registers(code, max(1, min(BLOCK, total)))
-    for start in range(0, total, BLOCK):
-        m = min(BLOCK, total - start)
+
+    def fill(regs: I64, start: int, m: int) -> None:
         regs[: points.shape[1], :m] = points[start : start + m].T
-        run_code(code, regs, m)
-        out[start : start + m] = regs[code.result, :m]
-    return out
+
+    return _in_blocks(code, len(points), fill)
 
 
 def expression(rule: Rule) -> Expr:
@@ -227,17 +231,14 @@ def tabulate(code: Code, i: int, axes: Mapping[str, I64]) -> I64:
         run_code(code, regs, total)
         found: I64 = regs[code.result].reshape(shape)
         return found
-    out = np.empty(total, dtype=np.int64)
-    regs = registers(code, BLOCK)
-    regs[0] = i
-    for start in range(0, total, BLOCK):
-        m = min(BLOCK, total - start)
+
+    def fill(regs: I64, start: int, m: int) -> None:
+        regs[0] = i
         point = np.unravel_index(np.arange(start, start + m), shape)
         for slot, (axis, index) in enumerate(zip(axes.values(), point, strict=True), 1):
             regs[slot, :m] = axis[index]
-        run_code(code, regs, m)
-        out[start : start + m] = regs[code.result, :m]
-    return out.reshape(shape)
+
+    return _in_blocks(code, total, fill).reshape(shape)
 
 
 def tabulate_callback(rule: Callback, known: Mapping[str, int], axes: Mapping[str, I64]) -> I64:

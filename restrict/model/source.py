@@ -55,12 +55,13 @@ def generated(text: str) -> bytes:
     """The bytes of the built-in model or generator that a text describes where no file has that name. ``UsageError``:
     there is none of that name, so the message names files, too; or an option is wrong."""
     name = text.partition(":")[0]
-    if name not in GENERATORS:
-        raise UsageError(
-            f"{quote(text)} is neither a file nor a built-in model{_near(text, name)}; "
-            f"built in are {', '.join(sorted(GENERATORS))}"
-        )
+    _known(name, f"{quote(text)} is neither a file nor a built-in model", lambda: _near(text, name))
     return document_bytes(text)
+
+
+def _known(name: str, what: str, near: Callable[[], str]) -> None:
+    if name not in GENERATORS:
+        raise UsageError(f"{what}{near()}; built in are {', '.join(sorted(GENERATORS))}")
 
 
 def _near(text: str, name: str) -> str:
@@ -75,11 +76,7 @@ def document_bytes(text: str) -> bytes:
     """The bytes of the model file of ``NAME`` or ``NAME:option=integer,...`` in ``GENERATORS``; the same for the same
     text. ``UsageError``: no such model or option, or a value out of range."""
     name, _, rest = text.partition(":")
-    if name not in GENERATORS:
-        raise UsageError(
-            f"{quote(name)} is not a built-in model{did_you_mean(name, GENERATORS)}; "
-            f"built in are {', '.join(sorted(GENERATORS))}"
-        )
+    _known(name, f"{quote(name)} is not a built-in model", lambda: did_you_mean(name, GENERATORS))
     build = GENERATORS[name]
     options = options_of(name, build, rest)
     for key, value in options.items():

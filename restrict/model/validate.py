@@ -11,6 +11,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, MAX64
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
+from restrict.base.files import naming
 from restrict.checker.rules import RESERVED
 from restrict.model.expr import Interval, bind
 from restrict.model.graph import cycle, program_graph
@@ -219,7 +220,9 @@ def validate_instance(instance: Instance) -> None:
         raise UsageError(
             f"n = {quote(n)} is out of range: {model.name!r} needs {max(1, len(model.markers))} <= n <= {MAX_N}"
         )
-    if isinstance(model.when, Formula) and _located_length(model.when, n, "when") == 0:
+    with naming("when"):
+        defined = not isinstance(model.when, Formula) or at_length(model.when.expr, n) != 0
+    if isinstance(model.when, Formula) and not defined:
         raise ModelError(
             f"model {model.name!r} is not defined at n = {n}: its condition is {model.when.text!r}"
             f"{_near_lengths(model.when, n, max(1, len(model.markers)))}"
@@ -236,17 +239,11 @@ def validate_instance(instance: Instance) -> None:
     _check_labels(instance)
 
 
-def _located_length(formula: Formula, n: int, place: str) -> int:
-    try:
-        return at_length(formula.expr, n)
-    except ModelError as error:
-        raise ModelError(f"{place}: {error}") from None
-
-
 def _size(size: Size | str | None, n: int, place: str) -> int:
     assert not isinstance(size, str)
     assert size is not None
-    value = _located_length(size, n, place) if isinstance(size, Formula) else size
+    with naming(place):
+        value = at_length(size.expr, n) if isinstance(size, Formula) else size
     if value < 1:
         raise ModelError(f"{place} has size {value}; it must be at least 1")
     return value
@@ -291,10 +288,8 @@ def _check_score(instance: Instance, head: Head, place: str) -> None:
 
 
 def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Interval:
-    try:
+    with naming(f"{place} {quote(rule.text)}"):
         return interval(rule.expr, ranges)
-    except ModelError as error:
-        raise ModelError(f"{place} {quote(rule.text)}: {error}") from None
 
 
 def _check_map_values(instance: Instance, variable: Map, place: str) -> None:

@@ -11,7 +11,7 @@ position:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,6 +102,15 @@ def references(variable: Variable) -> list[tuple[str, str]]:
         return [("argument", a) for a in variable.args]
     roles = [("value", variable.value), ("query", variable.query), ("key", variable.key)]
     return [(role, name) for role, name in roles if name is not None]
+
+
+def depths(variables: Iterable[Variable], given: Iterable[str] = BUILT_IN) -> dict[str, int]:
+    """The depth of variables in program order: the most heads on a path that ends at each, itself included, and 0 for
+    what is ``given``. Linear."""
+    depth = dict.fromkeys(given, 0)
+    for v in variables:
+        depth[v.name] = isinstance(v, Head) + max((depth[name] for _, name in references(v)), default=0)
+    return depth
 
 
 def at_length(expr: Expr, n: int) -> int:

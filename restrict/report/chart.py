@@ -4,19 +4,16 @@ the page's style sheet gives both."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from restrict.base.errors import UsageError
-from restrict.base.files import write_bytes
 from restrict.base.groups import quartiles
 from restrict.certificate.certificate import Certificate
-from restrict.report.drawing import COLOURS
+from restrict.report.drawing import CHARTS, COLOURS, Paint, painted, save
 
 SERIES = ("head", "fixed", "forced", "first", "needed", "second")
 """Colours of several curves or bars, in turn."""
@@ -28,7 +25,6 @@ MOST_TICKS = 12
 APART = 0.02
 """How far curves stand beside each other, as a share of the length, so that none hides another."""
 TAGS = re.compile(r' id="(?:figure|axes|patch|line2d|text|matplotlib|LineCollection|QuadMesh|PolyCollection)[^"]*"')
-Paint = Callable[[Any], None]
 
 
 @dataclass(frozen=True)
@@ -52,44 +48,20 @@ class Chart:
         head = f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img">{title}'
         return re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
 
-    def pdf(self) -> bytes:
-        """As PDF."""
-        return self.written("pdf")
-
     def save(self, path: Path) -> None:
         """Write the chart as SVG, PDF or PNG, by the name's ending; ``UsageError``: another one, or not written."""
-        kind = check_chart(path)
-        write_bytes(path, self.svg().encode() if kind == ".svg" else self.written(kind[1:]))
+        save(self, path, CHARTS)
 
     def written(self, kind: str) -> bytes:
-        """The chart in a format of matplotlib, without a date."""
-        import matplotlib
-        from matplotlib.figure import Figure
-
+        """As a file of matplotlib."""
         ink, grey, faint = (COLOURS[name][0] for name in ("ink", "grey", "faint"))
         settings: dict[Any, Any] = {
-            "svg.hashsalt": "restrict", "svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 10,
-            "font.family": "DejaVu Sans", "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": grey,
+            "svg.fonttype": "none", "font.size": 10, "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": grey,
             "xtick.color": grey, "ytick.color": grey, "grid.color": faint, "axes.titlesize": 10,
             "axes.titlelocation": "left", "legend.frameon": False, "axes.spines.top": False,
             "axes.spines.right": False, "text.parse_math": False, "path.simplify": False,
         }  # fmt: skip
-        dated = {"svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
-                 "pdf": {"CreationDate": None, "Producer": None, "Creator": "restrict"}}  # fmt: skip
-        with matplotlib.rc_context(settings):
-            figure = Figure(figsize=(self.width / 72, self.height / 72), layout="constrained")
-            self.paint(figure)
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, metadata=dated.get(kind), transparent=kind == "svg")
-        return buffer.getvalue()
-
-
-def check_chart(path: Path) -> str:
-    """The ending of a chart's file; refused where it is none."""
-    kind = path.suffix.lower()
-    if kind not in (".svg", ".pdf", ".png"):
-        raise UsageError(f"{path}: a figure is an .svg, a .pdf or a .png file; change the ending")
-    return kind
+        return painted(self.paint, self.width, self.height, kind, settings)
 
 
 def colour(name: str) -> str:

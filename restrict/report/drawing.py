@@ -4,10 +4,12 @@ light and dark screens by style sheet, while a figure for a paper carries the li
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
@@ -63,6 +65,9 @@ LOOKS: dict[str, Look] = {
     "accepting": Look("paper", "forced", 2.0),
     **{f"rank{r}": Look("none", "head", width) for r, width in enumerate((4.5, 3.4, 2.5, 1.8, 1.2, 0.7))},
 }
+FIGURES, CHARTS = (".svg", ".pdf"), (".svg", ".pdf", ".png")
+"""The endings of a figure's file, and of a chart's."""
+Paint = Callable[[Any], None]
 Kind = Literal["line", "rect", "circle", "text", "path", "curve"]
 
 
@@ -133,29 +138,34 @@ class Drawing:
             out.append(f"<g{role}>{''.join(_element(shape) for shape in group.shapes)}</g>")
         return "\n".join([*out, "</svg>", ""])
 
-    def pdf(self) -> bytes:
-        """As PDF by matplotlib, without a date, so that its bytes are stable."""
-        import io
+    def written(self, kind: str) -> bytes:
+        """As a file of matplotlib."""
+        return painted(self._paint, self.width, self.height, kind)
 
-        import matplotlib
+    def _paint(self, figure: Any) -> None:
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(0, self.width)
+        axes.set_ylim(self.height, 0)
+        axes.axis("off")
+        for order, shape in enumerate(shape for group in self.groups for shape in group.shapes):
+            _patch(axes, shape, order)
 
-        matplotlib.use("Agg")
-        from matplotlib.backends.backend_pdf import FigureCanvasPdf
-        from matplotlib.figure import Figure
 
-        with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}):
-            figure = Figure(figsize=(self.width / 72, self.height / 72))
-            FigureCanvasPdf(figure)
-            axes = figure.add_axes((0, 0, 1, 1))
-            axes.set_xlim(0, self.width)
-            axes.set_ylim(self.height, 0)
-            axes.axis("off")
-            for order, shape in enumerate(shape for group in self.groups for shape in group.shapes):
-                _patch(axes, shape, order)
-            buffer = io.BytesIO()
-            plain = {"CreationDate": None, "Producer": None, "Creator": "restrict"}
-            figure.savefig(buffer, format="pdf", metadata=plain)
-        return buffer.getvalue()
+def painted(paint: Paint, width: float, height: float, kind: str, look: Mapping[Any, Any] | None = None) -> bytes:
+    """A figure of matplotlib in one of its formats, without a date, so that its bytes are stable. ``look``:
+    more settings of matplotlib."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    dated = {"svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+             "pdf": {"CreationDate": None, "Producer": None, "Creator": "restrict"}}  # fmt: skip
+    settings: dict[Any, Any] = {"pdf.fonttype": 42, "svg.hashsalt": "restrict", "font.family": "DejaVu Sans"}
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(settings | dict(look or {})):
+        figure = Figure(figsize=(width / 72, height / 72), layout=None if look is None else "constrained")
+        paint(figure)
+        figure.savefig(buffer, format=kind, metadata=dated.get(kind), transparent=kind == "svg")
+    return buffer.getvalue()
 
 
 def number(x: float) -> str:
@@ -214,29 +224,28 @@ class Drawn(Protocol):
     def svg(self, alone: bool = True) -> str:
         """As SVG text; ``alone``: with the light colours inside, for a file; a page has the style."""
 
-    def pdf(self) -> bytes:
-        """As PDF."""
+    def written(self, kind: str) -> bytes:
+        """As a file of a kind that matplotlib writes."""
 
 
-def save(drawing: Drawn, path: str | Path) -> None:
-    """Write a drawing as SVG or PDF, by the name's ending, over what is there; the same bytes for the same drawing."""
-    path = Path(path)
-    check_ending(path)
-    write_bytes(path, drawing.svg().encode() if path.suffix.lower() == ".svg" else drawing.pdf())
+def save(drawing: Drawn, path: str | Path, kinds: Sequence[str] = FIGURES) -> None:
+    """Write a drawing by the name's ending, over what is there; the same bytes for the same drawing."""
+    kind = check_ending(Path(path), kinds)
+    write_bytes(Path(path), drawing.svg().encode() if kind == ".svg" else drawing.written(kind[1:]))
 
 
-def check_ending(path: Path) -> None:
-    """Refuse a figure of another kind before the work starts."""
-    if path.suffix.lower() not in (".svg", ".pdf"):
-        raise UsageError(f"{path}: a figure is an .svg or a .pdf file; change the ending")
+def check_ending(path: Path, kinds: Sequence[str] = FIGURES) -> str:
+    """The ending of a figure's file; another than ``kinds`` is refused, before the work starts."""
+    kind = path.suffix.lower()
+    if kind not in kinds:
+        *more, last = kinds
+        raise UsageError(f"{path}: a figure is an {', a '.join(more)} or a {last} file; change the ending")
+    return kind
 
 
-def _patch(axes: object, shape: Shape, order: int) -> None:
-    from typing import Any
-
+def _patch(to: Any, shape: Shape, order: int) -> None:
     from matplotlib import patches, path
 
-    to: Any = axes
     look = LOOKS[shape.look]
     fill, stroke = COLOURS[look.fill][0], COLOURS[look.stroke][0]
     if shape.kind == "text":

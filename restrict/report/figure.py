@@ -10,7 +10,7 @@ from restrict.base.errors import RestrictError, UsageError
 from restrict.base.strictjson import Node, parse
 from restrict.languages.dfa import Dfa
 from restrict.report.automaton_drawing import DRAWN, draw_dfa
-from restrict.report.drawing import Drawn, check_ending, save
+from restrict.report.drawing import Drawn, save
 from restrict.report.page import Page
 from restrict.report.source import document_page
 
@@ -34,8 +34,7 @@ class Figure:
         Raises:
             UsageError: another ending, matplotlib is missing for a PDF, or the file cannot be written.
         """
-        check_ending(Path(path))
-        save(self.drawing, Path(path))
+        save(self.drawing, path)
 
     def _repr_svg_(self) -> str:
         return self.drawing.svg()
@@ -86,7 +85,7 @@ def figure_of(result: Any, model: str | None = None) -> Figure:
 def figure_of_dfa(dfa: Dfa) -> Figure:
     """The drawing of an automaton whose states are all reachable. ``UsageError``: more states than a drawing shows."""
     if dfa.states > DRAWN:
-        raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}")
+        raise UsageError(f"an automaton of {dfa.states} states is not drawn; the limit is {DRAWN}; write it as a file")
     return Figure(draw_dfa(dfa))
 
 

@@ -15,7 +15,6 @@ from restrict.base.arrays import I64
 from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
-from restrict.model.graph import depths
 from restrict.model.program import Head, Instance, Variable
 from restrict.model.restriction import Restriction, runs
 from restrict.report.text import fixed_list, span, span_list
@@ -194,7 +193,7 @@ class _Painter:
     def __init__(self, instance: Instance, outline: Outline, after: AbstractRun, before: AbstractRun) -> None:
         self.instance, self.outline, self.after, self.before = instance, outline, after, before
         self.axis = Axis(instance.n)
-        depth = depths(instance.model.graph())
+        depth = instance.model.depths
         shown = [v for v in instance.model.variables if after.facts.get(v.name)]
         read = {v.value for v in shown if isinstance(v, Head)} | {instance.key(v) for v in shown if isinstance(v, Head)}
         drawn = [v for v in instance.model.variables if v in shown or v.name in read]

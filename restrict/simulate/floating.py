@@ -24,6 +24,7 @@ Users: compiled programs and any model (:mod:`.rounding`), Theorem 26 (:mod:`.th
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -96,8 +97,4 @@ def longest(safe: Callable[[int], bool], only: int | None = None) -> int:
     for n in range(1, SHORT + 1):
         if not safe(n):
             return n - 1
-    low, high = SHORT, MAX_N + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if safe(middle) else (low, middle)
-    return low
+    return SHORT + bisect(range(SHORT + 1, MAX_N + 1), False, key=lambda n: not safe(n))

@@ -104,18 +104,10 @@ def run(
     if law == "softmax":
         return activations(model, words, at=at)
     words = checked(model, words)
-    _refuse_inexact(model)
+    if model.special:
+        raise ModelError(f"{model.name}: a hard law is not defined on {model.special[0]} here: it has no exact value")
     rows = np.arange(words.shape[1]) if at is None else np.asarray(at, dtype=np.int64)
     return np.stack([_run_exactly(model, word, law)[rows] for word in words])
-
-
-def _refuse_inexact(model: SoftModel) -> None:
-    normed = any(layer.norm1 is not None or layer.norm2 is not None for layer in model.layers)
-    curved = any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers)
-    additive = any(head.score != "dot" for layer in model.layers for head in layer.heads)
-    for wrong, what in ((normed or model.final_norm, "LayerNorm"), (curved, "GELU"), (additive, "additive scores")):
-        if wrong:
-            raise ModelError(f"{model.name}: {what} has no exact value, so a hard law is not defined on it here")
 
 
 def _run_exactly(model: SoftModel, word: npt.NDArray[np.int64], law: Law) -> Numbers:

@@ -39,13 +39,14 @@ from typing import Literal
 
 import numpy as np
 
-from restrict.base.errors import UsageError
+from restrict.base.errors import NotEstablished, UsageError
 from restrict.simulate.floating import share
 from restrict.soft.models.model import Floats
 from restrict.soft.models.terms import LIBRARY_ULPS, down, up
 
 Real = float | Fraction | int
 Sides = Literal[1, 2]
+MAX_SCALE = 1e300
 
 
 def low_float(x: Real) -> float:
@@ -153,20 +154,24 @@ def tied_rate(error: Real) -> float:
         q = exp_above(-c)
         return 1.0 if q > 0.5 else share(up(up(q / down(1.0 - q)) + up(q * up(q * q))))
 
-    return _bisected(bound, error)
+    return least(lambda c: bound(c) <= error, 1e-6)
 
 
 # ------------------------------------------------------------ the temperature for an error
 
 
-def _bisected(bound: Callable[[float], float], error: Real) -> float:
+def least(fine: Callable[[float], bool], precision: float) -> float:
+    """A number that is ``fine``, as all greater ones are, at most the share ``precision`` above the least.
+    ``NotEstablished``: none up to 1e300 is."""
     high = 1.0
-    while bound(high) > error:
+    while not fine(high):
         high *= 2
-    low = 0.0
-    while high - low > 1e-6 * high:
+        if high > MAX_SCALE:
+            raise NotEstablished("no temperature is low enough for these bounds")
+    low = high / 2 if high > 1 else 0.0
+    while high - low > precision * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if bound(middle) <= error else (middle, high)
+        low, high = (low, middle) if fine(middle) else (middle, high)
     return high
 
 

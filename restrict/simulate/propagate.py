@@ -44,12 +44,8 @@ and a bound on such a product. Rounding of the average is not in it."""
 
 def refuse(model: SoftModel, what: str) -> None:
     """Refuse what is not analysed."""
-    if model.final_norm is not None or any(layer.norm != "none" for layer in model.layers):
-        raise NotEstablished(f"{what}: LayerNorm is not analysed")
-    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
-        raise NotEstablished(f"{what}: additive scores are not analysed")
-    if any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers):
-        raise NotEstablished(f"{what}: only ReLU networks are analysed")
+    if model.special:
+        raise NotEstablished(f"{what}: there is no analysis of {model.special[0]}")
 
 
 def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> float:

@@ -31,12 +31,10 @@ import numpy as np
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.simulate.floating import longest, share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
-from restrict.simulate.lemmas_6_to_9 import exp_above, low_float
+from restrict.simulate.lemmas_6_to_9 import exp_above, least, low_float
 from restrict.simulate.propagate import SLACK, logits_error, refuse
 from restrict.soft.models.model import SoftHead, SoftModel, visible
 from restrict.soft.models.terms import Term, down, up
-
-MAX_SCALE = 1e300
 
 
 def is_uniform(head: SoftHead) -> bool:
@@ -121,16 +119,7 @@ def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> S
 def least_scale(fine: Callable[[float], bool]) -> float:
     """An inverse temperature, an integer, that is enough (``fine``, as all greater ones are), at most 0.1 % and 1 above
     the least. ``NotEstablished``: none up to 1e300 is."""
-    high = 1.0
-    while not fine(high):
-        high *= 2
-        if high > MAX_SCALE:
-            raise NotEstablished("no temperature is low enough for these bounds")
-    low = high / 2 if high > 1 else 0.0
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if fine(middle) else (middle, high)
-    return math.ceil(high)
+    return math.ceil(least(fine, 1e-3))
 
 
 def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel:

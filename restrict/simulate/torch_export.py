@@ -34,7 +34,8 @@ def state_of(model: SoftModel, n: int, kind: str = "float32") -> Arrays:
     sets of labels."""
     if kind not in KINDS:
         raise UsageError(f"the type {kind!r} must be one of {', '.join(KINDS)}")
-    _refuse(model)
+    for what in (*model.special, *(["sets of labels"] if model.output.kind == "signs" else [])):
+        raise NotEstablished(f"the export to PyTorch has no {what}")
     n, width = model.check_length(n), model.width
     token = np.zeros((len(model.symbols), width))
     token[:, : model.embed.shape[1]] = model.embed
@@ -46,17 +47,6 @@ def state_of(model: SoftModel, n: int, kind: str = "float32") -> Arrays:
         state |= {f"layers.{at}.{name}": array for name, array in _layer_state(layer, n).items()}
     state |= {"unembed.weight": model.output.unembed, "unembed.bias": model.output.bias}
     return {name: np.ascontiguousarray(array, dtype=kind) for name, array in state.items()}
-
-
-def _refuse(model: SoftModel) -> None:
-    if model.final_norm is not None or any(layer.norm != "none" for layer in model.layers):
-        raise NotEstablished("the export to PyTorch has no LayerNorm")
-    if any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in model.layers):
-        raise NotEstablished("the export to PyTorch has ReLU networks only")
-    if model.output.kind == "signs":
-        raise NotEstablished("the export to PyTorch has one label as its answer, not a set")
-    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
-        raise NotEstablished("the export to PyTorch has dot-product scores only")
 
 
 def _layer_state(layer: SoftLayer, n: int) -> Arrays:

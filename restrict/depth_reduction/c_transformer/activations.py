@@ -121,11 +121,19 @@ def check_truth(truth: Truth, n: int, symbols: int, domain: int) -> None:
         raise UsageError(f"a truth table leaves the domain 0..{domain - 1}")
 
 
-def possible_values(instance: Instance, name: str | None, base: Mapping[str, Activation]) -> Values:
-    """Possible values of a base variable at each of the n positions; of no variable at all: one value 0."""
-    if name is None:
-        return Values.one(1, instance.n)
-    return base[name].values
+def values_read(instance: Instance, head: Head, base: Mapping[str, Activation]) -> tuple[Values, Values]:
+    """Possible values of a head's query and of its key at each of the n positions; where there is none: one value 0."""
+    query, key = (
+        Values.one(1, instance.n) if name is None else base[name].values
+        for name in (instance.query(head), instance.key(head))
+    )
+    return query, key
+
+
+def inputs_given(instance: Instance, head: Head, base: Mapping[str, Activation]) -> InputSets:
+    """The inputs of a head's value and key at each of the n positions. Cost: they, and n^2 / 64 where many."""
+    parts = [base[name].depends for name in dict.fromkeys((head.value, instance.key(head))) if name is not None]
+    return InputSets.unions(parts, np.ones(instance.n, np.int64))
 
 
 def truth_activation(instance: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:

@@ -27,8 +27,8 @@ from restrict.depth_reduction.c_transformer.activations import (
     attended_activation,
     check_truth,
     map_activation,
-    possible_values,
     truth_activation,
+    values_read,
 )
 from restrict.depth_reduction.c_transformer.evaluation import decided, tabulated
 from restrict.depth_reduction.c_transformer.input_sets import InputSets
@@ -36,7 +36,7 @@ from restrict.depth_reduction.c_transformer.streamed import keeps_lists, streame
 from restrict.model.program import Head, Instance, Map, Model, Variable
 from restrict.model.restriction import Restriction
 from restrict.model.trace import Batch, run_variable
-from restrict.model.variables import references
+from restrict.model.variables import depths, references
 from restrict.rows.lists import Lists, candidate_lists, completed
 from restrict.rows.values import Values
 
@@ -144,10 +144,7 @@ class CTransformer:
     @cached_property
     def depth(self) -> dict[str, int]:
         """The number of heads on the longest path from the base to each variable."""
-        depth = dict.fromkeys(self.base, 0)
-        for v in self.above:
-            depth[v.name] = isinstance(v, Head) + max((depth[name] for _, name in references(v)), default=0)
-        return depth
+        return depths(self.above, self.base)
 
     @property
     def layers(self) -> int:
@@ -199,6 +196,18 @@ class CTransformer:
 
     # ------------------------------------------------------------ refining and collapsing
 
+    def fixing(self, symbols: Mapping[int, int]) -> Restriction:
+        """The restriction with more inputs fixed.
+
+        Args:
+            symbols: input to symbol index; ``FREE_INPUT`` says nothing, and an input that is fixed stays as it is.
+
+        Returns:
+            A refinement of the present restriction.
+        """
+        new = {x: self.symbols[symbol] for x, symbol in symbols.items() if symbol != FREE_INPUT}
+        return replace(self.restriction, fixed={**new, **self.restriction.fixed})
+
     def restrict(self, restriction: Restriction) -> CTransformer:
         """The transformer under a refinement of the restriction: V, D and the lists shrink, no score is computed.
 
@@ -230,7 +239,7 @@ class CTransformer:
                 return streamed_activation(self.instance, head, base, self.deadline)
             case Attended(head, query, key, lists):
                 assert lists is not None
-                lists = lists.under(*(possible_values(self.instance, name, base) for name in (query, key)))
+                lists = lists.under(*values_read(self.instance, head, base))
                 return attended_activation(self.instance, Attended(head, query, key, lists), base, self.deadline)
 
     def _settled(self) -> CTransformer:
@@ -254,12 +263,18 @@ class CTransformer:
         Raises:
             ResourceLimit: too many pairs in all.
         """
-        return candidate_lists(self.instance, head, *self._read(head), limit, self.deadline)
+        return candidate_lists(self.instance, head, *self.read(head), limit, self.deadline)
 
-    def _read(self, head: Head) -> tuple[Values, Values]:
-        """Possible values of a head's query and of its key."""
-        query, key = self.instance.query(head), self.instance.key(head)
-        return possible_values(self.instance, query, self.base), possible_values(self.instance, key, self.base)
+    def read(self, head: Head) -> tuple[Values, Values]:
+        """What a head of layer 1 reads.
+
+        Args:
+            head: one of :attr:`heads`.
+
+        Returns:
+            The possible values of its query and of its key at each position; where there is none: one value 0.
+        """
+        return values_read(self.instance, head, self.base)
 
     def collapse(self, known: Mapping[str, Lists] | None = None) -> CTransformer:
         """Remove the first layer: its heads, and the maps that read nothing above them, become layer-0 activations.
@@ -279,7 +294,7 @@ class CTransformer:
         base = dict(self.base)
         for head in self.heads:
             if keeps_lists(self.instance, head, base):
-                queries, keys = self._read(head)
+                queries, keys = self.read(head)
                 lists = known[head.name].under(queries, keys) if known and head.name in known else None
                 lists = (
                     self.lists(head) if lists is None else completed(lists, self.instance, head, keys, self.deadline)

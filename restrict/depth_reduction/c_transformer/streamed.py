@@ -18,7 +18,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
 from restrict.base.deadline import NEVER, Deadline
-from restrict.depth_reduction.c_transformer.activations import NO_SETS, Activation, Attended, possible_values
+from restrict.depth_reduction.c_transformer.activations import NO_SETS, Activation, Attended, inputs_given, values_read
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, unpacked, words_of
 from restrict.kernels.collapse import SetArrays
 from restrict.kernels.collapse_stream import Collapsed, DependSets, HeadRules, StreamRows, stream_positions
@@ -38,8 +38,8 @@ PILOTS = 32
 
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
     """Whether a head's complete lists are few enough to be kept, estimated from at most :data:`PILOTS` rows."""
-    query, key = instance.query(head), instance.key(head)
-    rows, keys = rows_of(instance, head, possible_values(instance, query, base)), possible_values(instance, key, base)
+    queries, keys = values_read(instance, head, base)
+    rows = rows_of(instance, head, queries)
     count = len(np.unique(rows.row_u)) if rows.shared else len(rows.row_u)
     if not count or count * len(keys.flat) <= KEPT:
         return True
@@ -55,7 +55,8 @@ def streamed_activation(
     """V and D of a collapsed head, its lists not kept; raises ``OutOfTime`` at the deadline. Cost: one score per row
     and possible pair, of fewer rows where V and D are full before; memory at most n^2 bits."""
     query, key = instance.query(head), instance.key(head)
-    rows = rows_of(instance, head, possible_values(instance, query, base))
+    queries, keys = values_read(instance, head, base)
+    rows = rows_of(instance, head, queries)
     sets = _sets(instance, head, base)
     out = Collapsed(
         np.zeros((instance.n, words_of(instance.domains[head.name])), np.int64), np.zeros(instance.n, np.int64)
@@ -64,7 +65,6 @@ def streamed_activation(
         int(rows.same), int(head.value == key), int(head.value == query), int(head.ties == "right"), head.default
     )
     gives = SetArrays(base[head.value].values.ptr, base[head.value].values.flat)
-    keys = possible_values(instance, key, base)
     seeds = None if rows.shared else hash_states(instance, head, rows.row_i, rows.row_u)
     if seeds is not None:
         depends = _by_kernel(rows, seeds, keys, gives, rules, sets, out, deadline)
@@ -76,10 +76,8 @@ def streamed_activation(
 
 def _sets(instance: Instance, head: Head, base: Mapping[str, Activation]) -> DependSets:
     """What the rows of a head can add to D and V."""
-    query, key, value = instance.query(head), instance.key(head), base[head.value]
-    parts = [base[name].depends for name in dict.fromkeys((head.value, key)) if name is not None]
-    source = InputSets.unions(parts, np.ones(instance.n, np.int64))
-    several = len(np.unique(value.values.flat))
+    query, source = instance.query(head), inputs_given(instance, head, base)
+    several = len(np.unique(base[head.value].values.flat))
     asked = base[query].depends.arrays if query else NO_SETS
     return DependSets(asked, source.arrays, source.union(np.arange(instance.n)), several)
 

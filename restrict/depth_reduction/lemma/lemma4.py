@@ -18,11 +18,12 @@ from typing import Any
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cover.solve import SolverName
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.lemma.parameters import check_parameters, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import Stage1Record, stage1
 from restrict.depth_reduction.lemma.stage2 import Stage2Record, thinned
 from restrict.depth_reduction.lemma.stage3 import Setting, Stage3Record, settled
+from restrict.model.arguments import as_written
 from restrict.model.restriction import Restriction
 
 
@@ -115,7 +116,7 @@ def reduce_layer(
     """
     if t.layers == 0:
         raise UsageError("the transformer has no attention layer left to remove")
-    C = Fraction(t.restriction.free, t.n) if C is None else fraction(C)
+    C = Fraction(t.restriction.free, t.n) if C is None else as_written(C)
     check_parameters(eta=eta, k=k, q=q, delta=delta, C=C, C_next=C_next)
     if t.restriction.free < C * t.n:
         raise UsageError(
@@ -125,9 +126,9 @@ def reduce_layer(
     need_length(t, k)
     rho1, first = stage1(t, eta=eta, C=C)
     t1 = t.restrict(rho1)
-    setting = Setting(q if q is None else fraction(q), fraction(delta), first.eta, first.C, method, seed, time)
+    setting = Setting(q if q is None else as_written(q), as_written(delta), first.eta, first.C, method, seed, time)
     try:
-        return reduced(t, t1, first, ranked(t1, k), rho1.free - math.ceil(fraction(C_next) * t.n), setting)
+        return reduced(t, t1, first, ranked(t1, k), rho1.free - math.ceil(as_written(C_next) * t.n), setting)
     except Uncaptured as short:
         raise NotEstablished(_shortfall(short.transformer, short.record)) from None
 

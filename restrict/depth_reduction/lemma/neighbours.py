@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.base.arrays import I64, distinct, offsets, take_rows
 from restrict.base.errors import UsageError
+from restrict.cover.local_lemma import sharing_graph
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import Selection, reads, selection
 from restrict.kernels import lemma
@@ -95,18 +95,7 @@ def _degrees(t: CTransformer, chosen: Selection, limit: int | None) -> tuple[I64
 def neighbour_graph(t: CTransformer, k: int) -> nx.Graph[tuple[int, int]]:
     """The k-neighbour graph of the uncaptured heads, for analysis; the engine counts on arrays. Result: a graph on
     (position, number of the head); an edge carries an ``input`` that both k-depend on."""
-    import networkx as nx
-
     if t.n > MOST_POSITIONS:
         raise UsageError(f"n = {t.n}: the neighbour graph is for n <= {MOST_POSITIONS}; neighbours() counts")
     heads, ptr, inputs = k_inputs(t, selection(t, k))
-    names = [(int(a) % t.n, int(a) // t.n) for a in heads]
-    readers: dict[int, list[tuple[int, int]]] = {}
-    for a, name in enumerate(names):
-        for x in inputs[ptr[a] : ptr[a + 1]].tolist():
-            readers.setdefault(x, []).append(name)
-    graph: nx.Graph[tuple[int, int]] = nx.Graph()
-    graph.add_nodes_from(names)
-    for x, sharing in readers.items():
-        graph.add_edges_from((a, b, {"input": x}) for a, b in combinations(sharing, 2))
-    return graph
+    return sharing_graph([(int(a) % t.n, int(a) // t.n) for a in heads], ptr, inputs)

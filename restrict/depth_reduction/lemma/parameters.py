@@ -12,11 +12,6 @@ from restrict.base.wording import counted
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 
 
-def fraction(value: float | Fraction) -> Fraction:
-    """The number as it is written: 0.1 is one tenth."""
-    return value if isinstance(value, Fraction) else Fraction(str(value))
-
-
 def check_parameters(
     *, eta: float | Fraction | None = None, k: int | None = None, q: float | Fraction | None = None,
     delta: float | Fraction | None = None, C: float | Fraction | None = None, C_next: float | Fraction | None = None,

@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
-from restrict.depth_reduction.c_transformer.activations import possible_values
+from restrict.depth_reduction.c_transformer.activations import inputs_given
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.c_transformer.input_sets import InputSets
 from restrict.depth_reduction.lemma.parameters import check_parameters
 from restrict.kernels import lemma
 from restrict.rows.lists import Lists
@@ -98,10 +97,7 @@ class Ranking:
 
     def under(self, t: CTransformer) -> Ranking:
         """The ranking under a refinement of the restriction; no score is computed. Cost: the pairs kept."""
-        found = []
-        for head, lists in zip(t.heads, self.lists, strict=True):
-            queries = possible_values(t.instance, t.instance.query(head), t.base)
-            found.append(lists.under(queries, possible_values(t.instance, t.instance.key(head), t.base)))
+        found = (lists.under(*t.read(head)) for head, lists in zip(t.heads, self.lists, strict=True))
         return Ranking(tuple(found), self.limit)
 
     def select(self, t: CTransformer, k: int) -> Selection | None:
@@ -150,10 +146,7 @@ def _joined(k: int, parts: list[Selection]) -> Selection:
 def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
     """The inputs of the layer-0 activations as head number ``h`` of ``t.heads`` reads them, those of its key and value:
     (row pointers, inputs), a row per position, ascending. Cost: the inputs, and n^2 / 64 where they are many."""
-    head = t.heads[h]
-    key = t.instance.key(head)
-    parts = [t.base[name].depends for name in dict.fromkeys((head.value, key)) if name is not None]
-    return InputSets.unions(parts, np.ones(t.n, np.int64)).listed
+    return inputs_given(t.instance, t.heads[h], t.base).listed
 
 
 def _select(t: CTransformer, h: int, lists: Lists, k: int) -> Selection | None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.lemma.parameters import check_parameters, fraction
+from restrict.depth_reduction.lemma.parameters import check_parameters
+from restrict.model.arguments import as_written
 from restrict.model.restriction import Restriction
 
 
@@ -60,18 +61,12 @@ def stage1(t: CTransformer, *, eta: float | Fraction, C: float | Fraction) -> tu
         UsageError: eta or C is out of range.
     """
     check_parameters(eta=eta, C=C)
-    eta, C, c = fraction(eta), fraction(C), t.c
+    eta, C, c = as_written(eta), as_written(C), t.c
     bound, before = Fraction(c) / (eta * C), degrees(t)
     heavy = [int(x) for x in np.flatnonzero(before) if before[x] > bound]
-    restriction = fixing(t, dict.fromkeys(heavy, 0))
+    restriction = t.fixing(dict.fromkeys(heavy, 0))
     after = degrees(t.restrict(restriction)) if heavy else before
     record = Stage1Record(
         eta, C, c, tuple(heavy), eta * C * t.n, int(before.max(initial=0)), int(after.max(initial=0)), bound
     )
     return restriction, record
-
-
-def fixing(t: CTransformer, symbols: dict[int, int]) -> Restriction:
-    """The restriction of ``t`` that fixes these free inputs, too, to symbol indices."""
-    new = {x: t.symbols[symbol] for x, symbol in symbols.items()}
-    return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)

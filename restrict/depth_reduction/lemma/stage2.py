@@ -20,9 +20,9 @@ from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes, value_cubes
 from restrict.depth_reduction.lemma.neighbours import dependents, most_neighbours, pair_inputs
-from restrict.depth_reduction.lemma.parameters import check_parameters, fraction, need_length
+from restrict.depth_reduction.lemma.parameters import check_parameters, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
-from restrict.depth_reduction.lemma.stage1 import fixing
+from restrict.model.arguments import as_written
 from restrict.model.restriction import Restriction
 
 Cube = tuple[tuple[int, int], ...]
@@ -106,7 +106,7 @@ def stage2(
     """
     check_parameters(k=k, eta=eta, C=C)
     need_length(t, k)
-    return thinned(t, ranked(t, k), eta=fraction(eta), C=fraction(C), limit=limit)[1:]
+    return thinned(t, ranked(t, k), eta=as_written(eta), C=as_written(C), limit=limit)[1:]
 
 
 def thinned(
@@ -124,7 +124,7 @@ def thinned(
     left = t.restriction.free if budget is None else budget
     while cubes := _round(now, current, bound if limit is None else limit, left, stuck):
         symbols = {x: symbol for cube in cubes for x, symbol in cube}
-        now, left, rounds = now.restrict(fixing(now, symbols)), left - len(symbols), rounds + len(cubes)
+        now, left, rounds = now.restrict(now.fixing(symbols)), left - len(symbols), rounds + len(cubes)
         ranking, current = _again(ranking, current, now)
     if rounds:
         after = Dependence.of(now, current)

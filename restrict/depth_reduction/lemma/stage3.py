@@ -25,9 +25,9 @@ from restrict.cover.solve import SolverName, solve
 from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, value_cubes
-from restrict.depth_reduction.lemma.parameters import check_parameters, fraction
+from restrict.depth_reduction.lemma.parameters import check_parameters
 from restrict.depth_reduction.lemma.selection import Selection, selection
-from restrict.depth_reduction.lemma.stage1 import fixing
+from restrict.model.arguments import as_written
 from restrict.model.restriction import Restriction
 
 LEMMA_PAIRS = 5_000
@@ -195,12 +195,12 @@ def stage3(
         NotEstablished: the proof that a budget is impossible does not check.
     """
     check_parameters(k=k, q=q, delta=delta, eta=eta, C=C, C_next=C_next)
-    budget = t.restriction.free - math.ceil(fraction(C_next) * t.n)
+    budget = t.restriction.free - math.ceil(as_written(C_next) * t.n)
     if budget < 0:
         raise UsageError(
             f"{t.restriction.free} of {t.n} inputs are free, fewer than C' n; take C' <= {t.restriction.free / t.n:.4g}"
         )
-    setting = Setting(fraction(q), fraction(delta), fraction(eta), fraction(C), method, seed, time)
+    setting = Setting(as_written(q), as_written(delta), as_written(eta), as_written(C), method, seed, time)
     return settled(t, selection(t, k), budget, setting)
 
 
@@ -242,8 +242,7 @@ def settled(t: CTransformer, chosen: Selection, budget: int, setting: Setting) -
     status = solution.status if chosen.uncaptured == problem.pairs else "partial"
     restriction = t.restriction
     if status == "captured":
-        put = np.flatnonzero(solution.assignment != FREE_INPUT)
-        restriction = fixing(t, {int(x): int(solution.assignment[x]) for x in put})
+        restriction = t.fixing(dict(enumerate(solution.assignment.tolist())))
     uniform = uniform_condition(
         n=t.n, s=len(t.symbols), c=t.c, k=chosen.k, H=len(t.heads), eta=setting.eta, C=setting.C, q=q, delta=delta
     )

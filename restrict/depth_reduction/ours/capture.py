@@ -13,7 +13,6 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import Deadline
-from restrict.depth_reduction.c_transformer.activations import possible_values
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes
 from restrict.depth_reduction.ours.exchange import ExchangeSearch, LiteralLists
@@ -86,7 +85,8 @@ def capture(
     lists = sampled_lists(t, np.random.default_rng(seed)) if long else [t.lists(head, limit) for head in t.heads]
     known = {} if long else {head.name: found for head, found in zip(t.heads, lists, strict=True)}
     if all(single(t, cubes, lists)):
-        return Captured(refined(t, _exchange(t, cubes, lists, budget, objective, seed, long, task.deadline)), known)
+        symbols = _exchange(t, cubes, lists, budget, objective, seed, long, task.deadline)
+        return Captured(t.fixing(dict(enumerate(symbols.tolist()))), known)
     return Captured(_forcing(t, lists, budget, rounds, power, task.deadline), known)
 
 
@@ -95,7 +95,7 @@ def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
     pairs, of so few rows that they are quickly made."""
     out = []
     for head in t.heads:
-        query, key = (possible_values(t.instance, name(head), t.base) for name in (t.instance.query, t.instance.key))
+        query, key = t.read(head)
         most = len(t.heads) * max(1, len(key.flat))
         count = max(1, min(len(query.flat), SAMPLE_PAIRS // SHORTEST // len(t.heads), SAMPLE_SCORES // most))
         kept = np.sort(rng.choice(len(query.flat), count, False))
@@ -110,12 +110,6 @@ def widest_query(t: CTransformer) -> int:
     """The most query values that a head of layer 1 has at a position."""
     queries = [t.instance.query(head) for head in t.heads]
     return max((int(t.base[q].sizes.max()) for q in queries if q is not None), default=1)
-
-
-def refined(t: CTransformer, symbols: I64) -> Restriction:
-    """The restriction with the free inputs of ``symbols`` (n,), -1 = none, fixed, too."""
-    new = {int(x): t.symbols[symbols[x]] for x in np.flatnonzero((symbols >= 0) & (t.fixed < 0))}
-    return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)
 
 
 def single(t: CTransformer, cubes: dict[str, ValueCubes], lists: list[Lists]) -> list[bool]:
@@ -186,16 +180,11 @@ def _forcing(
         if spent == 0:
             break
         left -= spent
-        now = now.restrict(refined(now, assignment))
-        lists = [_again(now, at, found) for at, found in enumerate(lists)]
+        now = now.restrict(now.fixing(dict(enumerate(assignment.tolist()))))
+        lists = [found.under(*now.read(head)) for head, found in zip(t.heads, lists, strict=True)]
         if left <= 0 or deadline.passed:
             break
     return now.restriction
-
-
-def _again(t: CTransformer, at: int, lists: Lists) -> Lists:
-    query, key = t.instance.query(t.heads[at]), t.instance.key(t.heads[at])
-    return lists.under(possible_values(t.instance, query, t.base), possible_values(t.instance, key, t.base))
 
 
 def _by_key(t: CTransformer, lists: list[Lists]) -> list[tuple[str, list[tuple[Lists, bool]]]]:

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from restrict.base.arrays import F64, FREE_INPUT, I32, I64, offsets, take_rows
+from restrict.base.arrays import F64, FREE_INPUT, I32, I64, offsets, symbols_set, take_rows
 from restrict.base.deadline import NEVER, Deadline
 from restrict.kernels import exchange
 from restrict.kernels.cover_literals import greedy_literals
@@ -114,9 +114,7 @@ class LiteralLists:
         chosen = np.zeros(self.inputs, np.int64)
         literals = Literals(self.symbols, ptr, flat, lit_ptr, owner)
         found = greedy_literals(literals, rng.permutation(count), budget, chosen)
-        out = np.full(self.inputs, -1, np.int64)
-        out[chosen[:found] // self.symbols] = chosen[:found] % self.symbols
-        return out
+        return symbols_set(chosen[:found], self.inputs, self.symbols)
 
 
 def walled(wall: int, size: int) -> I64:
@@ -159,9 +157,7 @@ class ExchangeSearch:
     def symbols(self) -> I64:
         """What is set now: the symbol of each input, -1 = free."""
         held = self.search.held[: self.search.state[exchange.COUNT]]
-        out = np.full(self.rows.inputs, FREE_INPUT, np.int64)
-        out[held // self.rows.symbols] = held % self.rows.symbols
-        return out
+        return symbols_set(held, self.rows.inputs, self.rows.symbols)
 
     def load(self, symbols: I64, closed: Sequence[int] = ()) -> None:
         """Start from an assignment: the symbol of each input, -1 = free, shape (inputs,). ``closed``: inputs that stay

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from restrict.base.arrays import FREE_INPUT
 from restrict.base.deadline import OutOfTime
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
@@ -33,7 +32,7 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
     votes = np.zeros(t.n, np.int64)
     for first in range(0, len(over), BLOCK):
         votes += sets.unpacked(over[first : first + BLOCK]).sum(axis=0)
-    symbols = np.full(t.n, FREE_INPUT, np.int64)
+    symbols = dict[int, int]()
     while len(over) and excess.max(initial=0) > 0:
         x = int(np.argmax(votes))
         holds = sets.have(over, x)
@@ -44,8 +43,7 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
             seen = sets.unpacked(over[done][first : first + BLOCK]).sum(axis=0)
             votes = np.where(votes < 0, votes, votes - seen)
         over, excess = over[~done], excess[~done]
-    new = {int(x): t.symbols[symbols[x]] for x in np.flatnonzero(symbols != FREE_INPUT)}
-    return Restriction(t.n, {**t.restriction.fixed, **new}, t.restriction.pinned)
+    return t.fixing(symbols)
 
 
 def freed(task: Task, rho: Restriction, c: int) -> Restriction:
@@ -57,7 +55,7 @@ def freed(task: Task, rho: Restriction, c: int) -> Restriction:
     size, checks, needed = max(1, len(left) // 2), 0, list[int]()
     while left and not task.deadline.passed and (checks < CHECKS or task.deadline.moment is not None):
         batch, rest = left[:size], left[size:]
-        trial = Restriction(rho.n, {i: s for i, s in rho.fixed.items() if i not in set(batch)}, rho.pinned)
+        trial = rho.release(batch)
         checks += 1
         task.tell("freeing", len(rho.fixed))
         try:

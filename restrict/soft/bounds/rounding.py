@@ -112,7 +112,7 @@ def as_executed(model: SoftModel, word: npt.ArrayLike, *, ulps: int = 4) -> Exec
         ModelError: the model is not defined at ``n``.
         ResourceLimit: more than 2 GiB of generators.
     """
-    if any(head.score != "dot" for layer in model.layers for head in layer.heads):
+    if "additive scores" in model.special:
         raise UsageError(f"{model.name}: additive scores have no bound on their rounding here")
     if not 1 <= ulps <= 2**10:
         raise UsageError(f"ulps = {ulps} must be in 1 .. 1024")

@@ -75,7 +75,7 @@ def influence(
     (default: all free ones but the output's own). ``samples``: exchanges to try where there are more than 65536."""
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
-    chosen = _chosen(model, n, positions)
+    chosen = chosen_positions(model, n, positions)
     gap = gap_norm(parts)
     closed = closed_form(parts, tokens)
     by_layer = recursion(parts, tokens).output
@@ -145,9 +145,9 @@ def _changes(model: SoftModel, words: npt.NDArray[np.int64], other: npt.NDArray[
     return np.linalg.norm(difference, axis=1), logits.max(axis=1) - logits.min(axis=1)
 
 
-def _batch(model: SoftModel, n: int) -> int:
+def batch(model: SoftModel, n: int) -> int:
     """Words per batch that keep memory near 100 MB."""
-    return max(1, min(4096, 2**22 // (n * max(model.width, 8))))
+    return max(1, min(4096, 2**22 // (max(n, 1) * max(model.width, 8))))
 
 
 def _largest(model: SoftModel, n: int, words: npt.NDArray[np.int64], positions: Rows) -> tuple[float, float]:
@@ -156,8 +156,8 @@ def _largest(model: SoftModel, n: int, words: npt.NDArray[np.int64], positions: 
         for step in range(1, len(model.alphabet)):
             other = words.copy()
             other[:, i] = (other[:, i] + step) % len(model.alphabet)
-            for at in range(0, len(words), _batch(model, n)):
-                part = slice(at, at + _batch(model, n))
+            for at in range(0, len(words), batch(model, n)):
+                part = slice(at, at + batch(model, n))
                 found = _changes(model, words[part], other[part])
                 best = [max(b, float(f.max())) for b, f in zip(best, found, strict=True)]
     return best[0], best[1]
@@ -167,11 +167,11 @@ def _climb(model: SoftModel, n: int, positions: Rows, samples: int, rng: np.rand
     size, markers = len(model.alphabet), model.pinned(n)
     free = np.array([i for i in range(n) if i not in markers])
     best, top, record = [0.0, 0.0], None, -1.0
-    done, batch = 0, min(_batch(model, n), max(1, samples // 4))
+    done, most = 0, min(batch(model, n), max(1, samples // 4))
     while done < samples:
-        count = min(batch, samples - done)
+        count = min(most, samples - done)
         if top is None or rng.random() < 0.3:
-            words = model.encode(_varied(rng, count, len(free), size))
+            words = model.encode(varied(rng, count, len(free), size))
             places = rng.choice(positions, count)
         else:
             words = np.repeat(top[0][None], count, axis=0)
@@ -190,7 +190,7 @@ def _climb(model: SoftModel, n: int, positions: Rows, samples: int, rng: np.rand
     return best[0], best[1]
 
 
-def _varied(rng: np.random.Generator, count: int, slots: int, size: int) -> npt.NDArray[np.int64]:
+def varied(rng: np.random.Generator, count: int, slots: int, size: int) -> npt.NDArray[np.int64]:
     """Random words of all biases: each symbol's share is itself random, so that constant words come up, too."""
     shares = rng.dirichlet(np.full(size, 0.5), count)
     draws = rng.random((count, slots, 1))
@@ -198,7 +198,8 @@ def _varied(rng: np.random.Generator, count: int, slots: int, size: int) -> npt.
     return np.minimum(found, size - 1)
 
 
-def _chosen(model: SoftModel, n: int, positions: Sequence[int] | None) -> Rows:
+def chosen_positions(model: SoftModel, n: int, positions: Sequence[int] | None = None) -> Rows:
+    """The positions whose symbol is exchanged, by default all that may be; refused where there is none."""
     if len(model.alphabet) < 2:
         raise UsageError("the alphabet has one symbol: there is nothing to exchange")
     possible = exchangeable(model, model.check_length(n))

@@ -344,7 +344,7 @@ def changes_of(model: SoftModel, n: int, places: list[int] | None = None, delta:
     """The exchanges at ``places`` (default: all free ones but the output's own) at length ``n`` (with markers), for
     every symbol that the output's place can hold. ``delta``: only words (without markers) that run in this partial
     automaton, both of a pair. ``UsageError`` for a model that is not covered: several layers, additive scores."""
-    if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
+    if len(model.layers) != 1 or "additive scores" in model.special:
         raise UsageError(f"{model.name}: bounds by pairs of words are for one layer with dot products as scores")
     if n > LONGEST:
         raise UsageError(f"bounds by pairs of words are for lengths up to {LONGEST}, not {n}")

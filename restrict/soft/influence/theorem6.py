@@ -35,7 +35,7 @@ from restrict.soft.bounds.lemma5 import gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare
 from restrict.soft.bounds.scores import Rows
 from restrict.soft.bounds.values import allowed_tokens
-from restrict.soft.influence.influence import exchangeable
+from restrict.soft.influence.influence import batch, chosen_positions, exchangeable
 from restrict.soft.influence.logits import logit_influence
 from restrict.soft.influence.pairs import changes_of
 from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
@@ -115,7 +115,7 @@ def eta_bound(parts: Parts, positions: Rows, symbols: tuple[tuple[int, int], ...
     sets: list[Enclosure] = [other[0] for other in found.other]
     eta = min(max(logit_gap(parts, s) for s in sets), recursion(parts, tokens).output * gap_norm(parts))
     model = parts.model
-    if len(model.layers) != 1 or any(head.score != "dot" for head in model.layers[0].heads):
+    if len(model.layers) != 1 or "additive scores" in model.special:
         return eta
     changes = changes_of(model, parts.n, positions.tolist())
     return min(eta, logit_influence(model, changes, cells=CELLS, seconds=math.inf).bound)
@@ -126,15 +126,8 @@ def binary_floor(eta: float) -> float:
     return math.log1p(math.exp(-eta / 2)) / math.log(2) * DOWN if eta < 1400 else 0.0
 
 
-def _positions(parts: Parts) -> Rows:
-    found = exchangeable(parts.model, parts.n)
-    if len(found) == 0:
-        raise UsageError(f"at n = {parts.n} there is no free position other than the output's own")
-    return found
-
-
 def _membership_floor(parts: Parts) -> tuple[float, float]:
-    possible = _positions(parts)
+    possible = chosen_positions(parts.model, parts.n)
     tried = sorted({int(possible[0]), int(possible[len(possible) // 2]), int(possible[-1])})
     eta = min(eta_bound(parts, np.array([i])) for i in tried)
     return eta, binary_floor(eta)
@@ -167,7 +160,7 @@ def _parity_floor(parts: Parts, source: Parity, m: int) -> tuple[float, float]:
 def _dyck_floor(parts: Parts, source: Dyck2, m: int) -> tuple[float, float]:
     if m == 0 or len(exchangeable(parts.model, parts.n)) == 0:
         return math.inf, source.optimum(m) * DOWN
-    eta = eta_bound(parts, _positions(parts), ((0, 2),))
+    eta = eta_bound(parts, exchangeable(parts.model, parts.n), ((0, 2),))
     share = source.p0(m) if _last_is_seen(parts) else source.unbalanced(m)
     # Beyond the exact lengths the share is a double with a relative error below 1e-10.
     return eta, (source.optimum(m) + float(share) * (1 - 1e-9) * float(1 - source.p) * binary_floor(eta)) * DOWN
@@ -225,8 +218,7 @@ def _next_loss(model: SoftModel, source: Parity | Dyck2, words: npt.NDArray[np.i
 
 
 def _batches(model: SoftModel, words: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    n = max(1, words.shape[1])
-    step = max(1, 2**22 // (n * max(model.width, 8)))
+    step = batch(model, words.shape[1])
     return [words[at : at + step] for at in range(0, len(words), step)]
 
 

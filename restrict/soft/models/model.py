@@ -168,6 +168,16 @@ class SoftModel:
         return (*self.alphabet, *(m for m in (self.start_marker, self.end_marker) if m is not None))
 
     @cached_property
+    def special(self) -> tuple[str, ...]:
+        """Which of LayerNorm, GELU and additive scores it has, in this order; most bounds are for models with none."""
+        found = {
+            "LayerNorm": self.final_norm is not None or any(layer.norm != "none" for layer in self.layers),
+            "GELU": any(layer.ffn is not None and layer.ffn.activation != "relu" for layer in self.layers),
+            "additive scores": any(head.score != "dot" for layer in self.layers for head in layer.heads),
+        }
+        return tuple(name for name, has in found.items() if has)
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the model's file, as it would be written now."""
         return hashlib.sha256(dumps(self)).hexdigest()

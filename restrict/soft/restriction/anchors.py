@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restrict.soft.influence.influence import varied
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
@@ -20,9 +21,7 @@ def followed_words(
     """Words to follow: constant ones, then random ones, those with the most certain output first."""
     size, slots = len(model.alphabet), n - len(model.pinned(n))
     constant = np.repeat(np.arange(size)[:, None], slots, axis=1)
-    shares = rng.dirichlet(np.full(size, 0.5), 4 * tries)
-    drawn = (rng.random((4 * tries, slots, 1)) > shares.cumsum(axis=1)[:, None, :]).sum(axis=2)
-    words = model.encode(np.concatenate([constant, np.minimum(drawn, size - 1)]))
+    words = model.encode(np.concatenate([constant, varied(rng, 4 * tries, slots, size)]))
     logits = evaluate.logits(model, words, at=np.array([place]))[:, 0]
     margins = np.abs(logits[:, 0])
     if model.output.kind == "softmax" and logits.shape[1] > 1:
