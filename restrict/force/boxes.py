@@ -22,6 +22,7 @@ from math import prod
 
 import numpy as np
 
+from restrict.force.first_layer import FirstLayer
 from restrict.force.growth import LEVEL, MOST_LEVELS, Axes, GrowingBoxes, Prices, cheapest_combinations
 from restrict.force.image import apart, covers, rest_of
 from restrict.force.state import ForcingState
@@ -33,6 +34,8 @@ PAIRS, COSTLY_PAIRS = 5, 16
 """How many pairs of a row are priced as anchors; more where a row is costly, and other rows cost more than pairs."""
 QUERIES, ROOTS = 3, 64
 """How many values of a query that is not an argument, and how many choices of the roots' values, are tried."""
+FEW_ROOTS = 3
+"""The same where the first layer is priced exactly, and a choice takes a look at hundreds of its nodes."""
 CLOSE, CLOSE_SCORES = 1, 200_000_000
 """A variable is priced closely only up to this depth, and where one look takes at most this many scores."""
 ENOUGH = 1.5
@@ -96,7 +99,8 @@ class BoxFinder:
     extended). ``rng``: for the choice of symbols, and for ``noise``, the relative error put on every price.
     ``symbols``: where a position may only be fixed to one symbol, that symbol. ``known``: prices found before, perhaps
     under other facts; new prices are added to it. ``close``: up to this depth a variable is priced closely. Goals that
-    are ``barred`` have failed, and are priced as impossible."""
+    are ``barred`` have failed, and are priced as impossible. ``first``: exact prices of nodes of the first layer, by
+    variable."""
 
     def __init__(
         self,
@@ -107,14 +111,16 @@ class BoxFinder:
         symbols: Mapping[int, int] | None = None,
         known: dict[Wish, float] | None = None,
         close: int = CLOSE,
+        first: Mapping[str, FirstLayer] | None = None,
     ) -> None:
+        self.first: Mapping[str, FirstLayer] = first or {}
         self.close, self.barred = close, set[tuple[str, int, frozenset[int], int | None]]()
         self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
         self.instance = state.instance
         self.variables = state.instance.model.by_name
         self.most = min(WIDE_SCORES, A_POSITION * self.instance.n) if state.wide else SCORES
         self.known: dict[Wish, float] = {} if known is None else known
-        self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known, close) if noise else self
+        self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known, close, first) if noise else self
 
     # ------------------------------------------------------------ prices
 
@@ -127,6 +133,8 @@ class BoxFinder:
             return 1.0 if name == "token" and not apart(allowed, values) else HOPELESS
         if (name, i, allowed, None) in self.barred or (not self.close and apart(allowed, values)):
             return HOPELESS
+        if name in self.first:
+            return min(self.first[name].price(i, allowed), HOPELESS)
         if (name, i, allowed) not in self.known:
             self.known[name, i, allowed] = self.quiet._price(self.variables[name], i, allowed)
         return self.known[name, i, allowed]
@@ -156,6 +164,8 @@ class BoxFinder:
             return {int(values[0]): 0.0}
         if name == "token":
             return self._symbols(i, values, most)
+        if name in self.first:
+            return self.first[name].prices(i)
         variable = self.variables[name]
         found = self._head(variable, i, given) if isinstance(variable, Head) else self._map(variable, i, given, most)
         possible = values if isinstance(values, range) else set(values)
@@ -253,7 +263,8 @@ class BoxFinder:
         more: all that is above another anchor would have to be excluded."""
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
-        choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))[:ROOTS]
+        choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
+        choices = choices[: FEW_ROOTS if self.first else ROOTS]
         deep = self.state.depth[variable.name] > self.close
         effort = Effort.of(self.state, self.most if deep else CLOSE_LOOK)
         if deep and self.close and len(choices) > 1 and roots:
@@ -299,6 +310,8 @@ class BoxFinder:
 
     def boxes(self, variable: Map, i: int, allowed: frozenset[int], most: int) -> list[WideBox]:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
+        if variable.name in self.first:
+            return [WideBox(*one) for one in self.first[variable.name].boxes(i, allowed, most)]
         growth = GrowingBoxes.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]

@@ -16,13 +16,14 @@ the depth of the goal's variable: trying more near the tokens is cheap and helps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol
 
 import numpy as np
 
 from restrict.force.boxes import CLOSE, BoxFinder, Wish, feasible, look
+from restrict.force.first_layer import FirstLayer
 from restrict.force.growth import maximal_boxes
 from restrict.force.image import MAX_IMAGE, apart, combinations, covers, meet, rest_of
 from restrict.force.state import LONG_WALK, Box, ForcingState
@@ -89,6 +90,7 @@ class Manner:
         plan: the goals that meet a goal as planned (:mod:`restrict.force.plan`), which are tried first.
         choose: how one alternative is chosen (:mod:`restrict.force.committed`); ``None``: by trying ``widths``.
         close: priced boxes look below nodes of at most this depth.
+        first: exact prices of nodes of the first layer, by variable.
     """
 
     widths: tuple[int, ...]
@@ -99,6 +101,7 @@ class Manner:
     plan: Callable[[Goal], Sequence[Goal] | None] | None = None
     choose: Choose | None = None
     close: int = CLOSE
+    first: Mapping[str, FirstLayer] = field(default_factory=dict)
 
 
 def _no_tick() -> None:
@@ -134,7 +137,7 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
-        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices, manner.close)
+        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices, manner.close, manner.first)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""

@@ -56,6 +56,8 @@ class SearchOptions:
     commit_work: int = _option(300, 1, HUGE, "work of a committed dive, for each token that the output takes")
     """Four layers of eight heads, 16 states, n = 100 000: 7234 fixed in 38 processor seconds, off: none in 400; three
     layers at n = 10 000: 783 fixed in 31, off: 863 in 42."""
+    crowded: float = _option(2, 0, HUGE, "they price the first layer exactly below so many positions a token", 0)
+    """Four layers of eight heads, 16 states, n = 10 000: 5407 fixed in 81 processor seconds, off: none."""
     first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")
     more_work: int = _option(200_000, 1, HUGE, "work of all later attempts together", 1)
     work_per_token: int = _option(20_000, 0, HUGE, "and that much more for each token of the first answer", 0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.committed import committed
+from restrict.force.first_layer import listed
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
 from restrict.force.image import is_wide
 from restrict.force.minimise import Minimiser, needed_cone
@@ -95,6 +96,7 @@ class GoalSearch:
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
         tokens = self.state.weight(output)
         self.commits = self.wide and guard is None and depth >= opt.deep and tokens >= opt.committed
+        self.crowded = self.commits and instance.n < opt.crowded * tokens
         self._most_scores = max(
             self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
         )
@@ -134,6 +136,8 @@ class GoalSearch:
             turn = int(self.best.fixed is not None)
         if self.commits and self.best.fixed is None:
             self._commit(rng)
+            if self.crowded and self.best.fixed is not None and not self.timed:
+                return  # dives that measure alternatives do not reach the end, and what is fixed is needed
         while True:
             kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
@@ -184,13 +188,16 @@ class GoalSearch:
         self._last_work = state.work + self._allowance()
 
     def _commit(self, rng: np.random.Generator) -> None:
-        """A committed dive for each label; after an answer that took most of the scores no more of them."""
+        """A committed dive for each label; after an answer that took most of the scores, or of a crowded word, no
+        more of them."""
+        first = listed(self.state) if self.crowded else {}
         work = int(self.opt.commit_work * self.state.weight(self.target[0]))
         for goal in self.goals:
-            if self._over() or (self.best.fixed is not None and 2 * self.state.scores > self._most_scores):
+            late = self.crowded or 2 * self.state.scores > self._most_scores
+            if self._over() or (self.best.fixed is not None and late):
                 break
             self._restart(dict(self.state.pinned))
-            manner = Manner((1,), 0.0, work, wide=True, choose=committed, close=0)
+            manner = Manner((1,), 0.0, work, wide=True, choose=committed, close=0, first=first)
             most = self.instance.n if self.best.count is None else self.best.count - 1
             self._dive(Solver(self.state, rng, manner, tick=self._tick), goal, most, rng)
 
