@@ -77,8 +77,12 @@ def verify_trained_command(
     beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
     not decided.
     """
+    from restrict.soft.trained.parts import Parts
+
+    whole = no_recheck or n is None or all_lengths  # else parts of the check, which start while numba is loaded
+    parts = click.get_current_context().with_resource(Parts(0 if whole else None))
     from restrict.cli.trained_words import document, leave, text
-    from restrict.soft.trained.confirm import confirmed
+    from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.every_length import verify_every_length
     from restrict.soft.trained.model import load, shifted
@@ -97,11 +101,11 @@ def verify_trained_command(
         if n is None or all_lengths:
             found = verify_every_length(loaded, graph, longest=n or 4096, **given)
         else:
-            found = verify_trained(loaded, graph, n, float32=True, **given)
+            found = verify_trained(loaded, graph, n, float32=True, decided=begun(parts), **given)
         line = None
         try:
             if not no_recheck:
-                found, line = confirmed(found, str(output or "certificate"))
+                found, line = confirmed(found, str(output or "certificate"), parts)
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
             found = replace(found, stopped="interrupted")
     if output is not None and found.proves:
