@@ -15,6 +15,7 @@ from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
+    from restrict.languages.dfa import Dfa
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
@@ -127,16 +128,20 @@ def claimed(
     loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str, label: str | None
 ) -> Graph:
     """The words and what is wanted behind them."""
-    from restrict.all_lengths.verify import named
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, tagged_graph, task_language
 
-    words = None if inputs is None else dfa_of(named(inputs), loaded)
+    def dfa(spec: str) -> Dfa:
+        from restrict.all_lengths.verify import named  # for languages alone, as its imports take longer than a search
+
+        return dfa_of(named(spec), loaded)
+
+    words = None if inputs is None else dfa(inputs)
     if read_out == "tags":
         if language is not None or equals is not None or label is not None:
             raise UsageError("--read-out tags is what the configuration says: without -L, --equals and --label")
         return tagged_graph(loaded, words)
     if equals is None:
-        right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
+        right = task_language(loaded) if language is None else dfa(language)
         return graph_of(loaded, right, words, read_out, label)
     if language is not None:
         raise UsageError("give a language with -L or a program with --equals, one of the two")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from restrict.base.errors import NotEstablished
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.every_length import EveryLength
 from restrict.soft.trained.parts import Parts
