@@ -16,7 +16,7 @@ from typing import Any
 
 import numba
 from numba.core import caching, sigutils
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from restrict.kernels.home import home
 

@@ -20,7 +20,8 @@ if __name__ == "__main__":
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.checker.read import read_json
-from restrict.checker.verdict import MODEL, VERDICT, Check, Key, decided
+from restrict.checker.verdict import VERDICT, Check, Key, decided
+from restrict.checker.verdict_model import MODEL
 
 Group = tuple[int, int]
 """A position and its symbol: their cases have the weights of the symbols in common."""
