@@ -494,4 +494,4 @@ def prepare(model: Trained) -> None:
     search = Search(model, graph, 1 if model.longest != 0 else 0)
     search.attack(graph.cases(search.n)[-1], 0)
     search.box((0, -1, 0))
-    search.most((0, -1, 0), 0, search.atoms.bases[0].at[0])
+    search.most((0, -1, 0), 0, np.zeros_like(search.weights[0]))  # a basis may have no rows
