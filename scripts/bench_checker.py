@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from restrict.base.errors import RestrictError  # noqa: E402
 from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Meter, Reject  # noqa: E402
-from restrict.elaboration.check import proof_in_memory  # noqa: E402
+from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
 
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
     ("random:layers=2,heads=2,states=4,seed=0", 100_000, "last"),

@@ -45,8 +45,8 @@ from restrict.base.errors import RestrictError  # noqa: E402
 from restrict.checker import main as checker  # noqa: E402 # after the path is set
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
-from restrict.elaboration.check import proof_in_memory  # noqa: E402
 from restrict.elaboration.make import Elaboration  # noqa: E402
+from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
 from tests import naive  # noqa: E402
 from tests.fuzzing.at_one_length import with_files  # noqa: E402
 from tests.fuzzing.changes import spots  # noqa: E402

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from restrict.base.errors import RestrictError  # noqa: E402
 from restrict.checker.account import Reject  # noqa: E402
 from restrict.checker.main import verify  # noqa: E402
-from restrict.elaboration.check import proof_in_memory  # noqa: E402
+from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
 from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
 
 SEED, TRUE, FALSE, TRIES, LIMIT = 28, 2, 6, 600, 400_000

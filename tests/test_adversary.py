@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import RestrictError
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.model.fileformat import loads
 from restrict.model.trace import run_batch
 from tests import mutations, naive

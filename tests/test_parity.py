@@ -8,7 +8,7 @@ import json
 import pytest
 
 from restrict.base.errors import ModelError, ResourceLimit, RestrictError
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.model.expr_parser import parse
 from restrict.model.fileformat import loads
 from tests import trusted as check

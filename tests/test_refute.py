@@ -19,7 +19,7 @@ from restrict.cli.main import _run
 from restrict.corollary2.openness import Openness
 from restrict.corollary2.refute import count_errors, refute
 from restrict.corollary2.verdict import Immune, NoRefutation
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.languages.predicate import Predicate
 from restrict.languages.source import language
 from restrict.model.fileformat import loads

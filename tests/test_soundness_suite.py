@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from restrict.base.errors import RestrictError
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from tests.fuzzing.kinds import kinds, read
 
 FOLDER = Path(__file__).resolve().parent / "soundness"

@@ -40,7 +40,7 @@ from restrict.soft.trained.cells import Tables, activated, gelu
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.forms import Tail
 from restrict.soft.trained.graph import Graph, graph_of, task_language
-from restrict.soft.trained.model import Trained, forward, load, trained
+from restrict.soft.trained.model import Trained, forward, forward_all, load, trained
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.clock import quicker_than
@@ -449,6 +449,9 @@ def test_the_forward_pass_is_the_plain_one() -> None:
         word = tuple(rng.integers(0, len(model.symbols), size=5).tolist())
         rows = model.rows([model.symbols[s] for s in word])
         assert np.allclose(forward(model, rows)[-1], naive.logits(tuple(rows[1:])), atol=1e-9)
+        whole, last = (forward_all(model, np.array([rows, rows[::-1]]), last=alone) for alone in (False, True))
+        assert last.shape[1] == 1
+        assert np.allclose(whole[:, -1:], last, atol=1e-9)
 
 
 # ---------------------------------------------------------------- certificates that are changed

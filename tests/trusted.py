@@ -46,12 +46,12 @@ from restrict.checker.formats import Certificate
 from restrict.checker.main import DEFAULT_LIMIT, check_files
 from restrict.checker.read import JSON_BYTES, read_json
 from restrict.elaboration import hints
-from restrict.elaboration.check import proof_in_memory
 from restrict.elaboration.context import Known
 from restrict.elaboration.hints import Hints
 from restrict.elaboration.make import Elaboration
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.tokens import Tokens
+from restrict.elaboration.trusted import proof_in_memory
 from restrict.elaboration.writer import Writer
 from restrict.model.fileformat import loads
 

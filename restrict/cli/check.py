@@ -72,7 +72,7 @@ def _verified(model: str, certificate: Path, limit: int | None, fast: bool) -> s
     from restrict.checker.account import Place
     from restrict.checker.main import named
     from restrict.checker.read import JSON_BYTES, read_file
-    from restrict.elaboration.check import trusted_check
+    from restrict.elaboration.trusted import trusted_check
     from restrict.model.source import generated
 
     built_in = None if is_there(model) else generated(model)

@@ -20,7 +20,7 @@ def check_command(model: str, certificate: Path, as_json: bool) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
     from restrict.checker.main import main
-    from restrict.elaboration.check import trusted_check
+    from restrict.elaboration.trusted import trusted_check
     from restrict.soft.models.format import dumps
     from restrict.soft.models.source import load
 

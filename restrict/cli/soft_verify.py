@@ -15,6 +15,7 @@ from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
+    from restrict.languages.dfa import Dfa
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
@@ -77,8 +78,12 @@ def verify_trained_command(
     beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
     not decided.
     """
+    from restrict.soft.trained.parts import Parts
+
+    whole = no_recheck or n is None or all_lengths  # else parts of the check, which start while numba is loaded
+    parts = click.get_current_context().with_resource(Parts(0 if whole else None))
     from restrict.cli.trained_words import document, leave, text
-    from restrict.soft.trained.confirm import confirmed
+    from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.every_length import verify_every_length
     from restrict.soft.trained.model import load, shifted
@@ -97,11 +102,11 @@ def verify_trained_command(
         if n is None or all_lengths:
             found = verify_every_length(loaded, graph, longest=n or 4096, **given)
         else:
-            found = verify_trained(loaded, graph, n, float32=True, **given)
+            found = verify_trained(loaded, graph, n, float32=True, decided=begun(parts), **given)
         line = None
         try:
             if not no_recheck:
-                found, line = confirmed(found, str(output or "certificate"))
+                found, line = confirmed(found, str(output or "certificate"), parts)
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
             found = replace(found, stopped="interrupted")
     if output is not None and found.proves:
@@ -123,16 +128,20 @@ def claimed(
     loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str, label: str | None
 ) -> Graph:
     """The words and what is wanted behind them."""
-    from restrict.all_lengths.verify import named
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, tagged_graph, task_language
 
-    words = None if inputs is None else dfa_of(named(inputs), loaded)
+    def dfa(spec: str) -> Dfa:
+        from restrict.all_lengths.verify import named  # for languages alone, as its imports take longer than a search
+
+        return dfa_of(named(spec), loaded)
+
+    words = None if inputs is None else dfa(inputs)
     if read_out == "tags":
         if language is not None or equals is not None or label is not None:
             raise UsageError("--read-out tags is what the configuration says: without -L, --equals and --label")
         return tagged_graph(loaded, words)
     if equals is None:
-        right = task_language(loaded) if language is None else dfa_of(named(language), loaded)
+        right = task_language(loaded) if language is None else dfa(language)
         return graph_of(loaded, right, words, read_out, label)
     if language is not None:
         raise UsageError("give a language with -L or a program with --equals, one of the two")

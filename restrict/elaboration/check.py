@@ -5,25 +5,17 @@ file is read by the checker's own reader; the elaborator writes the proof down, 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.base.strictjson import translated
 from restrict.certificate.claimed import Claimed
 from restrict.certificate.refutation import Refutation
-from restrict.checker.main import CERTIFICATE, DEFAULT_LIMIT, PROOFS, uncollected, verify
-from restrict.checker.one_length import Prover
-from restrict.elaboration.compiled import check_compiled
-from restrict.elaboration.make import Elaboration, instance_of, proof_in_reach
 from restrict.elaboration.tabulated import tabulated
+from restrict.elaboration.trusted import trusted_check
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
 
 FAST_LIMIT = 10**12
 """Steps of ``fast``: no limit that matters."""
-OTHER = tuple(f'"{name}"'.encode() for name, module in PROOFS.items() if module != PROOFS[CERTIFICATE])
-"""Formats of proofs that the kernel does not know; the checker has modules of their own for them."""
 
 
 def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
@@ -71,26 +63,3 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
     named = dataclasses.replace(certificate, sha256=made.digest)
     line = trusted_check(made.content, named.to_bytes(), None, "certificate", limit, fast)
     return line.rsplit(" ", 1)[0] + " unsigned"
-
-
-@uncollected()
-def trusted_check(
-    model: bytes, certificate: bytes, source: Path | None, name: str, limit: int | None, fast: bool = False
-) -> str:
-    """The line ``s VERIFIED ...`` of the trusted checker on bytes in memory, in any format that it knows; its
-    rejections as the package's errors: ``ResourceLimit`` (steps, memory or stack), ``NotEstablished``, ``ModelError``
-    (malformed, or for another model), ``UsageError`` (an unreadable file). ``source``: the model file, beside its
-    tensor files (``None``: the current folder). ``name``: of the certificate in messages. ``limit``: in steps;
-    ``None``: docs/checker.md's. ``fast``: the engine's compiled scans decide on the rows of the proof."""
-    most = DEFAULT_LIMIT if limit is None else limit
-    given: dict[str, Any] = {"folder": source.parent if source else Path(), "certificate_name": name, "limit": most}
-    given["model_name"] = str(source or "model")
-    if fast and not any(word in certificate for word in OTHER):
-        return check_compiled(Elaboration(model, certificate, **given))
-    with translated(name):
-        return verify(model, certificate, **given, proof=proof_in_memory(most))
-
-
-def proof_in_memory(limit: int) -> Prover:
-    """The elaborator for the checker: the bytes of a proof of what that has read, in ``limit`` steps."""
-    return lambda task, claim, program: proof_in_reach(claim, program, instance_of(claim, task), limit)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numba
 from numba.core import caching, sigutils
+from numba.core.runtime.nrt import rtsys
 
 from restrict.kernels.home import home
 
@@ -104,7 +105,7 @@ class Kept:
         """A form from the disk, if it is what was asked for: of two processes that write at once, without a lock, numba
         may leave the form of one signature under the other's name."""
         try:
-            compiled = self._open().load_overload(signature, target)
+            compiled = _read(self._open(), signature, target)
         except Exception:  # cut short or damaged, which a pickle says in any way: it is compiled and written again
             return None
         wanted, _ = normalize(signature)
@@ -116,6 +117,16 @@ class Kept:
             place = folder()
             self.opened = NullCache() if place is None else _in(place, self.function)
         return self.opened
+
+
+def _read(opened: Any, signature: Any, target: Any) -> Any:
+    """A form from numba's cache of a kernel. numba would first read all that it can compile, a third of a second for
+    each process: a form needs nothing of that but the runtime, and a compilation reads it by itself."""
+    if isinstance(opened, NullCache):
+        return None
+    rtsys.initialize(target)
+    with opened._guard_against_spurious_io_errors():
+        return opened._load_overload(signature, target)
 
 
 def _in(place: Path, function: Callable[..., Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.report.chart import SERIES, Chart, colour
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section

@@ -106,7 +106,7 @@ class RowClaim:
 
 def recheck(claim: RowClaim) -> str | None:
     """The reason, one line, why a row's certificate, read again, does not hold; ``None`` where it does."""
-    from restrict.elaboration.check import trusted_check
+    from restrict.elaboration.trusted import trusted_check
 
     model = Path(claim.model)
     try:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word

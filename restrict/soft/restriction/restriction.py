@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.base.files import read_bytes
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.soft.bounds.parts import Parts, prepare
 from restrict.soft.models.format import dumps, loads
 from restrict.soft.models.model import SoftModel

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 from restrict.base.errors import NotEstablished
-from restrict.elaboration.check import trusted_check
+from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.every_length import EveryLength
-from restrict.soft.trained.verdict import Open
+from restrict.soft.trained.parts import Parts
+from restrict.soft.trained.verdict import Open, leaves
 
 DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
 """How the checker says that a case of a certificate does not hold."""
@@ -19,13 +21,16 @@ UNSHOWN = r": wrong: label [0-9]+ is not shown|the weights of the word vanish"
 Found = TypeVar("Found", Verdict, EveryLength)
 
 
-def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
+def confirmed(found: Found, name: str, parts: Parts | None = None) -> tuple[Found, str | None]:
     """What the trusted checker takes of a verdict, and its line; a case that it does not take is open. Where a margin
     is too small for the checker's integers, what comes before stays; of a verdict on every length nothing does. A word
-    whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the certificate."""
+    whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the certificate.
+    ``parts``: processes that may have begun to check it."""
     while found.proves:
         try:
-            return found, trusted_check(found.model.content, found.to_bytes(), None, name, None)
+            content = found.to_bytes()
+            line = None if parts is None else parts.line(content)
+            return found, line or trusted_check(found.model.content, content, None, name, None)
         except NotEstablished as error:
             if found.wrong is not None and re.search(UNSHOWN, str(error)):
                 found = unshown(found)
@@ -35,6 +40,17 @@ def confirmed(found: Found, name: str) -> tuple[Found, str | None]:
                 raise
             found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
     return found, None
+
+
+def begun(parts: Parts) -> Callable[[Verdict], None]:
+    """What has parts of the check begin, given a verdict."""
+
+    def begin(found: Verdict) -> None:
+        if found.proves:
+            costs = ((case.key[0], case.key[1], 1 + leaves(case.tree)) for case in found.cases)
+            parts.begin(found.model.content, found.to_bytes(), costs)
+
+    return begin
 
 
 def unshown(found: Found) -> Found:

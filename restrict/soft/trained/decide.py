@@ -448,15 +448,15 @@ def _asked(model: Trained, graph: Graph, n: int) -> None:
 
 def verify_trained(
     model: Trained, graph: Graph, n: int, *, language: str = "", seconds: float | None = None,
-    tell: Tell | None = None, float32: bool = False,
+    tell: Tell | None = None, float32: bool = False, decided: Callable[[Verdict], None] | None = None,
 ) -> Verdict:  # fmt: skip
-    """Decide whether a model is right on every prefix of every word of a graph with at most ``n``
-    symbols; of more than two layers wrong words are looked for alone. ``language``: its name, for the certificate's
-    provenance. ``seconds``: stop after this long, not counting the compilation of kernels. ``float32``: find out what
-    is right as run in float32, too, in at most a quarter of the time. An interrupt ends the search, and what is decided
-    is kept. Cost: O(n^2 S Q T m / 2) for the boxes (S symbols, Q states, T transitions, m directions), O(m d f) for
-    each cell (f neurons). ``ModelError``: no verdict can be about the model; ``UsageError``: it has no position
-    embeddings that far, or there are no such words."""
+    """Decide whether a model is right on every prefix of every word of a graph with at most ``n`` symbols; of more than
+    two layers only wrong words are looked for. ``language``: its name, for the certificate's provenance. ``seconds``:
+    stop after this long, not counting the compilation of kernels. ``float32``: find out what is right as run in
+    float32, too, in a quarter of the time; ``decided`` gets the verdict before that, to have it checked meanwhile. An
+    interrupt ends the search, and what is decided is kept. Cost: O(n^2 S Q T m / 2) for the boxes (S symbols, Q
+    states, T transitions, m directions), O(m d f) for each cell (f neurons). ``ModelError``: no verdict can be about
+    it; ``UsageError``: it has no position embeddings that far, or there are no such words."""
     begin = time.monotonic()
     _asked(model, graph, n)
     run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None))
@@ -469,12 +469,9 @@ def verify_trained(
         run.cases()
     except KeyboardInterrupt:
         run.stopped = "interrupted"
-    best, wrong, rounded = run.best(), run.wrong, None
+    best, wrong = run.best(), run.wrong
     upto = min(best.upto(), n if wrong is None else len(wrong.word) - 1) if len(model.layers) <= 2 else -1
-    if float32 and isinstance(best.search, Search):
-        late = None if seconds is None else time.monotonic() + seconds / 4
-        rounded = as_run(model, best.search, best.found, upto, until=late, tell=run.tell)
-    return Verdict(
+    found = Verdict(
         model=model,
         graph=best.graph,
         language=language,
@@ -490,5 +487,12 @@ def verify_trained(
         memory=best.memory,
         seconds=time.monotonic() - begin,
         stopped=run.stopped,
-        float32=rounded,
     )
+    if not (float32 and isinstance(best.search, Search)):
+        return found
+    with suppress(KeyboardInterrupt):
+        (decided or (lambda _: None))(found)
+        late = None if seconds is None else time.monotonic() + seconds / 4
+        found.float32 = as_run(model, best.search, best.found, upto, until=late, tell=run.tell)
+        found.seconds = time.monotonic() - begin
+    return found

@@ -458,8 +458,9 @@ def forward(model: Trained, tokens: Sequence[int]) -> Array:
     return found
 
 
-def forward_all(model: Trained, tokens: I64) -> Array:
-    """The logits after every prefix of words of one length: from ``(words, t)`` to ``(words, t, labels)``."""
+def forward_all(model: Trained, tokens: I64, last: bool = False) -> Array:
+    """The logits after every prefix of words of one length: from ``(words, t)`` to ``(words, t, labels)``; with
+    ``last`` those after whole words, ``(words, 1, labels)``."""
     (b, t), heads, d = tokens.shape, model.heads, model.d
     x = model.embed[tokens]
     if model.positions is not None:
@@ -469,6 +470,8 @@ def forward_all(model: Trained, tokens: I64) -> Array:
         read, x = entered(model, x, layer.norm1)
         mixed = read @ layer.attention.weight + layer.attention.bias
         q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
+        if last and layer is model.layers[-1]:
+            x, q, unseen, t = x[:, -1:], q[:, :, -1:], unseen[-1:], 1
         scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         read = (weights / weights.sum(-1, keepdims=True)) @ v  # of each head

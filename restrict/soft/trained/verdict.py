@@ -489,8 +489,9 @@ def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
 
 def prepare(model: Trained) -> None:
     """Have the kernels compiled, or loaded from the cache, before a clock runs, by any one-layer model that has a
-    start."""
+    start. No case is decided: without a wanted label that is hundreds of cells of arithmetic for nothing."""
     graph = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
     search = Search(model, graph, 1 if model.longest != 0 else 0)
     search.attack(graph.cases(search.n)[-1], 0)
-    search.attempt((0, -1, 0))
+    search.box((0, -1, 0))
+    search.most((0, -1, 0), 0, np.zeros_like(search.weights[0]))  # a basis may have no rows

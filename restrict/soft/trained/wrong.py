@@ -39,14 +39,14 @@ class Wrong(NamedTuple):
     logit: float
 
 
-def logits(model: Trained, words: I64) -> Array:
+def logits(model: Trained, words: I64, last: bool = False) -> Array:
     """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``. Behind the
-    empty one they are NaN where there is no start token."""
+    empty one they are NaN where there is no start token. ``last``: at least the last of them."""
     tokens = np.array(model.tokens)[words]
     if model.bos is not None:
-        return forward_all(model, np.concatenate([np.full((len(words), 1), model.bos), tokens], axis=1))
+        return forward_all(model, np.concatenate([np.full((len(words), 1), model.bos), tokens], axis=1), last)
     nothing = np.full((len(words), 1, len(model.labels)), np.nan)
-    return np.concatenate([nothing, forward_all(model, tokens)], axis=1) if tokens.size else nothing
+    return np.concatenate([nothing, forward_all(model, tokens, last)], axis=1) if tokens.size else nothing
 
 
 def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | None:
@@ -126,7 +126,7 @@ class Hunt:
         table = np.array(words, dtype=np.int64).reshape(len(words), length)
         size = self.batch(length)
         for at in range(0, len(words), size):
-            last = logits(self.model, table[at : at + size])[:, -1]
+            last = logits(self.model, table[at : at + size], last=True)[:, -1]
             signs = self.signs[states[at : at + size]]
             for k in np.flatnonzero(margin(last, signs, self.graph.greatest) <= 0):
                 found = wrong_of(self.model, self.graph, words[at + int(k)])
