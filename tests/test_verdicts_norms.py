@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from restrict.base.errors import ModelError
 from restrict.checker import verdict_forms
@@ -15,6 +16,7 @@ from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
 from restrict.checker.verdict_model import Model
 from restrict.checker.verdict_numbers import BITS
+from restrict.cli.main import cli
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.forms import Form, Tail
@@ -28,6 +30,7 @@ from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
 
 UNIT = 1 << BITS
+SHIPPED = Path(__file__).parent.parent / "instances" / "trained" / "no-equal-neighbours-1l1h16d-relu-post.safetensors"
 
 
 def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
@@ -198,3 +201,28 @@ def test_another_norm_in_the_certificate_is_another_claim() -> None:
             except Reject as reason:
                 seen.add("missing" if "the tensor is missing" in str(reason) else "refused")
     assert "missing" in seen
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """A shipped model with LayerNorm behind each half: verdict, check, report, restriction; then a wrong word."""
+    model, proof, page = str(SHIPPED), str(tmp_path / "c.json"), str(tmp_path / "r.html")
+    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-o", proof])
+    assert said.exit_code == 0, said.output
+    assert "n = 0 .. 6: right" in said.output
+    assert "right as run in float32: every prefix" in said.output
+    assert json.loads(Path(proof).read_text())["model"]["norm"] == "post"
+    assert CliRunner().invoke(cli, ["check", model, proof]).output.startswith("s VERIFIED right n=0..6")
+    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    assert drawn.exit_code == 0, drawn.output
+    assert "Attention of the hardest word" in Path(page).read_text()
+    forced = CliRunner().invoke(cli, ["soft", "certify", model, "-n", "6"])
+    assert forced.exit_code == 0, forced.output
+    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-L", "regex:(a|b|c)*", "-o", proof])
+    assert said.exit_code == 3, said.output
+    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    assert "The wrong word, step by step" in Path(page).read_text()
+    made = CliRunner().invoke(
+        cli, ["soft", "import", model, "--compare", model.replace("safetensors", "record.json"), "-o", page]
+    )
+    assert made.exit_code == 0, made.output
+    assert "LayerNorm last" in made.output

@@ -15,10 +15,11 @@ N = 5
 
 
 def original(rng: Generator) -> Trial:
-    """A random model, three in ten without a start token, with a claim about a random language, of every length or up
+    """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, with a claim about a random language, of every length or up
     to a wrong word."""
     while True:
-        model, naive = verdict_cases.random_checkpoint(rng, start=rng.random() < 0.7)
+        start, norm = rng.random() < 0.7, str(rng.choice(["", "", "post", "no-last"]))
+        model, naive = verdict_cases.random_checkpoint(rng, start=start, norm=norm)
         if model.positions is None:
             graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
             found = verdict_cases.at_every_length(model, graph, 8)

@@ -21,17 +21,18 @@ from tests.fuzzing.operators import pick
 N = 3
 READ_AS = (
     ("heads", (1, 2, 3)), ("activation", ("relu", "gelu_new")), ("offset", (0, 1, 2)),
-    ("epsilon", ("1/100000", "1/10", "1/1")),
+    ("epsilon", ("1/100000", "1/10", "1/1")), ("norm", ("post", "no-last")),
 )  # fmt: skip
 
 
 def original(rng: Generator) -> Trial:
-    """A random model with a claim about a random language that the engine proves; three in ten have no start token,
-    half of them axes of their own for every case, a third two layers, half of these slopes at every cell, and a third
+    """A random model with a claim about a random language that the engine proves; three in ten have no start token, one
+    in two LayerNorm behind each half of a block or none at the end, half of them axes of their own for every case, a third two layers, half of these slopes at every cell, and a third
     compare logits. One layer of two heads has bounds on quotients in every case, and half of one layer have pieces of
     the inverse deviation, with bounds on what neurons read."""
     while True:
-        model, naive = verdict_cases.random_checkpoint(rng, 2 if rng.random() < 1 / 3 else 1, rng.random() < 0.7)
+        layers, norm = 2 if rng.random() < 1 / 3 else 1, str(rng.choice(["", "", "post", "no-last"]))
+        model, naive = verdict_cases.random_checkpoint(rng, layers, rng.random() < 0.7, norm)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()
         with patch.multiple(search, **own), slopes:
