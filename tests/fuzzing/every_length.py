@@ -15,8 +15,8 @@ N = 5
 
 
 def original(rng: Generator) -> Trial:
-    """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, with a claim about a random language, of every length or up
-    to a wrong word."""
+    """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, with a claim about a
+    random language, of every length or up to a wrong word."""
     while True:
         start, norm = rng.random() < 0.7, str(rng.choice(["", "", "post", "no-last"]))
         model, naive = verdict_cases.random_checkpoint(rng, start=start, norm=norm)

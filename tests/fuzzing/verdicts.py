@@ -27,9 +27,9 @@ READ_AS = (
 
 def original(rng: Generator) -> Trial:
     """A random model with a claim about a random language that the engine proves; three in ten have no start token, one
-    in two LayerNorm behind each half of a block or none at the end, half of them axes of their own for every case, a third two layers, half of these slopes at every cell, and a third
-    compare logits. One layer of two heads has bounds on quotients in every case, and half of one layer have pieces of
-    the inverse deviation, with bounds on what neurons read."""
+    in two LayerNorm elsewhere, half of them axes of their own for every case, a third two layers, half of these slopes
+    at every cell, and a third compare logits. One layer of two heads has bounds on quotients in every case, and half of
+    one layer have pieces of the inverse deviation, with bounds on what neurons read."""
     while True:
         layers, norm = 2 if rng.random() < 1 / 3 else 1, str(rng.choice(["", "", "post", "no-last"]))
         model, naive = verdict_cases.random_checkpoint(rng, layers, rng.random() < 0.7, norm)
