@@ -22,7 +22,9 @@ SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)
 
 
-def verdict(symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, **more: Any) -> tuple[bytes, Document]:
+def verdict(
+    symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, post: bool = False, **more: Any
+) -> tuple[bytes, Document]:  # fmt: skip
     """A model whose logits are positive whatever it reads, and what a certificate says of it."""
     config = {
         "n_embd": width, "vocab_size": symbols + 1, "position_embeddings": "none", "tie_word_embeddings": False,
@@ -35,8 +37,9 @@ def verdict(symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, **
             key = f"transformer.h.0.mlp.{name}"
             found = tensors[key]
             tensors[key] = found[:inner] if name == "c_proj.weight" or found.ndim == 1 else found[:, :inner].copy()
-    tensors["transformer.ln_f.weight"] *= np.float32(1e-4)
-    tensors["transformer.ln_f.bias"][:] = tensors["lm_head.weight"][:] = 1
+    last = "transformer.h.0.ln_2" if post else "transformer.ln_f"
+    tensors[f"{last}.weight"] *= np.float32(1e-4)
+    tensors[f"{last}.bias"][:] = tensors["lm_head.weight"][:] = 1
     document: Document = {
         "format": "restrict-soft-verdict/1", "n": 1, "upto": 0,
         "model": {
@@ -47,6 +50,9 @@ def verdict(symbols: int = 1, heads: int = 1, width: int = 2, inner: int = 0, **
         "language": {"delta": [[0] * symbols], "accept": [0], "labels": [0], "want": [[0]]},
         "basis": [directions(width, 0)] * heads, "cases": [case(0, -1, 0, 0)],
     }  # fmt: skip
+    if post:
+        document["model"]["norm"] = "post"
+        tensors = {name: a for name, a in tensors.items() if "ln_f" not in name}
     return save(tensors), document | more
 
 
@@ -119,6 +125,19 @@ def prefixes_of_a_language_with_many_transitions() -> Trial:
 def cases_of_a_language_with_many_transitions() -> Trial:
     content, document = verdict(500, n=60, upto=60)
     return sealed(content, document | {"language": many_transitions(500, 500)})
+
+
+@shape
+def a_wide_block_with_layer_norm_behind_each_half() -> Trial:
+    content, document = verdict(width=400, inner=1, post=True)
+    return sealed(content, document)
+
+
+@shape
+def cells_of_a_block_with_layer_norm_behind_each_half() -> Trial:
+    content, document = verdict(width=96, inner=1, post=True)
+    document["basis"], document["cases"] = [directions(96, 90)], [case(0, -1, 0, 90, halved(4), 0)]
+    return sealed(content, document)
 
 
 @shape

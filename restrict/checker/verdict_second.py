@@ -160,19 +160,15 @@ class Second(Check):
         x, queries, keys, values = self.read_by(self.model.blocks[-1], x)
         for most, value in zip(self.most, values, strict=True):
             most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reached(value), strict=True)))
-        return Query(merged(x, STREAM), queries, Cell([(k, reached(k)) for k in keys], values, {}))
+        return Query(x, queries, Cell([(k, reached(k)) for k in keys], values, {}))
 
     def read_by(self, block: Block, x: Form) -> tuple[Form, list[Form], list[Form], list[Form]]:
         """What a block's attention is added to; query, key and value of each head."""
         heads, normal = block.attention, opened(layer_norm(block.first, x))
         queries, keys = ([merged(moved(f, normal)[0], KEPT) for f in maps]
                          for maps in zip(*((h.query, h.key) for h in heads), strict=True))  # fmt: skip
-        return (
-            x if block.network.adds else normal,
-            queries,
-            keys,
-            [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads],
-        )
+        values = [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads]
+        return merged(x if block.network.adds else normal, STREAM), queries, keys, values
 
     def scored(self, q: Form, keys: list[tuple[Form, Vector]]) -> list[Interval]:
         """Enclosures of the weights of some keys, up to a common factor."""
@@ -273,7 +269,7 @@ class Second(Check):
         """The residual stream of one word behind the attention of the last block."""
         d, heads, inner = self.model.d, self.model.heads, self.widest()
         self.meter.charge(len(word) * len(self.model.blocks) * (d * inner * (2 * d + inner + 256) + 4 * d**3 >> 3))
-        self.meter.hold(len(word) * 300 * d * (heads + 2))
+        self.meter.hold(len(word) * 300 * d * (heads + 5))
         self.query = None
         xs, first, *blocks = [], *self.model.blocks
         for j in range(self.model.first, len(word)):
