@@ -6,8 +6,8 @@ One row a checkpoint of one layer (``--layers 2``: of two): its architecture, th
 configuration says was right on samples, the verdict (right, a wrong word, or open), seconds of search, bytes of the
 certificate, seconds of the trusted check (both of processor time). Every certificate is checked. ``--float32`` prints
 instead up to where the model is right as run, with the margin that is nearest to its rounding. ``--command`` runs the
-command ``restrict soft verify`` instead, and prints the processor time of all of it, from its start to the checker's
-line. ``--jobs N``: that many processes at once; ``--json FILE`` writes the rows, too.
+command ``restrict soft verify`` instead, and prints the time of all of it, from its start to the checker's line: that
+of all its processes, and that on the clock. ``--jobs N``: that many processes at once; ``--json FILE`` writes the rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HEAD = ("model", "sampled", "verdict", "cases", "cells", "search s", "bytes", "c
 
 AS_RUN = ("model", "verdict", "as run to", "quotient", "margin", "rounding", "position", "search s", "float32 s")
 
-COMMAND = ("model", "exit code", "processor s", "line")
+COMMAND = ("model", "exit code", "processor s", "wall s", "line")
 
 
 def said(found: Verdict) -> str:
@@ -98,13 +98,17 @@ def command(path: Path, n: int, seconds: float) -> dict[str, Any]:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
-    begin, words = spent(), ["soft", "verify", str(path), "-n", str(n), "--time", str(seconds)]
+    begin, start, words = (
+        spent(),
+        time.perf_counter(),
+        ["soft", "verify", str(path), "-n", str(n), "--time", str(seconds)],
+    )
     done = subprocess.run([sys.executable, "-m", "restrict", *words], capture_output=True, text=True, check=False)
     line_ = ([""] + [text for text in done.stdout.splitlines() if text.startswith("s ")])[-1]
     status = {0: "right", 3: "wrong"}.get(done.returncode, "open")
     return {
         "model": path.stem, "status": status, "checked": "", "exit code": done.returncode,
-        "processor s": round(spent() - begin, 1), "line": line_[:40],
+        "processor s": round(spent() - begin, 1), "wall s": round(time.perf_counter() - start, 1), "line": line_[:40],
     }  # fmt: skip
 
 
@@ -126,7 +130,7 @@ def main() -> int:
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--float32", action="store_true", help="what is right as run, without the check")
-    parser.add_argument("--command", action="store_true", help="the whole command, and its processor time")
+    parser.add_argument("--command", action="store_true", help="the whole command, and its time")
     parser.add_argument("--jobs", type=int, default=1)
     chosen, work, rows = parser.parse_args(), [], []
     parts = chosen.only.split(",")

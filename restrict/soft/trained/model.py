@@ -294,7 +294,7 @@ class _Reader:
 
     def rest(self) -> None:
         """Nothing may be left over: a tensor that is not read is a model that is not understood."""
-        for key in self.tensors:
+        for key in sorted(self.tensors):
             if key not in self.used and not re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
                 self.fail(f"the tensor {key} is not one of GPT-2's block")
 
