@@ -13,18 +13,23 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .account import Place, Task, require
-from .read import integer, listing
+from .read import Maybe, integer, integers, listing
 from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
 from .verdict_forms import Form, activated, added, chords, kept, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
-from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Matrix, Vector, dot, enclosed, exponential
+from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Linear, Matrix, Vector, dot, enclosed, exponential, linear
+
+from .verdict_numbers import total, transposed  # isort: skip
 from .verdict_paths import Way
 
 SECOND = {name: kind for name, kind in VERDICT.items() if name != "fixed"}
-SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing}
+SECOND |= {"format": ("restrict-soft-verdict/2",), "second": listing, "turn": Maybe(listing)}
 LAYERS = MODEL | {"layers": integer(2, 16)}
 KEPT, STREAM = 4, 24
 """Generators of a key, a value or a query, and of the stream behind the first block; others go to the remainder."""
+FINE = 32
+"""Turns are integers times ``2^-32``, which are not beyond 4."""
+turning = integers(-(1 << FINE + 2), 1 << FINE + 2)
 
 
 class Cell(NamedTuple):
@@ -44,11 +49,35 @@ class Query(NamedTuple):
     cell: Cell
 
 
+class Turn(NamedTuple):
+    """A matrix ``R`` (rows times ``2^32``), the same as a map, and the largest entry of ``I - R'R`` in units."""
+
+    rows: Matrix
+    map: Linear
+    off: int
+
+    def form(self, y: Form, off: int) -> Form:
+        """``R y``, and behind it a number that is at most ``off`` times the sum of all entries' sizes (Lemma V17)."""
+        made, size = moved(self.map, y)[0], total(y.centre) + sum(reached(y))
+        return Form([*made.centre, 0], [[*g, 0] for g in made.spans], [*made.rest, (size * off >> BITS) + 1])
+
+    def row(self, row: Vector) -> Vector:
+        """What reads from such a form what ``row`` does from what was turned, times ``2^32``."""
+        return [*(dot(r, row) for r in self.rows), total(row) << FINE]
+
+    def sizes(self, v: Form) -> Vector:
+        """How large the entries of what was turned can be."""
+        *found, more = map(sum, zip(map(abs, v.centre), reached(v), strict=True))
+        return [(dot(list(map(abs, column)), found) >> FINE) + more + 1 for column in zip(*self.rows, strict=True)]
+
+
 class Frame(NamedTuple):
-    """A basis of the second layer, and for each head the rows of ``I - B'B``, times ``2^48``."""
+    """A basis of the second layer; for each head the rows of ``I - B'B``, times ``2^48``, and what reads the basis from
+    turned values, with its centre along each direction, times ``2^56``."""
 
     bases: list[Basis]
     gaps: list[Matrix]
+    read: list[list[tuple[Vector, int]]]
 
 
 Row = dict[tuple[int, int], list[Cell]]
@@ -85,6 +114,7 @@ class Second(Check):
         """Bases of the second layer's output."""
         require(len(self.model.blocks) == 2, place.key("upto"), "cases are about two layers; others may be wrong only")
         self.rows, self.frames, self.sizes = [{}], list[Frame](), (9, 9)
+        self.turns = self.read_turns(fields.get("turn"), place.key("turn"))
         self.most = [[0] * self.model.d for _ in range(self.model.heads)]
         d, inner = self.model.d, self.widest()
         spans = min(SPANS, self.model.heads * d) + 2 * d + inner + 2
@@ -98,7 +128,29 @@ class Second(Check):
             self.meter.charge(len(read) * d**3)
             gaps = [[[(k == j) * (1 << 48) - dot(a, b) for j, a in enumerate(columns)] for k, b in enumerate(columns)]
                     for _, rows in read for columns in [list(zip(*rows, strict=True)) or [()] * d]]  # fmt: skip
-            self.frames.append(Frame([Basis(centre, rows, [], 0, [], self.seen(rows)) for centre, rows in read], gaps))
+            lines = [[(turn.row(row), dot(row, centre) << FINE) for row in rows]
+                     for (centre, rows), (_, turn) in zip(read, self.turns, strict=True)]  # fmt: skip
+            bases = [Basis(centre, rows, [], 0, [], self.seen(rows)) for centre, rows in read]
+            self.frames.append(Frame(bases, gaps, lines))
+
+    def read_turns(self, value: Any, place: Place) -> list[list[Turn]]:
+        """For each head a matrix for keys and one for values, by which they are turned; by default the identity."""
+        d, heads, found = self.model.d, self.model.heads, list[list[Turn]]()
+        given = [[None] * 2] * heads if value is None else [listing(entry, place) for entry in value]
+        require(len(given) == heads and all(len(g) == 2 for g in given), place, "expected two matrices for each head")
+        self.meter.charge(4 * heads * d**3)
+        for pair in given:
+            found.append([])
+            for rows, size in zip(pair, (d // heads, d), strict=True):
+                unit = [[(j == k) << FINE for j in range(size)] for k in range(size)]
+                read = unit if rows is None else [list(turning(row, place)) for row in listing(rows, place)]
+                require(len(read) == size and all(len(row) == size for row in read), place, f"expected {size} rows")
+                columns = transposed(read)
+                off = max(abs(((j == k) << 2 * FINE) - dot(a, b)) for j, a in enumerate(columns)
+                          for k, b in enumerate(columns))  # fmt: skip
+                f = linear([[v << BITS - FINE for v in row] for row in read], [0] * size)
+                found[-1].append(Turn(read, f, off))
+        return found
 
     # ---------------------------------------------------------------- nodes
 
@@ -157,22 +209,26 @@ class Second(Check):
         self.meter.charge(self.node_price >> 3)
         self.meter.hold(200 * (KEPT + 2) * self.model.d * self.model.heads + 50 * STREAM * self.model.d)
         x = self.behind(self.model.blocks[0], y)
-        x, queries, keys, values = self.read_by(self.model.blocks[-1], x)
-        for most, value in zip(self.most, values, strict=True):
-            most[:] = map(max, most, map(sum, zip(map(abs, value.centre), reached(value), strict=True)))
+        x, *read = self.read_by(self.model.blocks[-1], x)
+        queries, keys, values = (list[Form](), list[Form](), list[Form]())
+        for (one, two), most, q, k, v in zip(self.turns, self.most, *read, strict=True):
+            queries.append(merged(one.form(q, ONE), KEPT))
+            keys.append(merged(one.form(k, one.off), KEPT))
+            values.append(merged(two.form(v, two.off), KEPT))
+            most[:] = map(max, most, two.sizes(values[-1]))
         return Query(x, queries, Cell([(k, reached(k)) for k in keys], values, {}))
 
     def read_by(self, block: Block, x: Form) -> tuple[Form, list[Form], list[Form], list[Form]]:
         """What a block's attention is added to; query, key and value of each head."""
         heads, normal = block.attention, opened(layer_norm(block.first, x))
-        queries, keys = ([merged(moved(f, normal)[0], KEPT) for f in maps]
+        queries, keys = ([moved(f, normal)[0] for f in maps]
                          for maps in zip(*((h.query, h.key) for h in heads), strict=True))  # fmt: skip
-        values = [merged(moved(h.output, moved(h.value, normal)[0])[0], KEPT) for h in heads]
+        values = [moved(h.output, moved(h.value, normal)[0])[0] for h in heads]
         return merged(x if block.network.adds else normal, STREAM), queries, keys, values
 
     def scored(self, q: Form, keys: list[tuple[Form, Vector]]) -> list[Interval]:
         """Enclosures of the weights of some keys, up to a common factor."""
-        far, root = reached(q), math.isqrt(ONE * ONE // len(q.centre))
+        far, root = reached(q), math.isqrt(ONE * ONE // (self.model.d // self.model.heads))
         self.meter.charge(len(keys) * ((2 * KEPT + 6) * (len(far) + 8) + 200 >> 2))
         scores = [dot(q.centre, k.centre) for k, _ in keys]
         top = max(scores)
@@ -187,7 +243,7 @@ class Second(Check):
 
     def second(self, key: Key, query: Query, number: int, hints: list[Any], place: Place) -> None:
         """One case at one cell of its node: the box of the second layer's output, then its cells."""
-        bases, gaps = self.frames[number]
+        bases, gaps, read = self.frames[number]
         nodes = [(j, s, t) for j, step in enumerate(self.steps, 1) for s, t in edged(step)]
         nodes = nodes if self.model.first else [(0, START, 0), *nodes]
         cells = [[query.cell] if node == key else self.rows[node[0]][node[1:]] for node in nodes]
@@ -197,7 +253,7 @@ class Second(Check):
         self.query = query
         for cell in self.cells:
             if number not in cell.ends:
-                cell.ends[number] = list(map(self.along, bases, cell.values))
+                cell.ends[number] = list(map(self.along, read, cell.values))
         at = [(h, [cell.ends[number][h][k] for cell in self.cells])
               for h, b in enumerate(bases) for k in range(len(b.rows))]  # fmt: skip
         none, given = [0] * len(at), [hint(row, place) for row in hints[4:]]
@@ -216,14 +272,14 @@ class Second(Check):
         sizes = [v + abs(b) for v, b in zip(most, basis.centre, strict=True)]
         return basis._replace(rest=[(dot(list(map(abs, row)), sizes) >> 48) + 1 for row in gap])
 
-    def along(self, basis: Basis, value: Form) -> list[Interval]:
+    def along(self, read: list[tuple[Vector, int]], value: Form) -> list[Interval]:
         """Upper bounds on the coordinates of a value, and on their negatives."""
-        self.meter.charge(len(basis.rows) * (KEPT + 2) * (len(value.centre) + 8))
-        gap = [v - b for v, b in zip(value.centre, basis.centre, strict=True)]
+        self.meter.charge(len(read) * (KEPT + 2) * (len(value.centre) + 8))
         found = []
-        for row in basis.rows:
-            at, wide = dot(row, gap), sum(abs(dot(row, g)) for g in value.spans) + dot(list(map(abs, row)), value.rest)
-            found.append(((wide + at >> 24) + 1, (wide - at >> 24) + 1))
+        for row, start in read:
+            at, wide = dot(row, value.centre) - start, sum(abs(dot(row, g)) for g in value.spans)
+            wide += dot(list(map(abs, row)), value.rest)
+            found.append(((wide + at >> 24 + FINE) + 1, (wide - at >> 24 + FINE) + 1))
         return found
 
     def against(self, key: Key, slopes: Vector, h: int = 0) -> list[Vector]:
@@ -232,11 +288,12 @@ class Second(Check):
             return super().against(key, slopes, h)
         self.meter.charge(len(self.cells) * (KEPT + 2) * (self.model.d + 8))
         row = [-dot(slopes, column) for column in zip(*self.basis[0].rows, strict=True)]
-        size, start = list(map(abs, row)), dot(row, self.basis[0].centre)
+        start, row = dot(row, self.basis[0].centre) << FINE, self.turns[0][1].row(row)
+        size = list(map(abs, row))
         found = []
         for value in (cell.values[0] for cell in self.cells):
             wide = sum(abs(dot(row, g)) for g in value.spans) + dot(size, value.rest)
-            found.append((dot(row, value.centre) - start + wide >> BITS + 24) + 1)
+            found.append((dot(row, value.centre) - start + wide >> BITS + 24 + FINE) + 1)
         slope = sum(self.slopes[v > 0][k] * abs(v) for k, v in enumerate(slopes)) >> BITS
         return [found, [slope]]
 
@@ -277,15 +334,17 @@ class Second(Check):
             xs.append(super().point(word[: j + 1]))
         for block in blocks:
             xs = [merged(self.behind(first, y), 0) for y in xs]
-            read, first = [self.read_by(block, x) for x in xs], block
+            read = [(y, *([merged(z, 0) for z in part] for part in parts))
+                    for y, *parts in (self.read_by(block, x) for x in xs)]  # fmt: skip
+            first = block
             xs = [self.attended(block, read[: j + 1]) for j in range(len(read))]
         return xs[-1]
 
-    def attended(self, block: Block, read: Sequence[tuple[Form, list[Form], list[Form], list[Form]]]) -> Form:
+    def attended(self, block: Block, read: Sequence[tuple[Any, ...]]) -> Form:
         """A block's attention behind one word, whose forms have next to no remainder."""
         heads = []
         for h, q in enumerate(read[-1][1]):
-            values = [merged(v[h], 0) for *_, v in read]
+            values = [v[h] for *_, v in read]
             es = self.scored(q, [(k[h], reached(k[h])) for _, _, k, _ in read])
             heads.append((es, [v.centre for v in values], max(max(v.rest) for v in values)))
         return averaged(merged(read[-1][0], 0), block.bias, heads)

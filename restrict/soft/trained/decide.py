@@ -38,8 +38,10 @@ MANY = 60
 MOST_LAYERS = 16
 FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
-SHARE = 4
-"""Two layers: a graph without a memory has one part of so many of the time that is left."""
+SHARE = 8
+"""Two layers: a graph has one part of so many of the time that is left, until a memory is made for the model."""
+SEEN = "what the second layer sees"
+"""The name of that memory."""
 LAST = ("the symbol before the last", "the three symbols before the last")
 """Two layers: what a graph is made to remember before a memory is made for the model."""
 MEMORIES = 3
@@ -90,7 +92,7 @@ class Verdict(Certified):
     memory: tuple[str, ...]
     seconds: float
     stopped: str | None = None
-    frames: list[list[Basis]] = field(default_factory=list, repr=False)
+    second: Second | None = field(default=None, repr=False)
     float32: Float32 | None = None
 
     @property
@@ -118,7 +120,7 @@ class Verdict(Certified):
         if len(self.model.layers) == 1:
             found["cases"] = cases_document(cases, numbers)
         else:
-            found |= layered_document(cases, numbers, self.frames)
+            found |= layered_document(cases, numbers, self.second)
         if self.wrong is not None:
             found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
@@ -396,7 +398,7 @@ class _Layers(_Run):
         merged = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
         if merged is None:
             return
-        yield from (self.begun(merged, ("what the second layer sees",), step) for step in range(2))
+        yield from (self.begun(merged, (SEEN,), step) for step in range(2))
         yield from (self.begun(graph, step=step) for step in range(2, len(FINER)))
         for name, made in finer.items():
             yield from (self.begun(made, (name,), step) for step in range(2 if name in LAST else 1, len(FINER)))
@@ -404,12 +406,12 @@ class _Layers(_Run):
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before.
 
-        The graph without a memory has a part of the time only, behind which its next case counts as open. Time is
-        looked at inside a case, too; one that it ends is not listed as open where all time is over.
+        What comes before the memory made for the model has a part of the time only, behind which its next case counts
+        as open. Time is looked at inside a case, too; one that it ends is not listed as open where all time is over.
         """
         assert isinstance(at.search, Second)
-        begin, first = time.monotonic(), at.graph is self.states[0].graph
-        share = begin + (self.until - begin) / SHARE if first and self.until is not None else math.inf
+        begin, early = time.monotonic(), all(state.memory != (SEEN,) for state in self.states)
+        share = begin + (self.until - begin) / SHARE if early and self.until is not None else math.inf
 
         def over() -> bool:
             return time.monotonic() > share or self.late()
@@ -480,7 +482,7 @@ def verify_trained(
         upto=upto,
         cases=best.found,
         bases=best.search.turns if isinstance(best.search, Search) else best.search.first.turns,
-        frames=[] if isinstance(best.search, Search) else best.search.frames,
+        second=best.search if isinstance(best.search, Second) else None,
         open=best.open,
         wrong=wrong,
         shortest=wrong is not None and upto == len(wrong.word) - 1,

@@ -16,6 +16,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
+from restrict.soft.trained.axes import axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
@@ -61,7 +62,7 @@ Tuple3 = tuple[Array, Array, Array]
 
 
 class Leaf(NamedTuple):
-    """A cell of a node: the stream behind the first block, and for each head a query, a key and a value."""
+    """A cell of a node: the stream behind the first block, and for each head a query, a key and a value, turned."""
 
     stream: Form
     queries: list[Form]
@@ -153,12 +154,13 @@ class Second:
         d, heads, layer = model.d, model.heads, model.layers[1]
         parts = np.split(layer.attention.weight, 3, axis=1), np.split(layer.attention.bias, 3)
         out, size = layer.projection.weight.reshape(heads, d // heads, d), d // heads
-        self.maps = []
-        for h in range(heads):
+        self.maps, self.turns = [], axes(model, graph, n)
+        for h, (a, b) in enumerate(self.turns):
             cut = slice(h * size, (h + 1) * size)
             q, k, v = ((np.ascontiguousarray(w[:, cut].T), b[cut]) for w, b in zip(*parts, strict=True))
             root = math.sqrt(size)
-            self.maps.append(((q[0] / root, q[1] / root), k, (out[h].T @ v[0], out[h].T @ v[1])))
+            value = b @ out[h].T
+            self.maps.append(((a @ q[0] / root, a @ q[1] / root), (a @ k[0], a @ k[1]), (value @ v[0], value @ v[1])))
         self.keys, self.values = [Table() for _ in range(heads)], [Table() for _ in range(heads)]
         self.nodes: dict[Key, int] = {}
         self.places: list[dict[int, list[int]]] = [{}]
@@ -263,9 +265,9 @@ class Second:
     def case(self, key: Key) -> Layered | Open:
         """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node."""
         case, parts = self.node(key)
-        for h in range(self.model.heads):
+        for h, (_, turn) in enumerate(self.turns):
             for v in (part.leaf.values[h] for part in parts):
-                self.most[h] = np.maximum(self.most[h], np.abs(v.c) + np.abs(v.g).sum(1) + v.r)
+                self.most[h] = np.maximum(self.most[h], np.abs(turn.T) @ (np.abs(v.c) + np.abs(v.g).sum(1) + v.r))
         self.way = self.leading(key)
         group = key[1], self.graph.roots[key[2]]
         seen, number = self.framed.get(group, (0, -1))
@@ -326,7 +328,7 @@ class Second:
         """A basis of the second layer for a case: the axes of the values, as they are weighed."""
         made = []
         for h in range(self.model.heads):
-            share, centres = at.low[h] + at.high[h], at.tables[h][0]
+            share, centres = at.low[h] + at.high[h], at.tables[h][0] @ self.turns[h][1]
             share = share / share.sum()
             mean = share @ centres
             few = len(centres) < self.model.d
@@ -366,7 +368,16 @@ class At:
         """The greatest value of ``row . out`` of a head, whose part along the case's own cell is taken out by a slope
         (Lemma V12)."""
         more = abs(slope) * float(self.high[h].max()) * self.held[0 if slope > 0 else 1] if slope else self.none
-        return float(beyond(self.low[h], self.high[h], ends(row, *self.tables[h]), more, *self.way[1:], begin))
+        return float(
+            beyond(
+                self.low[h],
+                self.high[h],
+                ends(self.search.turns[h][1] @ row, *self.tables[h]),
+                more,
+                *self.way[1:],
+                begin,
+            )
+        )
 
     def sloped(self, number: int) -> list[list[int]]:
         """A slope for each direction of a basis and one for its opposite, those that give the least bounds on the
@@ -467,13 +478,16 @@ class At:
         return float(least - (self.beyond(0, row, begin, steep) - begin) - slope @ (low + high) / 2)
 
 
-def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], frames: list[list[Basis]]) -> dict[str, Any]:
-    """What a certificate says of decided cases of two layers: ``second``, those of the second layer's bases ``frames``
-    that are used, and ``cases``: ``[i, a, q, upper, width, tree, basis, second, leaves]``. ``numbers``: the place of
-    each basis of the first layer in the certificate."""
+def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], search: Second | None) -> dict[str, Any]:
+    """What a certificate says of decided cases of two layers: ``turn``, the directions of keys and values; ``second``,
+    those of the second layer's bases that are used; and ``cases``: ``[i, a, q, upper, width, tree, basis, second,
+    leaves]``. ``numbers``: the place of each basis of the first layer in the certificate."""
     layered = [case for case in cases if isinstance(case, Layered)]
+    if search is None or not layered:
+        return {"second": [], "cases": []}
     used = sorted({case.second for case in layered})
     place = {number: at for at, number in enumerate(used)}
     lines = [[*case.key, case.upper, case.width, case.tree, numbers[case.basis], place[case.second], case.leaves]
              for case in layered]  # fmt: skip
-    return {"second": [basis_document(frames[number]) for number in used], "cases": lines}
+    second = [basis_document(search.frames[number]) for number in used]
+    return {"turn": turn_document(search.turns), "second": second, "cases": lines}

@@ -1,0 +1,50 @@
+"""Directions for the second of two layers: in which keys and values have their remainders (Lemma V17). A remainder is a
+box. Turned so that queries have one large entry, keys lose next to nothing of what these read; values likewise, along
+their own axes. Any directions are sound, so they are hints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.histories import Histories
+from restrict.soft.trained.model import Array, Trained
+
+FINE = 1 << 32
+"""Directions are integers times ``2^-32``."""
+WORDS = 64
+"""Random words of each length that is looked at."""
+
+
+def axes(model: Trained, graph: Graph, n: int) -> list[tuple[Array, Array]]:
+    """For each head the axes of queries and those of values behind random prefixes of the claim, as rows, shapes ``(dk,
+    dk)`` and ``(d, d)``, rounded as in a certificate. Cost: O(n^2) for each of some 600 words."""
+    seen, rng, made = Histories(model, graph, n), np.random.default_rng(1), []
+    for i in sorted({*range(1, min(n, 5) + 1), *(n * k // 8 for k in range(1, 9))} - {0}):
+        words = [word for _ in range(WORDS) if (word := prefix(seen, i, rng)) is not None]
+        made += [seen.seen(np.array(words))] if words else []
+    d, heads = model.d, model.heads
+    q, _, v = np.split(np.concatenate(made or [np.zeros((1, 3 * d))]), 3, axis=1)
+    out, found = model.layers[1].projection.weight.reshape(heads, d // heads, d), []
+    for h, cut in enumerate(np.split(np.arange(d), heads)):
+        value = v[:, cut] @ out[h]
+        both = q[:, cut], value - value.mean(0)
+        found.append(tuple(np.round(np.linalg.svd(x)[2] * FINE) / FINE for x in both))
+    return found  # type: ignore[return-value]
+
+
+def prefix(seen: Histories, length: int, rng: np.random.Generator) -> list[int] | None:
+    """A random prefix of a word of the claim; ``None`` where its first symbols lead to none so long."""
+    q, word = 0, list[int]()
+    for alive in seen.alive[1 : length + 1]:
+        good = [s for s, t in enumerate(seen.graph.delta[q]) if t in alive]
+        if not good:
+            return None
+        word.append(int(rng.choice(good)))
+        q = seen.graph.delta[q][word[-1]]
+    return word
+
+
+def turn_document(turns: list[tuple[Array, Array]]) -> list[list[list[list[int]]]]:
+    """The directions as a certificate holds them: integers times ``2^-32``."""
+    return [[[[int(v) for v in row] for row in rows * FINE] for rows in pair] for pair in turns]
