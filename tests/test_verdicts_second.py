@@ -255,7 +255,7 @@ def checked(model: Trained, graph: Graph) -> Checked:
 
 @pytest.mark.parametrize("seed", heavy_after(range(200, 240), 2, every=6))
 def test_every_point_is_inside_the_checkers_forms_of_keys_and_values(seed: int) -> None:
-    """With keys and values as they are, turned, and by matrices that turn nothing (Lemma V17)."""
+    """With keys and values as they are, turned, and by matrices that turn nothing (Lemma V18)."""
     model, naive, graph, rng = case(seed)
     check, d, turns = checked(model, graph), model.d, None
     if seed % 3:
@@ -297,7 +297,7 @@ def matrix(rng: np.random.Generator, size: int, turns: bool) -> list[list[int]]:
 def test_with_any_rotation_a_verdict_is_true_and_with_any_matrix_refused_or_true(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The certificate with random rotations (Lemma V17), then with other matrices in their place."""
+    """The certificate with random rotations (Lemma V18), then with other matrices in their place."""
     model, _, graph, rng = case(seed)
 
     def turned(*_: Any) -> list[tuple[Array, Array]]:

@@ -57,7 +57,7 @@ class Turn(NamedTuple):
     off: int
 
     def form(self, y: Form, off: int) -> Form:
-        """``R y``, and behind it a number that is at most ``off`` times the sum of all entries' sizes (Lemma V17)."""
+        """``R y``, and behind it a number that is at most ``off`` times the sum of all entries' sizes (Lemma V18)."""
         made, size = moved(self.map, y)[0], total(y.centre) + sum(reached(y))
         return Form([*made.centre, 0], [[*g, 0] for g in made.spans], [*made.rest, (size * off >> BITS) + 1])
 

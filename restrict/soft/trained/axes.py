@@ -1,4 +1,4 @@
-"""Directions for the second of two layers: in which keys and values have their remainders (Lemma V17). A remainder is a
+"""Directions for the second of two layers: in which keys and values have their remainders (Lemma V18). A remainder is a
 box. Turned so that queries have one large entry, keys lose next to nothing of what these read; values likewise, along
 their own axes. Any directions are sound, so they are hints."""
 
