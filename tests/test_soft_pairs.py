@@ -671,6 +671,8 @@ def test_the_command_line() -> None:
     done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "9", "--pairs"])
     assert "quotient" in done.output
     assert "attained by: " in done.output
+    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "9", "--pairs", *inputs])
+    assert done.output.splitlines()[-1].split() == ["9", "0", "0", "-"]
     done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1"])
     assert "largest change of a logit, one symbol exchanged" in done.output
     for more in (["--pairs", "--matrix"], ["--inputs", "regex:(10)*"]):

@@ -152,6 +152,7 @@ def _axes(figure: Any) -> Any:
     axes.set_yscale("symlog", linthresh=1)
     axes.use_sticky_edges = False
     axes.get_yaxis().set_major_formatter("{x:g}")
+    axes.locator_params(axis="x", integer=True, min_n_ticks=1)
     axes.axhline(0, color=colour("grey"), linewidth=0.8, linestyle="--")
     axes.grid(axis="y")
     axes.set_axisbelow(True)
