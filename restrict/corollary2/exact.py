@@ -130,7 +130,7 @@ def _immune_by_table(
 ) -> Immune:
     """The proof by the table that no restriction has one label and leaves membership open."""
     count, m = len(labels), len(instance.unpinned)
-    mixed = [t for t in range(len(names)) if len(set(members[labels == t].tolist())) == 2]
+    mixed = _mixed(labels, members, len(names))
     if not mixed:
         text = f"the model's label tells members from non-members on all {count} words of this length"
         output = instance.model.output

@@ -18,6 +18,7 @@ from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
+from restrict.languages.search import of_restrictions
 from restrict.model.program import Instance
 from restrict.model.task import Task
 from restrict.model.trace import read_at, run_batch
@@ -100,11 +101,15 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
     parts, names = [], dict[str, int]()
     for words in word_chunks(symbols, m):
         deadline.check()
-        values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
-        seen, where = np.unique(values, return_inverse=True)
-        each = [names.setdefault(instance.label(int(v)), len(names)) for v in seen]
-        parts.append(np.array(each, dtype=np.int16)[where])
+        parts.append(numbered_labels(instance, words, position, names).astype(np.int16))
     return np.concatenate(parts).reshape((symbols,) * m), list(names)
+
+
+def numbered_labels(instance: Instance, words: I64, position: int, names: dict[str, int]) -> I64:
+    """The number of each word's label at a position; ``names`` has the numbers, and gets those of new labels."""
+    values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
+    seen, where = np.unique(values, return_inverse=True)
+    return np.array([names.setdefault(instance.label(int(v)), len(names)) for v in seen], dtype=np.int64)[where]
 
 
 def lift(
@@ -144,11 +149,7 @@ def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
 def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
     """The restrictions of a mask over (s + 1,) * m. ``mask``: bool, shape (s + 1,) * m: the restrictions that are
     wanted. Gives how many positions each fixes, and its index; the fewest fixed first, then by index."""
-    m = mask.ndim
-    fixed = np.zeros(mask.shape, dtype=np.int8)
-    for axis, size in enumerate(mask.shape):
-        cost = np.append(np.ones(size - 1, dtype=np.int8), np.int8(0))
-        fixed += cost.reshape([-1 if a == axis else 1 for a in range(m)])
+    fixed = of_restrictions(np.zeros([size - 1 for size in mask.shape], dtype=np.bool_))[1]
     index = np.flatnonzero(mask)
     sizes = fixed.reshape(-1)[index].astype(np.int64)
     order = np.argsort(sizes, kind="stable")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.counting import Inequality, Predicate
 from restrict.logic.formula import Builder, Formula
-from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SYMBOL, Node
+from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SINCE, SYMBOL, Node
 from restrict.logic.parser import parse
 from restrict.logic.printer import to_text
 from restrict.simulate.floating import UNITS
@@ -171,16 +171,9 @@ class _Lowering:
 
     def since(self, op: str, phi: Value, psi: Value, mask: Mask) -> Value:
         """The four binary operators by their key and value."""
-        network = self.network
-        if op in ("since", "weak since"):
-            key = gates.disjunction(network, ~phi, psi)
-        else:
-            key = gates.disjunction(network, ~psi, phi)
-        value = psi
-        if op == "weak since":
-            value = gates.disjunction(network, phi, psi)
-        if op == "strong trigger":
-            value = gates.conjunction(network, phi, psi)
+        turned, combined, _ = SINCE[op]
+        key = gates.operation(self.network, "implies", [psi, phi] if turned else [phi, psi])
+        value = psi if combined is None else gates.operation(self.network, combined, [phi, psi])
         return self.rounded(self.patterns.nearest(key, value, mask)) if value.weights else value
 
 
