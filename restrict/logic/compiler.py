@@ -41,7 +41,7 @@ from restrict.logic.cover import expression
 from restrict.logic.formula import Formula
 from restrict.logic.operators import MIRROR, PAST, SINCE, SYMBOL, UNARY_TEMPORAL, Node
 from restrict.logic.parser import parse
-from restrict.logic.printer import to_text
+from restrict.logic.printer import shortened
 from restrict.logic.semantics import BOOLEANS
 from restrict.model.fileformat import FORMAT, dumps, loads
 from restrict.model.program import Model
@@ -294,17 +294,12 @@ def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
 def _document(
     formula: Formula, program: Circuit, leaf: int, positive: bool, at: At, name: str | None
 ) -> dict[str, Any]:
-    try:
-        text = to_text(formula)
-    except ResourceLimit:
-        text = "a formula too long to write"
     where = {"last": "at the last position", "first": "at position 0", "every": "at each position"}[at]
-    shown = text if len(text) <= 2000 else text[:1997] + "..."
     needed = _needed(program, leaf)
     return {
         "format": FORMAT,
-        "name": name if name is not None else text if len(text) <= 80 else text[:77] + "...",
-        "description": f"Accepts where this formula of temporal logic holds {where}: {shown}",
+        "name": name if name is not None else shortened(formula, 80),
+        "description": f"Accepts where this formula of temporal logic holds {where}: {shortened(formula, 2000)}",
         "alphabet": list(program.alphabet),
         "variables": [v for v in program.variables if v["name"] in needed],
         "output": {

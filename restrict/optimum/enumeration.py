@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64, all_words, digits
+from restrict.base.arrays import I64, digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
@@ -89,17 +89,11 @@ def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
 # ---------------------------------------------------------------- tables
 
 
-def word_chunks(symbols: int, m: int) -> Iterator[I64]:
-    """All words of ``m`` symbols in order, at most ``CHUNK`` at a time; shape (words, m)."""
-    for start in range(0, symbols**m, CHUNK):
-        yield all_words(symbols, m, start, min(symbols**m, start + CHUNK))
-
-
 def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
     """The index of every word's label at a position, (s,) * m, int16; the labels' names. Every word is run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
-    for words in word_chunks(symbols, m):
+    for words in word_chunks(symbols, m, CHUNK):
         deadline.check()
         parts.append(numbered_labels(instance, words, position, names).astype(np.int16))
     return np.concatenate(parts).reshape((symbols,) * m), list(names)
