@@ -92,7 +92,7 @@ class Automaton(Found):
             A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces it.
 
         Raises:
-            ResourceLimit: too many sets of states, or too much memory at this length.
+            ResourceLimit: too many sets of states, or too many steps at this length.
             UsageError: ``n`` is below 1, or the markers alone are longer.
             Disagreement: a run of the model contradicts it.
         """

@@ -21,6 +21,7 @@ import numpy as np
 
 from restrict.base.errors import ResourceLimit
 from restrict.force.state import ForcingState
+from restrict.languages.dyck import Balanced
 from restrict.languages.protocol import Language, Word, word_positions
 from restrict.languages.regular import Regular
 from restrict.languages.subset import bits, images
@@ -40,11 +41,8 @@ SHORT = 300
 
 
 def is_dyck(language: Language) -> bool:
-    """Whether the members are the balanced words over brackets, of any depth. Result: whether its specification says
-    so; false for bounded depth, which is regular."""
-    return language.spec.startswith(("dyck:", "dyck[", "shuffle-dyck:", "shuffle-dyck[")) and not isinstance(
-        language, Regular
-    )
+    """Whether the members are the balanced words over brackets, of any depth; bounded depth is regular."""
+    return isinstance(language, Balanced)
 
 
 class Openness:
