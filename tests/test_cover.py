@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
-from restrict.cover import sat as coversat
 from restrict.cover.decimate import decimate
 from restrict.cover.greedy import greedy
 from restrict.cover.infeasible import InfeasibilityProof, refutes
@@ -378,8 +377,6 @@ def test_wrong_options_are_one_line() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             solve(problem, **options)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="cardinality encoding 'none'"):
-        coversat.sat(problem, 3, encoding="none")
     with pytest.raises(UsageError, match="packing multipliers"):
         packing_value(problem, np.array([-1]))
 

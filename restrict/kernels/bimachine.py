@@ -379,24 +379,8 @@ def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
             if right[c, k // 63] >> (k % 63) & 1:
                 other[others] = k
                 others += 1
-        for i in range(some):
-            to_l[c, own[i]] = own[i]
-            for j in range(i):
-                alike = to_l[c, own[j]] == own[j]
-                for k in range(others):
-                    alike = alike and _winner(f, u, own[i], other[k]) == _winner(f, u, own[j], other[k])
-                if alike:
-                    to_l[c, own[i]] = own[j]
-                    break
-        for i in range(others):
-            to_r[c, other[i]] = other[i]
-            for j in range(i):
-                alike = to_r[c, other[j]] == other[j]
-                for k in range(some):
-                    alike = alike and _winner(f, u, own[k], other[i]) == _winner(f, u, own[k], other[j])
-                if alike:
-                    to_r[c, other[i]] = other[j]
-                    break
+        _alike(f, u, own[:some], other[:others], False, to_l[c])
+        _alike(f, u, other[:others], own[:some], True, to_r[c])
     out_l = np.full(len(f.cell_l), -1, dtype=np.int32)
     out_r = np.full(len(f.cell_r), -1, dtype=np.int32)
     for e in range(len(f.cell_l)):
@@ -406,6 +390,23 @@ def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
         if f.seen_r[e] >= 0:
             out_r[e] = to_r[f.cell_r[e], f.seen_r[e]]
     return out_l, out_r
+
+
+@kernel
+def _alike(f: Facing, u: int, own: I32, other: I32, mirror: bool, to: I32) -> None:
+    """For each of one side's entries the first one that all of the other side's treat alike."""
+    for i in range(len(own)):
+        to[own[i]] = own[i]
+        for j in range(i):
+            alike = to[own[j]] == own[j]
+            for k in range(len(other)):
+                if mirror:
+                    alike = alike and _winner(f, u, other[k], own[i]) == _winner(f, u, other[k], own[j])
+                else:
+                    alike = alike and _winner(f, u, own[i], other[k]) == _winner(f, u, own[j], other[k])
+            if alike:
+                to[own[i]] = own[j]
+                break
 
 
 @kernel
