@@ -12,9 +12,9 @@ from typing import Any
 from restrict.base.errors import NotEstablished, RestrictError, UsageError
 from restrict.base.files import read_bytes
 from restrict.base.groups import Row
-from restrict.sweep.cluster import cluster_map
+from restrict.sweep.cluster import spread
 from restrict.sweep.items import Item, Outcome, lost, warm_up, work
-from restrict.sweep.local import Lost, local_map
+from restrict.sweep.local import Lost
 from restrict.sweep.store import Store, opened, read_rows
 
 Step = Callable[[Row], None]
@@ -29,9 +29,7 @@ class Engine:
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
         """Results as they come, with the items' numbers."""
-        if self.dask is not None:
-            return cluster_map(function, items, self.dask, self.jobs, warm_up)
-        return local_map(function, items, self.jobs, warm_up)
+        return spread(function, items, self.jobs, self.dask, warm_up)
 
 
 @dataclass(frozen=True)
