@@ -29,7 +29,8 @@ class Run:
     def __init__(self, symbols: int, most: int, small: bool) -> None:
         self.symbols, self.most, self.small = symbols, most, small
         self.wide = symbols.bit_length() > SYMBOLS
-        self.bits, self.descend = (object, plain_form(descend)) if self.wide else (np.int64, descend)
+        self.bits: Any = object if self.wide else np.int64
+        self.descend: Any = plain_form(descend) if self.wide else descend
         self.slice = PLAIN_SLICE if self.wide else SLICE
         self.number: dict[int, int] = {}
         self.ends, self.place, self.allowed, self.longest = [0], list[int](), list[int](), 0

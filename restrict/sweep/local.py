@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing import connection, resource_tracker
 from typing import Any
 
+from restrict.base.blocks import cores
 from restrict.base.errors import ResourceLimit
 
 GIVE_UP = 2
@@ -30,11 +31,6 @@ class Lost(Exception):
     def __init__(self, reason: str, *, killed: bool = True) -> None:
         super().__init__(reason)
         self.killed = killed
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Pool:

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from restrict.base.blocks import Work, lent
+from restrict.base.blocks import Work, cores, lent
 from restrict.base.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.sweep.cluster import Cluster, crew
 from restrict.sweep.items import warm_up
-from restrict.sweep.local import Lost, Pool, cores
+from restrict.sweep.local import Lost, Pool
 
 
 @contextmanager

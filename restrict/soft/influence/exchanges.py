@@ -100,7 +100,8 @@ def of_logits(model: SoftModel, rows: Floats) -> Measure:
 
 def of_attention(after: Floats, base: Floats, which: I64) -> Floats:
     """How far what attention adds moves, as a Euclidean norm."""
-    return np.linalg.norm(after - base[which], axis=1, keepdims=True)
+    moved: Floats = np.linalg.norm(after - base[which], axis=1, keepdims=True)
+    return moved
 
 
 class Tried:
