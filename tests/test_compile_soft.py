@@ -286,7 +286,7 @@ def test_the_command_compiles_verifies_and_runs(shell: Shell, tmp_path: Path) ->
     assert "(Theorem 20 (a))" in out
     assert "1/tau = 17/8*n**3" in out
     assert "equal to the evaluator on all 126 words of up to 6 symbols" in out
-    assert "float32: certified up to n = " in out
+    assert "float32: right up to n = " in out
     assert "0110: reject" in shell.good("soft", "run", file, "0110", "--float32")
     assert "0100: accept" in shell.good("soft", "run", file, "0100", "--float32")
     found = json.loads(

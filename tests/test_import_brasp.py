@@ -12,10 +12,11 @@ import pytest
 import restrict
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.importers import import_brasp
-from restrict.importers.brasp_text import evaluate, parse
+from restrict.importers.brasp_text import parse
 from restrict.model.trace import run_batch
 from scripts.make_imports import INSTANCES
 from tests.marks import heavy_after
+from tests.naive_brasp import evaluate
 from tests.random_brasp import random_brasp
 from tests.test_instances import is_dyck, last_write
 

@@ -20,8 +20,9 @@ from click.testing import CliRunner
 from restrict.base.blocks import lent
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
+from restrict.certificate import hitting_run
 from restrict.certificate.hitting_run import SYMBOLS
-from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
+from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, narrowed, needed
 from restrict.certificate.lower_bound import LowerBound, indices
 from restrict.checker.account import Meter, Place, Task
 from restrict.checker.lower_bound import Bound
@@ -131,15 +132,17 @@ def larger_family(rng: np.random.Generator) -> tuple[list[dict[int, int]], int, 
 
 @pytest.mark.parametrize("family", [random_family, larger_family])
 @pytest.mark.parametrize("small", [False, True])
-def test_the_compiled_run_visits_the_same_nodes(family: Any, small: bool) -> None:
+def test_many_symbols_visit_the_same_nodes(family: Any, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a machine word symbols are Python's integers, and the kernel runs plainly."""
     rng, closed = np.random.default_rng(3 + small), 0
     for _ in range(150):
         boxes, _, symbols = family(rng)
         most, ends = int(rng.integers(0, 6)), []
         for plainly in (False, True):
-            tree = HittingTree(list(boxes), (1 << symbols) - 1, most, small=small)
+            monkeypatch.setattr(hitting_run, "SYMBOLS", 0 if plainly else SYMBOLS)
+            tree = HittingTree(list(boxes), (1 << symbols) - 1, most, lambda _: [], small=small)
             try:
-                words = tree.plainly() if plainly else tree.run()
+                words = tree.run()
             except Uncovered as error:
                 ends.append(("open", dict(error.node.symbols)))
             else:
@@ -149,24 +152,21 @@ def test_the_compiled_run_visits_the_same_nodes(family: Any, small: bool) -> Non
     assert closed > 15
 
 
-@pytest.mark.parametrize("plainly", [False, True])
-def test_a_tree_that_decides_goes_first_through_the_positions_that_meet_most(plainly: bool) -> None:
+def test_a_tree_that_decides_goes_first_through_the_positions_that_meet_most() -> None:
     """Boxes of five positions of their own and two of a core of eight: by position the tree has 1093 nodes."""
     pairs = itertools.combinations(range(900, 908), 2)
     family = [dict.fromkeys([*range(10 * t, 10 * t + 5), *core], 1) for t, core in enumerate(pairs)]
     tree = HittingTree(list(family), 3, 6)
-    if plainly:
-        tree.plainly()
-    else:
-        tree.run()
+    tree.run()
     assert tree.nodes == 43
     with pytest.raises(Uncovered):
         HittingTree(list(family), 3, 7).run()
 
 
 @pytest.mark.parametrize("plainly", [False, True])
-def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
+def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its stack grows with them: positions, longer boxes, more boxes, deeper nodes."""
+    monkeypatch.setattr(hitting_run, "SYMBOLS", 0 if plainly else SYMBOLS)
     rng = np.random.default_rng(8)
     hidden = [{int(p): int(rng.integers(1, 3)) for p in rng.permutation(40)[:size]} for size in range(2, 9)]
     hidden += [{p: 1 << a, (p + 7) % 40: 2 >> a} for p in range(40) for a in range(2)]
@@ -176,7 +176,7 @@ def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
         return unmet[:2]
 
     tree = HittingTree([], 3, 3, more)
-    tree.plainly() if plainly else tree.run()
+    tree.run()
     with pytest.raises(Uncovered):
         HittingTree([], 3, 40, more).run()
     kept = [tree.boxes[t] for t in sorted(tree.used)]
@@ -184,14 +184,29 @@ def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
     assert len(kept) > 4
 
 
-def test_many_symbols_do_without_compilation() -> None:
+def test_many_symbols_are_taken_together_where_all_boxes_are_known() -> None:
+    """Two boxes at a position tell at most four kinds of symbols apart; with a box for each symbol all are kept."""
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        boxes, positions, symbols = random_family(rng)
+        wide = [{p: sum(((1 << 40) - 1) << 40 * s for s in indices(bits)) for p, bits in box.items()} for box in boxes]
+        found, kinds = narrowed(wide, (1 << 40 * symbols) - 1)
+        assert all(len(kind) <= symbols for kind in kinds.values())
+        most, ends = int(rng.integers(0, positions + 2)), []
+        for family, size in ((boxes, symbols), (wide, 40 * symbols)):
+            tree = HittingTree(list(family), (1 << size) - 1, most, small=True)
+            try:
+                ends.append((tree.run(), tree.used, tree.nodes))
+            except Uncovered as error:
+                fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+                assert hits(family, fixed)
+                ends.append(None)
+        assert ends[0] == ends[1]
+        assert found == narrowed(found, (1 << len(next(iter(kinds.values())))) - 1)[0] if kinds else True
     symbols = SYMBOLS + 1
-    boxes = [{p: 1 << a} for p in range(2) for a in range(symbols)]
-    for most, symbols_of in ((1, symbols), (1, SYMBOLS)):
-        family = [box for box in boxes if max(box.values()).bit_length() <= symbols_of]
-        tree = HittingTree(family, (1 << symbols_of) - 1, most)
-        tree.run()
-        assert tree.used
+    tree = HittingTree([{p: 1 << a} for p in range(2) for a in range(symbols)], (1 << symbols) - 1, 1)
+    tree.run()
+    assert tree.used
 
 
 def test_disjoint_boxes_are_counted() -> None:

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.cli.main import cli
-from restrict.soft.importers import from_gpt2, from_torch, read_arrays
+from restrict.soft.importers import Options, from_torch, import_weights, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
@@ -195,10 +195,10 @@ def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None
         )
         save_file(broken, tmp_path / "b.safetensors")
         with pytest.raises(ModelError) as caught:
-            from_gpt2(tmp_path / "b.safetensors", heads=2)
+            import_weights(tmp_path / "b.safetensors", Options(heads=2))
         assert message.format(prefix + name) in str(caught.value)
     with pytest.raises(UsageError, match="3 heads do not divide"):
-        from_gpt2(tmp_path / "g.safetensors", heads=3)
+        import_weights(tmp_path / "g.safetensors", Options(heads=3))
 
 
 def test_pickle_files_are_refused(tmp_path: Path) -> None:

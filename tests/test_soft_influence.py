@@ -301,8 +301,6 @@ def test_bad_arguments_are_one_line() -> None:
     model = load("random:layers=1,width=4")
     with pytest.raises(UsageError, match="no free position"):
         influence(model, 1)
-    with pytest.raises(UsageError, match="position 3 cannot be exchanged"):
-        influence(model, 4, positions=[3])
     table = replace(model, positions=replace(model.positions, kind="table", terms=(), table=np.zeros((4, 4))))
     with pytest.raises(ModelError, match="n = 9 is beyond the position table"):
         influence(table, 9)

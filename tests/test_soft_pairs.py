@@ -21,16 +21,9 @@ from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, every
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.every import Table, every_word, few
-from restrict.soft.influence.exchanges import Tried
+from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
-from restrict.soft.influence.pairs import (
-    FAR,
-    Changes,
-    Climb,
-    changes_of,
-    evaluated,
-    runs_of,
-)
+from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
 from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
 from restrict.soft.influence.words import Delta
@@ -639,15 +632,18 @@ def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
     for changes in changes_of(model, n):
         chosen = words[:, -1] == changes.words.symbol
         most = np.max([np.abs(brute(values, words, x, chosen)).max(0) for x in changes.exchanges], axis=0)
-        found = evaluated(model, rows, Tried(model, changes, rows, np.random.default_rng(0)).pairs()).max(0)
+        tried = Tried(changes, of_logits(model, rows), len(rows), np.random.default_rng(0))
+        found = evaluated(model, rows, tried.pairs()).max(0)
         assert (found <= most * (1 + 1e-9)).all()
         assert found.max() >= 0.99 * most.max()
 
 
-def test_a_climb_returns_pairs_that_differ_in_one_place() -> None:
+def test_the_search_returns_pairs_that_differ_in_one_place() -> None:
     model = load(SHAPES[0].format(0))
     for changes in changes_of(model, 6):
-        for first, second in Climb(changes).pairs(changes.norms()):
+        pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT)
+        assert pairs
+        for first, second in pairs:
             assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
             assert first[5] == second[5] == changes.words.symbol
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
-from restrict.cli.common import JSON, Seconds, Text, Whole, length_or_all, output_option, progress_on
+from restrict.cli.common import JSON, SECONDS, Text, Whole, length_or_all, output_option, progress_on
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
@@ -53,7 +53,7 @@ class Upto(Whole):
     "--offset", type=Whole(0, 4096), default=0, show_default=True,
     help="The start token stands at this position embedding, the symbols behind it.",
 )  # fmt: skip
-@click.option("--time", "seconds", type=Seconds(), default=600.0, show_default=True, help="Stop after this long.")
+@click.option("--time", "seconds", type=SECONDS, default=600.0, show_default=True, help="Stop after this long.")
 @click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
 @output_option("the certificate")
 @JSON

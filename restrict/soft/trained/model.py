@@ -465,17 +465,17 @@ def forward_all(model: Trained, tokens: I64, last: bool = False) -> Array:
     x = model.embed[tokens]
     if model.positions is not None:
         x = x + model.positions[model.offset : model.offset + t]
-    unseen = np.triu(np.full((t, t), -np.inf), 1)
     for layer in model.layers:
         read, x = entered(model, x, layer.norm1)
         mixed = read @ layer.attention.weight + layer.attention.bias
         q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
         if last and layer is model.layers[-1]:
-            x, q, unseen, t = x[:, -1:], q[:, :, -1:], unseen[-1:], 1
+            x, q = x[:, -1:], q[:, :, -1:]
+        unseen = np.triu(np.full((q.shape[2], t), -np.inf), 1 + t - q.shape[2])
         scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         read = (weights / weights.sum(-1, keepdims=True)) @ v  # of each head
-        x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
+        x = x + read.swapaxes(1, 2).reshape(b, -1, d) @ layer.projection.weight + layer.projection.bias
         x = networked(model, layer, x)
     return read_out(model, x)
 

@@ -4,7 +4,6 @@ confirmed by :func:`restrict.soft.trained.model.forward` before it is told."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained, entered, forward, forward_all, networked, read_out
+from restrict.soft.trained.model import Array, Trained, forward, forward_all
 from restrict.soft.trained.read_out import margin
 
 SHORT = 2000
@@ -63,18 +62,8 @@ def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | Non
 def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
     """The least of what is asked of the logits behind a word (a path of the graph); not positive where the model, of
     one layer, is wrong. Linear in the word, unlike :func:`wrong_of`."""
-    (layer,), d, heads = model.layers, model.d, model.heads
-    x = model.embed[model.rows([model.symbols[s] for s in word])]
-    if model.positions is not None:
-        x = x + model.positions[model.offset : model.offset + len(x)]
-    mixed = entered(model, x, layer.norm1)[0] @ layer.attention.weight + layer.attention.bias
-    q, k, v = (part.reshape(len(x), heads, d // heads) for part in np.split(mixed, 3, axis=1))
-    scores = np.einsum("hk,jhk->hj", q[-1], k) / math.sqrt(d // heads)
-    weights = np.exp(scores - scores.max(1, keepdims=True))
-    read = np.einsum("hj,jhk->hk", weights / weights.sum(1, keepdims=True), v).reshape(d)
-    y = x[-1] + read @ layer.projection.weight + layer.projection.bias
-    said = read_out(model, networked(model, layer, y))
-    return float(margin(said[list(graph.labels)], graph.asked[graph.state(word)].signs, graph.greatest))
+    said = logits(model, np.array([word], dtype=np.int64), last=True)[0, -1, list(graph.labels)]
+    return float(margin(said, graph.asked[graph.state(word)].signs, graph.greatest))
 
 
 class Hunt:
