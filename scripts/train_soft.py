@@ -12,7 +12,7 @@ one architecture are trained at once, with a leading dimension for the models; s
 next`` trains language models (cross-entropy, every symbol that may come next as likely), ``--read-out tags`` taggers:
 the label of a prefix is the automaton's state. ``--no-start`` leaves out <bos>, and with it the empty prefix. ``--norm
 post`` puts LayerNorm behind each half of a block, as PyTorch's encoders have it, ``--norm no-last`` leaves out the last
-one. Needs torch; seeded; minutes on one core.
+one, ``--norm none`` all. Needs torch; seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
@@ -39,6 +39,8 @@ BATCH, RATE, EVERY, TESTED = 64, 3e-3, 400, 512
 ACTIVATIONS: dict[str, Any] = {
     "gelu_new": partial(functional.gelu, approximate="tanh"), "gelu": functional.gelu, "relu": functional.relu
 }  # fmt: skip
+NORMS = {"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}
+"""Where LayerNorm stands, with the key of the configuration that is false then."""
 Parameters = dict[str, torch.Tensor]
 
 
@@ -108,8 +110,9 @@ def parameters(models: int, tokens: int, labels: int, options: argparse.Namespac
     if options.positions:
         found["wpe.weight"] = normal(POSITIONS, d, deviation=0.05)
     norms = [] if options.norm else ["ln_f"]
+    halves = () if options.norm == "none" else ("ln_1", "ln_2")
     for layer in range(options.layers):
-        norms += [f"h.{layer}.ln_1", f"h.{layer}.ln_2"]
+        norms += [f"h.{layer}.{half}" for half in halves]
         for name, inputs, outputs in (
             ("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d)
         ):  # fmt: skip
@@ -129,6 +132,8 @@ def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str, post: boo
         x = x + p["wpe.weight"][:, None, :n]
 
     def norm(x: torch.Tensor, name: str) -> torch.Tensor:
+        if f"{name}.weight" not in p:
+            return x
         scaled = functional.layer_norm(x, (d,), eps=EPS)
         return scaled * p[f"{name}.weight"][:, None, None] + p[f"{name}.bias"][:, None, None]
 
@@ -146,7 +151,7 @@ def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str, post: boo
         hidden = ACTIVATIONS[kind](linear(x if post else norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"))
         x = x + linear(hidden, f"{h}.mlp.c_proj")
         x = norm(x, f"{h}.ln_2") if post else x
-    return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f") if "ln_f.weight" in p else x, p["lm_head.weight"])
+    return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f"), p["lm_head.weight"])
 
 
 class Best:
@@ -248,7 +253,7 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
                  "trained_to_length": LENGTH,
                  "dfa": {"start": 0, "delta": automaton.delta, "accepting": automaton.accepting}
                  | ({"tags": states} if options.read_out == "tags" else {})},
-        **({"norm_first": False} if options.norm == "post" else {"final_norm": False} if options.norm else {}),
+        **({NORMS[options.norm]: False} if options.norm else {}),
         "sampled": {"prefixes_right": score[0], "least_margin": score[1], "words": TESTED},
     }  # fmt: skip
     if options.read_out == "tags":
@@ -289,7 +294,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-positions", dest="positions", action="store_false")
     parser.add_argument("--no-start", dest="start", action="store_false")
-    parser.add_argument("--norm", choices=("post", "no-last"), default="")
+    parser.add_argument("--norm", choices=NORMS, default="")
     parser.add_argument("--activation", choices=ACTIVATIONS, default="gelu_new")
     parser.add_argument("--read-out", choices=("next-set", "next", "tags"), default="next-set")
     parser.add_argument("--only", default="", help="languages, separated by commas")

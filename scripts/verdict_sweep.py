@@ -29,7 +29,7 @@ from tests.naive_gpt2 import Naive, prefixes
 
 LONGEST, DIRECTIONS, CELLS, EACH = 4, 3, 8, 400
 """Words, directions of one case, cells of one model, points of one cell."""
-NORMS = ("", "", "post", "no-last")
+NORMS = ("", "", "", "post", "no-last", "none")
 """Where LayerNorm stands in random models: half of them have it where GPT-2 does."""
 
 
@@ -68,8 +68,9 @@ def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array, Array]:
         unit = gap / np.sqrt((gap**2).mean(1, keepdims=True) + epsilon)
         return np.asarray(unit * t[name + ".weight"] + t[name + ".bias"])
 
-    post, ends = not naive.config.get("norm_first", True), naive.config.get("final_norm", True)
-    into = normed(y, "h.0.ln_1" if post else "h.0.ln_2")
+    post, bare = not naive.config.get("norm_first", True), not naive.config.get("layer_norm", True)
+    ends = naive.config.get("final_norm", True) and not bare
+    into = y if bare else normed(y, "h.0.ln_1" if post else "h.0.ln_2")
     x = into @ np.array(t["h.0.mlp.c_fc.weight"]) + t["h.0.mlp.c_fc.bias"]
     act = np.vectorize(naive.act)(x)
     z = (into if post else y) + act @ np.array(t["h.0.mlp.c_proj.weight"]) + t["h.0.mlp.c_proj.bias"]

@@ -32,6 +32,8 @@ class Naive:
         self.columns, self.mixed, self.stream = cache(self._columns), cache(self._mixed), cache(self._stream)
 
     def normed(self, x: list[float], name: str) -> list[float]:
+        if not self.config.get("layer_norm", True):
+            return x
         mean = sum(x) / self.d
         deviation = math.sqrt(sum((v - mean) ** 2 for v in x) / self.d + float(self.config["layer_norm_epsilon"]))
         weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
@@ -59,7 +61,7 @@ class Naive:
 
     @property
     def layers(self) -> int:
-        return sum(name.endswith(".ln_1.weight") for name in self.tensors)
+        return sum(name.endswith(".attn.c_attn.weight") for name in self.tensors)
 
     def streams(self, word: tuple[int, ...], layer: int) -> Rows:
         """The residual stream at every position in front of a layer."""

@@ -52,7 +52,7 @@ def verdict_is_true(model: Trained, naive: Naive, seed: int, n: int) -> str:
     return found.status
 
 
-LAYOUTS = ("lens", "folded", "attention", "torch", "nope", "last", "bare")
+LAYOUTS = ("lens", "folded", "attention", "torch", "nope", "last", "bare", "plain", "plain attention")
 
 
 def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, Arrays, Imported]:
@@ -66,7 +66,8 @@ def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, 
             arrays["pos"] *= np.float32(0)
         kept = {name: a for name, a in arrays.items() if layout != "nope" or name != "pos"}
         return arrays, config, import_weights(kept, config=config)
-    arrays, config = lens(rng, layers, "LNPre" if layout == "folded" else "LN", layout != "attention")
+    kind = None if "plain" in layout else "LNPre" if layout == "folded" else "LN"
+    arrays, config = lens(rng, layers, kind, "attention" not in layout)
     return arrays, config, import_weights(arrays, config=config)
 
 
@@ -197,7 +198,7 @@ def test_a_model_without_a_start_token_keeps_its_logits(layers: int) -> None:
     assert verdict_cases.true_of(model.content, made.document())
 
 
-@pytest.mark.parametrize("layout", ["last", "bare"])
+@pytest.mark.parametrize("layout", ["last", "bare", "plain"])
 def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> None:
     arrays, config, found = source(layout, np.random.default_rng(5), 2)
     save_gpt2_names(found, tmp_path / "w.safetensors")
@@ -212,6 +213,8 @@ def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> No
     for changed, says in (
         ({"norm_first": "no"}, "config norm_first: 'no' is neither true nor false"),
         ({"final_norm": True}, "config final_norm is 'True'; the weights have False"),
+        ({"layer_norm": "no"}, "config layer_norm: 'no' is neither true nor false"),
+        ({"layer_norm": False, "norm_first": False}, "none, or behind each half of a block?"),
     ):
         (tmp_path / "w.config.json").write_text(json.dumps(said | changed))
         done = command("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "n.json")

@@ -57,7 +57,7 @@ class Run(Shuffled):
             terms = (weights / sums if first else weights)[:, None, :] * v.T[None]
             read.append(self.total(terms) / (F(1) if first else sums))
         x = x + self.linear(layer.projection.weight.T, layer.projection.bias, np.concatenate(read, axis=1))
-        normal = self.scaled(x, layer.norm2)[0]
+        normal = x if layer.norm2 is None else self.scaled(x, layer.norm2)[0]
         hidden = self.linear(layer.inner.weight.T, layer.inner.bias, normal)
         hidden = self.activated(KINDS.get(model.activation, model.activation), hidden)
         x = (normal if model.post else x) + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
@@ -121,10 +121,10 @@ def test_no_execution_leaves_the_bound_of_a_case(name: str, n: int, words: int, 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 6, every=6))
 def test_no_execution_leaves_the_bound_of_random_models(seed: int) -> None:
-    """One or two heads, ReLU or GELU, positions or none, a start token or none, LayerNorm first or last, graphs that
-    branch."""
+    """One or two heads, ReLU or GELU, positions or none, a start token or none, LayerNorm first, last or nowhere,
+    graphs that branch."""
     rng = np.random.default_rng(seed)
-    norm = ("", "post", "no-last")[seed // 6 % 3]
+    norm = ("", "post", "no-last", "none")[seed // 6 % 4]
     model, naive = verdict_cases.random_checkpoint(rng, start=seed % 3 > 0, norm=norm)
     graph = verdict_cases.graph_of_words(rng, model, naive)
     found = quotients(model, graph, 5, rng, 6, 2)

@@ -62,7 +62,7 @@ def random_checkpoint(
 ) -> tuple[Trained, Naive]:  # fmt: skip
     """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, with or without
     a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own.
-    ``norm``: LayerNorm behind each half of a block (``post``), or none at the end (``no-last``)."""
+    ``norm``: LayerNorm behind each half of a block (``post``), none at the end (``no-last``), or nowhere (``none``)."""
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -88,8 +88,8 @@ def random_checkpoint(
         if "lm_head.bias" in made:
             made["lm_head.bias"] = other.normal(size=count).astype(np.float32)
     if norm:
-        config["norm_first" if norm == "post" else "final_norm"] = False
-        made = {key: a for key, a in made.items() if "ln_f" not in key}
+        config[{"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}[norm]] = False
+        made = {key: a for key, a in made.items() if ("ln_" if norm == "none" else "ln_f") not in key}
     content = save(made)
     said = read_object(json.dumps(config).encode(), "c", decimals=True)
     return trained("random", content, said, "r"), Naive(content, config)
@@ -218,7 +218,7 @@ def as_said(content: bytes, document: dict[str, Any]) -> Naive:
     config = {
         "n_head": said["heads"], "layer_norm_epsilon": 1 / int(said["epsilon"][2:]), "offset": said["offset"],
         "activation_function": said["activation"], "bos_token_id": said.get("start"),
-        "norm_first": said.get("norm") != "post",
+        "norm_first": said.get("norm") != "post", "layer_norm": said.get("norm") != "none",
     }  # fmt: skip
     return Naive(content, config)
 

@@ -37,7 +37,7 @@ MODEL = {
     "alphabet": listing,
     "rows": integers(0, SIZE),
     "start": Maybe(integer(0, SIZE)),
-    "norm": Maybe(("post", "no-last")),
+    "norm": Maybe(("post", "no-last", "none")),
 }
 START = -1
 """The index of the start token, where symbols have theirs from 0."""
@@ -58,12 +58,12 @@ class Head(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block: attention behind ``first``, if there is one, the network behind ``second``."""
+    """A block: attention behind ``first`` and the network behind ``second``, where there are LayerNorms."""
 
     first: Norm | None
     attention: list[Head]
     bias: Vector
-    second: Norm
+    second: Norm | None
     network: Network
 
 
@@ -137,7 +137,7 @@ class Model:
             count = file.length("transformer.wpe.weight", 1, 1 << 20)
             self.positions = file.take("transformer.wpe.weight", count, d)
         self.last: Norm | None = None
-        self.adds = int(fields.get("norm") != "post")
+        self.adds, self.bare = int(fields.get("norm") != "post"), fields.get("norm") == "none"
         self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
         if self.adds:
             self.last = None if "norm" in fields else self.norm(file, "transformer.ln_f")
@@ -156,7 +156,8 @@ class Model:
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        (one, two), bias = (self.norm(file, h + f"ln_{k}") for k in (1, 2)), file.take(h + "attn.c_proj.bias", d)[0]
+        one, two = (None if self.bare else self.norm(file, h + f"ln_{k}") for k in (1, 2))
+        bias = file.take(h + "attn.c_proj.bias", d)[0]
         first, second = (one, two) if self.adds else (self.last, one)
         self.last = two  # of a block behind whose halves they stand it is the next one's first
         width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)

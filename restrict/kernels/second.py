@@ -15,6 +15,8 @@ ROUNDS = 60
 """Rounds of Newton's method; a handful are used."""
 LARGE = 600.0
 """Exponents are cut off here."""
+FAINT = 2.0**-248
+"""Weights are off by less than this part of the greatest, as the checker's are."""
 
 
 @kernel
@@ -59,7 +61,8 @@ def weighed(qc: F64, qg: F64, qr: F64, kc: F64, kg: F64, kr: F64) -> tuple[F64, 
     for c in range(count):
         low[c] = np.exp(score[c] - spread[c] - top)
         high[c] = np.exp(min(score[c] + spread[c] - top, LARGE))
-    return low, high
+    faint = FAINT * high.max()
+    return np.maximum(low - faint, 0.0), high + faint
 
 
 @kernel

@@ -18,7 +18,7 @@ def original(rng: Generator) -> Trial:
     """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, with a claim about a
     random language, of every length or up to a wrong word."""
     while True:
-        start, norm = rng.random() < 0.7, str(rng.choice(["", "", "post", "no-last"]))
+        start, norm = rng.random() < 0.7, str(rng.choice(["", "", "", "post", "no-last", "none"]))
         model, naive = verdict_cases.random_checkpoint(rng, start=start, norm=norm)
         if model.positions is None:
             graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)

@@ -21,7 +21,7 @@ from tests.fuzzing.operators import pick
 N = 3
 READ_AS = (
     ("heads", (1, 2, 3)), ("activation", ("relu", "gelu_new")), ("offset", (0, 1, 2)),
-    ("epsilon", ("1/100000", "1/10", "1/1")), ("norm", ("post", "no-last")),
+    ("epsilon", ("1/100000", "1/10", "1/1")), ("norm", ("post", "no-last", "none")),
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def original(rng: Generator) -> Trial:
     at every cell, and a third compare logits. One layer of two heads has bounds on quotients in every case, and half of
     one layer have pieces of the inverse deviation, with bounds on what neurons read."""
     while True:
-        layers, norm = 2 if rng.random() < 1 / 3 else 1, str(rng.choice(["", "", "post", "no-last"]))
+        layers, norm = 2 if rng.random() < 1 / 3 else 1, str(rng.choice(["", "", "", "post", "no-last", "none"]))
         model, naive = verdict_cases.random_checkpoint(rng, layers, rng.random() < 0.7, norm)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()

@@ -52,8 +52,8 @@ def gpt2_names(found: Imported) -> Written:
     """The file and the configuration of a model, for ``restrict soft verify`` and the trusted checker.
 
     Args:
-        found: an import: causal layers with LayerNorm first, or behind each half and none at the end, and one
-            constant, as many heads in each, one activation and no end marker; one layer without a mask, read at the
+        found: an import: causal layers with LayerNorm first, or behind each half and none at the end, or nowhere, and
+            one constant, as many heads in each, one activation and no end marker; one layer without a mask, read at the
             last position, counts as causal, as it reads a prefix alone.
 
     Returns:
@@ -85,17 +85,17 @@ def gpt2_names(found: Imported) -> Written:
         _refuse(model, f"{len(special)} tokens in no input beside the end token ({', '.join(special)}), not two")
     named = {"bos": model.start_marker, "eos": answers.end, **dict(zip(("pad", "sep"), special, strict=False))}
     kinds, first = {layer.ffn.activation for layer in model.layers if layer.ffn} or {"relu"}, model.layers[0].norm1
-    assert first is not None
     config: dict[str, Any] = {
         "model_type": "gpt2", "n_layer": len(model.layers), "n_head": d // dk, "n_embd": d, "n_inner": width,
         "vocab_size": len(tokens), "activation_function": KINDS[kinds.pop()],
-        "layer_norm_epsilon": _decimal(first.eps), "tie_word_embeddings": False,
+        **({"layer_norm": False} if first is None else {"layer_norm_epsilon": _decimal(first.eps)}),
+        "tie_word_embeddings": False,
         "position_embeddings": "none" if model.positions.table is None else "learned",
         "vocab": list(tokens), **{f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None},
     }  # fmt: skip
     if model.positions.table is not None:
         config["n_positions"] = len(model.positions.table)
-    if model.final_norm is None:
+    if model.final_norm is None and first is not None:
         config["norm_first" if model.layers[0].norm == "post" else "final_norm"] = False
     if answers.labels:
         config["labels"] = list(answers.labels)
@@ -151,8 +151,6 @@ def _covered(model: SoftModel) -> list[str]:
         _refuse(model, "an answer that is read at the first position")
     norms, shapes, masks, kinds, places = set[str](), set[Any](), set[str](), set[str](), set[str]()
     for layer in model.layers:
-        if layer.norm1 is None:
-            _refuse(model, "no LayerNorm")
         if layer.norm == "post" and layer.ffn is None:
             _refuse(model, "LayerNorm behind each half of a block without a network")
         places.add(layer.norm)
@@ -167,8 +165,9 @@ def _covered(model: SoftModel) -> list[str]:
     (heads, dk, dv), *others = shapes or {(0, 0, 0)}
     if others or dk != dv or heads * dk != model.width:
         _refuse(model, f"heads whose widths do not add up to {model.width}")
-    if len(places) > 1 or (places == {"post"} and model.final_norm is not None):
-        _refuse(model, "LayerNorm behind each half of a block, and one more" if len(places) == 1 else "mixed blocks")
+    if len(places) > 1 or (places != {"pre"} and model.final_norm is not None):
+        where = "behind each half of a block, and one more" if places == {"post"} else "at the end alone"
+        _refuse(model, "mixed blocks" if len(places) > 1 else f"LayerNorm {where}")
     if len(kinds) > 1:
         _refuse(model, f"layers with different activations ({', '.join(sorted(kinds))})")
     if len(norms) > 1:
@@ -237,8 +236,9 @@ def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
         ("mlp.c_fc", ffn.inner.T, ffn.inner_bias),
         ("mlp.c_proj", ffn.outer.T, ffn.outer_bias),
     ]  # fmt: skip
-    assert layer.norm1 is not None
     found = {f"{name}.{end}": a for name, *both in maps for end, a in zip(("weight", "bias"), both, strict=True)}
+    if layer.norm1 is None:
+        return found
     none = LayerNorm(np.zeros(d), np.zeros(d), layer.norm1.eps)  # no network: what it reads is 0, and it adds 0
     return found | _norm("ln_1", layer.norm1) | _norm("ln_2", layer.norm2 or none)
 

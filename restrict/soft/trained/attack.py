@@ -42,7 +42,7 @@ class Attack:
         gap = y - y.mean()
         deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
         x = gap / deviation
-        normal = x * layer.norm2.weight + layer.norm2.bias
+        normal = y if layer.norm2 is None else x * layer.norm2.weight + layer.norm2.bias
         inner = normal @ layer.inner.weight + layer.inner.bias
         value, slope = activated(self.model.kind, inner), steepness(self.model.kind, inner)
         z = (normal if self.model.post else y) + value @ layer.outer.weight + layer.outer.bias
@@ -52,6 +52,8 @@ class Attack:
         line = np.eye(len(said))[place] if asked is None else asked.rows(said)[asked.places == place][0]
         behind = line @ self.rows + (line @ self.beta) * last / (len(z) * s)
         back = layer.inner.weight @ (slope * (layer.outer.weight @ behind))
+        if layer.norm2 is None:
+            return float(line @ said), behind + back
         back, behind = (
             ((back + behind) * layer.norm2.weight, 0 * behind)
             if self.model.post

@@ -172,7 +172,7 @@ def model_document(model: Trained) -> dict[str, Any]:
             "rows": list(model.tokens),
         }
         | ({} if model.bos is None else {"start": model.bos})
-        | ({"norm": "post"} if model.post else {"norm": "no-last"} if model.final is None else {})
+        | ({} if model.norm == "" else {"norm": model.norm})
     )
 
 

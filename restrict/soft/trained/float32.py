@@ -128,7 +128,9 @@ class Rounding:
         with np.errstate(all="ignore"):
             gens = self.streams[self.number[key[0], max(key[1], 0)]][None]
             x = Ball(stage.stream[0], stage.stream[1], gens)
-            u = normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
+            u = x
+            if layer.norm2 is not None:
+                u = normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
             h = linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
             values = neurons(model.kind, h, run, stage.neurons)
             network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)

@@ -2,11 +2,11 @@
 block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
 ``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Where the
 configuration says ``norm_first`` false, it is that of the first GPT and of PyTorch: ``y = LN1(x + attention(x))``,
-``z = LN2(y + network(y))``, and no final one; ``final_norm`` false leaves out that of GPT-2. Assumed, because a
-file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
-and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
-place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
-nothing is guessed."""
+``z = LN2(y + network(y))``, no final one; ``final_norm`` false leaves out GPT-2's, ``layer_norm`` false all. Assumed,
+as no file says it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key and
+value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at place
+``j`` has the position embedding ``offset + j``. What the configuration says otherwise is refused; nothing is
+guessed."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Linear(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One block; ``norm1`` stands in front of attention, if there is one, ``norm2`` in front of the network;
+    """One block; ``norm1`` stands in front of attention, ``norm2`` in front of the network, where there are any;
     ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
 
     norm1: Norm | None
     attention: Linear
     projection: Linear
-    norm2: Norm
+    norm2: Norm | None
     inner: Linear
     outer: Linear
 
@@ -154,6 +154,13 @@ class Trained:
     def constants(self) -> Array:
         """What each label has whatever the last deviation, shape ``(labels,)``: nothing with a last LayerNorm."""
         return self.shifts if self.final is None else 0 * self.shifts
+
+    @property
+    def norm(self) -> str:
+        """Where LayerNorm stands, as certificates say it; nothing where it stands as in GPT-2."""
+        if self.layers[0].norm2 is None:
+            return "none"
+        return "post" if self.post else "no-last" if self.final is None else ""
 
     @property
     def special(self) -> tuple[int, ...]:
@@ -275,7 +282,9 @@ class _Reader:
             self.fail(f"config {key}: expected true or false, not {quote(value)}")
         return value
 
-    def norm(self, name: str, d: int) -> Norm:
+    def norm(self, name: str, d: int) -> Norm | None:
+        if not self.flag("layer_norm", True):
+            return None
         return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
 
     def linear(self, name: str, inputs: int, outputs: int) -> Linear:
@@ -361,13 +370,15 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
 def _blocks(read: _Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]:
     """The blocks, the LayerNorm behind them, if there is one, and whether it stands behind each half of a block."""
     inner, post = read.size("n_inner", 4 * d), not read.flag("norm_first", True)
+    if post and not read.flag("layer_norm", True):
+        read.fail("config layer_norm: there is none, but norm_first says that it stands behind each half")
     if read.flag("final_norm", not post) and post:
         read.fail("config final_norm: LayerNorm stands behind each half (norm_first), so no other one comes last")
     layers = tuple(read.layer(number, d, inner) for number in range(read.size("n_layer")))
     if not post:
         return layers, read.norm("ln_f", d) if read.flag("final_norm", True) else None, post
     firsts: list[Norm | None] = [None, *(layer.norm2 for layer in layers)]
-    seconds = [layer.norm1 for layer in layers if layer.norm1 is not None]
+    seconds = [layer.norm1 for layer in layers]
     made = tuple(layer._replace(norm1=a, norm2=b) for layer, a, b in zip(layers, firsts, seconds, strict=False))
     return made, layers[-1].norm2, post
 
@@ -414,6 +425,8 @@ def _outputs(read: _Reader) -> tuple[int, str]:
 
 def _epsilon(read: _Reader) -> Fraction:
     """LayerNorm's epsilon, the decimal that the configuration writes."""
+    if not read.flag("layer_norm", True):
+        return Fraction(1, 100000)  # nothing is divided; certificates have one
     text = str(read.config.get("layer_norm_epsilon"))
     if not DECIMAL.fullmatch(text) or Fraction(text) <= 0 or Fraction(text) > 1:
         read.fail(f"config layer_norm_epsilon: expected a decimal in (0, 1], not {quote(text)}")
