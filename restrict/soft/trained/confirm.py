@@ -57,9 +57,8 @@ def unshown(found: Found) -> Found:
     """The verdict where the checker does not see that the wrong word is wrong: the case that it ends with is open."""
     assert found.wrong is not None
     word = found.wrong.word
-    case = Open(
-        (len(word), word[-1] if word else -1, found.graph.state(word)), found.wrong.label, -abs(found.wrong.logit)
-    )
+    a = word[-1] if word and found.model.reader is None else -1
+    case = Open((len(word), a, found.graph.state(word)), found.wrong.label, -abs(found.wrong.logit))
     less = replace(found, status="open", wrong=None, open=[case, *found.open])
     if isinstance(less, Verdict):
         return replace(less, shortest=False)

@@ -28,14 +28,13 @@ from restrict.base.files import read_bytes
 from restrict.base.tensorfile import is_safetensors
 from restrict.soft.models.config import SAME, SUFFIX, beside, first_of, position_kind, read_config
 from restrict.soft.models.evaluate import activated
+from restrict.soft.trained.stored import read_place, tensors_of
 
 Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
 """By their numbers in :mod:`restrict.soft.trained.cells`."""
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
-FINITE = 2.0**40
-"""Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
 FIXED = {
     "attention": "softmax",
@@ -115,6 +114,12 @@ class Trained:
     post: bool = False
     """Whether LayerNorm stands behind each half of a block, so that what it makes is the stream. The last one of a
     block is then the next one's ``norm1``, or ``final``."""
+    reader: int | None = None
+    """The row of the token at which the answer is read, if that is one of its own: it stands behind the word or, if
+    ``ahead``, in front of it, with no causal mask. ``closing``: it is the last of ``symbols``, and words end with it
+    (:mod:`restrict.soft.trained.reader`)."""
+    ahead: bool = False
+    closing: bool = False
     unread: str | None = None
     """A tensor of the file that the trusted checker does not read, if there is one: another name for the same, a mask,
     a tied read-out once more."""
@@ -175,14 +180,29 @@ class Trained:
     @property
     def first(self) -> int:
         """The position of the first token, where the first symbol stands at 1: 0 with a start token, else 1."""
-        return int(self.bos is None)
+        return int(self.bos is None and (self.reader is None or self.closing))
 
     @property
     def longest(self) -> int | None:
         """The most symbols of a word that have position embeddings; ``None`` for any number."""
         if self.positions is None:
             return None
-        return len(self.positions) - self.offset + self.first - 1
+        pinned = (self.bos is not None) + (self.reader is not None and not self.closing)
+        return len(self.positions) - self.offset - pinned
+
+    def placed(self, t: int) -> I64:
+        """The rows of the position embeddings that ``t`` tokens of a word have; a reader comes last."""
+        at = self.offset + np.arange(t)
+        return np.roll(at, -1) if self.ahead else at
+
+    def table(self, n: int) -> I64:
+        """The row that each symbol has at each place up to ``n``, ``(n + 1, symbols)``; one that there is, where no
+        word is so long."""
+        at = self.offset + np.maximum(np.arange(n + 1), self.first) - (0 if self.ahead else self.first)
+        found = np.repeat(at[:, None], len(self.tokens), axis=1)
+        if self.ahead:
+            found[:, -1] = self.offset
+        return found if self.positions is None else np.minimum(found, len(self.positions) - 1)
 
     def demand_names(self) -> None:
         """Refuse a file with a tensor that the checker does not read."""
@@ -193,11 +213,13 @@ class Trained:
             )
 
     def rows(self, word: Sequence[str]) -> list[int]:
-        """The rows of the embedding that a word is read as, the start token first where there is one."""
+        """The rows of the embedding that a word is read as, the start token first where there is one; a reader last."""
         for symbol in word:
             if symbol not in self.symbols:
                 raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
-        return [*(() if self.bos is None else (self.bos,)), *(self.vocab.index(symbol) for symbol in word)]
+        read = () if self.reader is None or self.closing else (self.reader,)
+        start = () if self.bos is None else (self.bos,)
+        return [*start, *(self.vocab.index(symbol) for symbol in word), *read]
 
 
 def load(path: str | Path) -> Trained:
@@ -301,7 +323,7 @@ class _Reader:
 
 def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
     """The record of a safetensors file and a configuration: GPT-2's keys, with ``vocab``; decimals as texts."""
-    tensors = _tensors(content, source)
+    tensors = tensors_of(content, source)
     read = _Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
         read.fail(
@@ -325,6 +347,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     tied = read.flag("tie_word_embeddings", True)
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     vocab = _names(read, "vocab", rows, "vocab_size")
+    reader, ahead = read_place(config, special["bos"], read.token("end_marker_token_id", rows), source)
     labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
@@ -345,13 +368,15 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         tied=tied,
         vocab=vocab,
         labels=labels,
-        symbols=tuple(name for token, name in enumerate(vocab) if token not in special.values()),
-        bos=special["bos"],
+        symbols=tuple(name for token, name in enumerate(vocab) if token not in (*special.values(), reader)),
+        bos=None if ahead else special["bos"],
         eos=special["eos"],
         pad=special["pad"],
         sep=special["sep"],
         task=config.get("task"),
         post=post,
+        reader=reader,
+        ahead=ahead,
         unread=next((key for key in sorted(tensors) if not _checked(key, read.used, tied)), None),
     )
     read.rest()
@@ -375,24 +400,6 @@ def _blocks(read: _Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool
 def _checked(key: str, used: set[str], tied: bool) -> bool:
     """Whether the trusted checker reads a tensor."""
     return key in used and (not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS)
-
-
-def _tensors(content: bytes, source: str) -> dict[str, Array]:
-    """The tensors of a safetensors file in float64, which holds every float32 exactly."""
-    from safetensors import SafetensorError, numpy
-
-    try:
-        found = numpy.load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
-    for key, value in found.items():
-        if value.dtype not in (np.float16, np.float32, np.float64):
-            if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
-                continue
-            raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
-        if not (np.abs(value.astype(np.float64)) < FINITE).all():
-            raise ModelError(f"{source}: the tensor {key} has an entry that is NaN, infinite or beyond 2^40")
-    return {key: value.astype(np.float64) for key, value in found.items()}
 
 
 def _names(read: _Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
@@ -464,7 +471,7 @@ def forward_all(model: Trained, tokens: I64, last: bool = False) -> Array:
     (b, t), heads, d = tokens.shape, model.heads, model.d
     x = model.embed[tokens]
     if model.positions is not None:
-        x = x + model.positions[model.offset : model.offset + t]
+        x = x + model.positions[model.placed(t)]
     unseen = np.triu(np.full((t, t), -np.inf), 1)
     for layer in model.layers:
         read, x = entered(model, x, layer.norm1)
