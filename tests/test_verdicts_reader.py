@@ -18,16 +18,19 @@ from restrict.checker.verdict import Check
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
+from restrict.soft.importers import Options, import_weights
+from restrict.soft.importers.gpt2_names import gpt2_names, save_gpt2_names
 from restrict.soft.restriction.forced import Decision, force_decision
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Trained, trained
+from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.reader import as_read
 from restrict.soft.trained.verdict import Search
 from restrict.soft.trained.wrong import logits
 from tests import verdict_cases
 from tests.fuzzing import every_length as judged
 from tests.fuzzing.verdicts import altered
+from tests.layouts import by_hand, encoder
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
 
@@ -282,3 +285,49 @@ def test_two_layers_are_refused() -> None:
     nothing = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
     with pytest.raises(ModelError, match="2 layers and is read at '<sep>': that is covered in one layer"):
         verify_trained(model, nothing, 3)
+
+
+# ---------------------------------------------------------------- from a library's file to a verdict
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("reads", WHERE)
+@pytest.mark.parametrize("labels", [2, 3])
+def test_an_imported_encoder_keeps_its_logits(seed: int, reads: str, labels: int, tmp_path: Path) -> None:
+    """An nn.TransformerEncoder without a mask that answers at its first token, or at one behind the word."""
+    arrays, config = encoder(np.random.default_rng([seed, 5]), 1, labels)
+    options = Options(place="first") if reads == "first" else Options(end_marker="<eos>", place="last")
+    found = import_weights(arrays, options, config=config | {"causal": False})
+    made = save_gpt2_names(found, tmp_path / "m.safetensors")
+    assert any("each prefix is a word of its own" in note for note in made.notes)
+    model = load(tmp_path / "m.safetensors")
+    assert (model.ahead, model.vocab[model.reader or 0]) == (reads == "first", "<bos>" if reads == "first" else "<eos>")
+    for word in itertools.product((0, 1), repeat=4):
+        tokens = [2, *word] if reads == "first" else [2, *word, 3]
+        plain = by_hand(arrays, config, tokens, False)[0 if reads == "first" else -1]
+        said = logits(model, np.array([word]), last=True)[0, -1]
+        assert np.allclose(said, plain, atol=1e-9) if labels == 3 else np.isclose(
+            said[model.vocab.index("<eos>")], plain[1] - plain[0], atol=1e-9)  # fmt: skip
+    again = import_weights(tmp_path / "m.safetensors")
+    assert (again.model.output.place, again.model.layers[0].heads[0].mask) == (reads, "none" if reads == "first" else
+                                                                              "past")  # fmt: skip
+    assert again.model.end_marker == (None if reads == "first" else "<eos>")
+    assert gpt2_names(again).config["place"] == reads
+
+
+@pytest.mark.parametrize(
+    ("options", "causal", "layers", "told"),
+    [
+        (Options(place="first"), True, 1, "an answer that is read at the first position with a causal mask"),
+        (Options(place="first", start_marker="", never=("<bos>", "<eos>")), False, 1, "without a start token"),
+        (Options(place="first", end_marker="<eos>"), False, 1, "with a token pinned behind the word, too"),
+        (Options(place="first"), False, 2, "an answer that is read at the first position of two layers"),
+        (Options(place="every", end_marker="<eos>"), True, 1, "an end marker, read at every position"),
+        (Options(place="last", end_marker="<eos>"), True, 2, "an end marker, in more than one layer"),
+    ],
+)
+def test_an_import_that_is_not_covered_is_refused(options: Options, causal: bool, layers: int, told: str) -> None:
+    arrays, config = encoder(np.random.default_rng(1), layers, 3)
+    found = import_weights(arrays, options, config=config | {"causal": causal})
+    with pytest.raises(ModelError, match=f"no verdict covers .*{told}.*docs/soft-import.md"):
+        gpt2_names(found)

@@ -156,7 +156,9 @@ def _covered(model: SoftModel) -> list[str]:
     front, last, place = model.start_marker, model.end_marker, model.output.place
     if place == "first" and (front is None or last is not None or len(model.layers) > 1):
         what = "without a start token" if front is None else "with a token pinned behind the word, too"
-        _refuse(model, f"an answer read at the first position {what if len(model.layers) == 1 else 'of two layers'}")
+        _refuse(
+            model, f"an answer that is read at the first position {what if len(model.layers) == 1 else 'of two layers'}"
+        )
     if last is not None and (place == "every" or len(model.layers) > 1):
         _refuse(model, f"an end marker, {'read at every position' if place == 'every' else 'in more than one layer'}")
     if not model.layers:
@@ -189,7 +191,10 @@ def _covered(model: SoftModel) -> list[str]:
         _refuse(model, f"LayerNorms with different constants ({', '.join(sorted(norms))})")
     if place == "first":
         if masks != {"none"}:
-            _refuse(model, "a causal mask and an answer read at the first position, which sees nothing of the word")
+            _refuse(
+                model,
+                "an answer that is read at the first position with a causal mask, where it sees nothing of the word",
+            )
         return [f"the answer is read at {front}, which sees the whole word: each prefix is a word of its own"]
     read = [] if last is None else [f"the answer is read at {last}, behind the word: each prefix is a word of its own"]
     if masks == {"past"}:
