@@ -83,6 +83,7 @@ def random_checkpoint(
     elif reads:
         config["vocab"].append("<sep>")
         config |= {"vocab_size": len(config["vocab"]), "end_marker_token_id": len(config["vocab"]) - 1}
+        config["place"] = "last"
     made, other = weights(rng, config, float(rng.choice([0.3, 1.0]))), rng.spawn(1)[0]
     if other.random() < 0.5:
         made["lm_head.bias"] = other.normal(size=config["vocab_size"]).astype(np.float32)

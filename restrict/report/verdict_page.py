@@ -56,7 +56,7 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
     facts = [("model", f"{name} (SHA-256 {found.sha256})"), ("checked", line), ("cases", str(len(root["cases"])))]
     if found.reader is not None:
         facts.append(
-            ("read at", f"{found.vocab[found.reader]}: a position is the number of tokens of the word with it")
+            ("read at", f"{found.vocab[found.reader]}: positions count the word's tokens with it")
         )
     page.sections.append(Section("The verdict", facts=facts, code=[f"restrict check {model} {path.name}"]))
     for state in sorted({r.key[2] for r in ranges}):

@@ -180,7 +180,7 @@ def as_run(
     float32; ``None`` where there is no case, or the tables would be too large. For models of one layer. ``upto``: the
     last position asked for. ``ulps``: units in the last place that library functions may be off. ``until``: a time of
     the monotonic clock at which to stop; an interrupt stops it, too."""
-    if upto < model.first or upto * len(model.tokens) >= ROWS:
+    if upto < max(model.first, int(model.closing)) or upto * len(model.tokens) >= ROWS:
         return None
     search.closest, cells = Margin(math.inf, math.inf, 0.0, (-1, -1, -1)), 0
     key: Key = (0, -1, 0)

@@ -55,8 +55,8 @@ def read_place(config: Mapping[str, Any], bos: int | None, end: int | None, sour
         if causal:
             raise fail("which sees nothing of the word unless causal is false")
         return bos, True
-    if end is not None and place == "every":
-        raise fail("but a token is pinned behind the word (end_marker_token_id), at which it is read in verdicts")
-    if not causal and ((place != "last" and end is None) or layers != 1):
+    if end is not None and place != "last":
+        raise fail("where a token is pinned behind the word (end_marker_token_id) only last is covered")
+    if not causal and (place != "last" or layers != 1):
         raise fail("without a causal mask: that is covered in one layer, read at the first place or the last")
     return end, False
