@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.checker.account import Meter, Place, Reject, Task
@@ -18,6 +19,7 @@ from restrict.checker.verdict import Check
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
+from restrict.cli.main import cli
 from restrict.soft.importers import Options, import_weights
 from restrict.soft.importers.gpt2_names import gpt2_names, save_gpt2_names
 from restrict.soft.restriction.forced import Decision, force_decision
@@ -32,7 +34,7 @@ from tests.fuzzing import every_length as judged
 from tests.fuzzing.verdicts import altered
 from tests.layouts import by_hand, encoder
 from tests.marks import heavy_after
-from tests.naive_gpt2 import Naive
+from tests.naive_gpt2 import Naive, completes
 
 WHERE = ("first", "last")
 
@@ -50,7 +52,7 @@ def case(seed: int, positions: bool | None = None) -> tuple[Trained, Naive, Grap
 
 def words(model: Trained, graph: Graph, n: int) -> list[tuple[int, ...]]:
     """All words of at most ``n`` symbols from which some word of the language goes on."""
-    live = set().union(*graph.prefixes(len(graph.delta)))
+    live = {q for q in range(len(graph.delta)) if completes([list(row) for row in graph.delta], [*graph.accept], q, 99)}
     found = [w for k in range(n + 1) for w in itertools.product(range(len(model.symbols)), repeat=k)]
     states = ((w, (0, *itertools.accumulate(w, lambda q, s: graph.delta[q][s] if q >= 0 else -1, initial=0))[-1])
               for w in found)  # fmt: skip
@@ -120,6 +122,13 @@ def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
             bad = [x for x, k in zip(said, labels, strict=True) if k not in want]
             assert max(good) > max(bad, default=-np.inf) if graph.greatest else min(good, default=1) > 0 > max(
                 bad, default=-1)  # fmt: skip
+
+
+def test_every_word_that_goes_on_is_in_the_claim() -> None:
+    """Two brackets deep: a case for each depth that a length allows, though words of the greatest length go on."""
+    delta = ((1, -1), (2, 0), (-1, 1))
+    closed = Graph(delta, frozenset({0}), (0,), (frozenset(),) * 3).closed()
+    assert closed.cases(6) == [(1, 2, 3), (2, 2, 4), (3, 2, 3), (3, 2, 5), (4, 2, 4), (5, 2, 3), (5, 2, 5), (6, 2, 4)]
 
 
 def test_all_answers_occur_among_random_models() -> None:
@@ -332,3 +341,37 @@ def test_an_import_that_is_not_covered_is_refused(options: Options, causal: bool
     found = import_weights(arrays, options, config=config | {"causal": causal})
     with pytest.raises(ModelError, match=f"no verdict covers .*{told}.*docs/soft-import.md"):
         gpt2_names(found)
+
+
+# ---------------------------------------------------------------- the command, on models that torch trained
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"), [("dyck1-depth2-1l1h16d-first", "first"), ("first-is-last-1l1h16d-last", "last")]
+)
+def test_the_command(name: str, reads: str, tmp_path: Path) -> None:
+    model, proof = str(verdict_cases.FOLDER / f"{name}.safetensors"), str(tmp_path / "c.json")
+    page, weights = str(tmp_path / "r.html"), str(tmp_path / "again.safetensors")
+    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-o", proof])
+    assert said.exit_code == 0, said.output
+    assert "right as run in float32: every prefix" in said.output
+    line = said.output.splitlines()[-2]
+    assert line.startswith(f"s VERIFIED right n=0..6 read={reads} cases=")
+    again = CliRunner().invoke(cli, ["check", model, proof])
+    assert again.output.strip() == line
+    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    assert drawn.exit_code == 0, drawn.output
+    assert "a position counts this token, too" in Path(page).read_text()
+    assert "behind every prefix of at most 6 symbols" in Path(page).read_text()
+    record = str(verdict_cases.FOLDER / f"{name}.record.json")
+    made = CliRunner().invoke(cli, ["soft", "import", model, "--compare", record, "--weights", weights])
+    assert made.exit_code == 0, made.output
+    same = CliRunner().invoke(cli, ["soft", "verify", weights, "-n", "6"])
+    assert same.output.splitlines()[-1].rsplit(" ", 1)[0] == line.rsplit(" ", 1)[0]
+    if reads == "first":
+        return
+    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "4", "-L", "regex:(a|b)*", "-o", proof])
+    assert said.exit_code == 3, said.output
+    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    assert drawn.exit_code == 0, drawn.output
+    assert "The wrong word, step by step" in Path(page).read_text()

@@ -117,7 +117,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number."""
-        from restrict.model.arguments import seconds
+        from restrict.base.deadline import seconds
 
         try:
             return seconds(value)

@@ -55,9 +55,7 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
     page = Page(f"{name}, n = {n}", "Verdict on a trained model", claim_of(found, root))
     facts = [("model", f"{name} (SHA-256 {found.sha256})"), ("checked", line), ("cases", str(len(root["cases"])))]
     if found.reader is not None:
-        facts.append(
-            ("read at", f"{found.vocab[found.reader]}: positions count the word's tokens with it")
-        )
+        facts.append(("read at", f"{found.vocab[found.reader]}: a position counts this token, too"))
     page.sections.append(Section("The verdict", facts=facts, code=[f"restrict check {model} {path.name}"]))
     for state in sorted({r.key[2] for r in ranges}):
         page.sections.append(_state_section(seen, graph, state, [r for r in ranges if r.key[2] == state]))

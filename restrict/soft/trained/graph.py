@@ -48,7 +48,10 @@ class Graph:
     def closed(self) -> Graph:
         """The graph of the same words, each with one more symbol behind it, and no other word: behind that is wanted
         what was wanted behind the word, if any word goes on from there."""
-        count, live = len(self.delta), set().union(*self.prefixes(len(self.delta)))
+        count, live, more = len(self.delta), set[int](), set(self.accept)
+        while more:
+            live |= more
+            more = {p for p, row in enumerate(self.delta) if not live.isdisjoint(row)} - live
         delta = [(*row, count + q if q in live else -1) for q, row in enumerate(self.delta)]
         nothing = (-1,) * len(delta[0])
         return replace(
