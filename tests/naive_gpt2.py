@@ -64,7 +64,8 @@ class Naive:
         return sum(name.endswith(".attn.c_attn.weight") for name in self.tensors)
 
     def streams(self, word: tuple[int, ...], layer: int) -> Rows:
-        """The residual stream at every position in front of a layer."""
+        """The residual stream at every position in front of a layer. The word's last token stands in front of it where
+        the answer is ``reads`` there; it is the last of what is returned, as all that follows looks at the last."""
         start = self.config.get("bos_token_id")
         tokens, first = (list(word), 1) if start is None else ([start, *word], 0)
         if layer:
@@ -72,6 +73,7 @@ class Naive:
         xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
         if "wpe.weight" in self.tensors:
             rows = self.tensors["wpe.weight"][self.config.get("offset", 0) :]
+            rows = rows[1 : len(tokens)] + rows[:1] if self.config.get("reads") == "first" else rows
             xs = [[a + b for a, b in zip(x, row, strict=True)] for x, row in zip(xs, rows, strict=False)]
         return xs
 

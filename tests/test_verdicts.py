@@ -32,7 +32,7 @@ from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
 from restrict.soft.models import evaluate
-from restrict.soft.trained import decide
+from restrict.soft.trained import decide, memory
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
@@ -613,7 +613,7 @@ def test_every_prefix_below_a_short_wrong_word_is_a_case_of_one_cell(monkeypatch
 
 def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph(((1, 0), (-1, 0)), frozenset({0}), (0,), (frozenset(), frozenset()))
-    table = decide.singles(graph, 3)
+    table = memory.singles(graph, 3)
     assert table is not None
     finer, seen = graph.remembering(table), set[int]()
     words = [(), (0,), (1,), (0, 1), (1, 0), (1, 1), (0, 1, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1)]
@@ -622,9 +622,9 @@ def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest
         assert finer.of[finer.state(word)] == graph.state(word)
     assert len(seen) == len(words)
     assert finer.state((0, 1, 0, 1)) == finer.state((1, 1, 1, 1, 0, 1))
-    monkeypatch.setattr(decide, "SINGLE", len(words))
-    assert decide.singles(graph, 3) is not None
-    assert decide.singles(graph, 4) is None
+    monkeypatch.setattr(memory, "SINGLE", len(words))
+    assert memory.singles(graph, 3) is not None
+    assert memory.singles(graph, 4) is None
 
 
 def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

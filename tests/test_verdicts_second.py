@@ -27,10 +27,11 @@ from restrict.cli.main import cli
 from restrict.kernels.second import beyond
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
-from restrict.soft.trained.decide import memories, verify_trained
+from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.histories import merged_histories
+from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Array, Trained
 from restrict.soft.trained.second import Layered, Second
 from tests import verdict_cases

@@ -85,7 +85,6 @@ def verify_trained_command(
     from restrict.cli.trained_words import document, leave, text
     from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
-    from restrict.soft.trained.every_length import verify_every_length
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(model), offset)
@@ -100,6 +99,8 @@ def verify_trained_command(
         given["tell"] = lambda what: progress(what, None)
         found: Any
         if n is None or all_lengths:
+            from restrict.soft.trained.every_length import verify_every_length
+
             found = verify_every_length(loaded, graph, longest=n or 4096, **given)
         else:
             found = verify_trained(loaded, graph, n, float32=True, decided=begun(parts), **given)

@@ -20,7 +20,7 @@ from restrict.soft.importers.blocks import (
 )
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, Norm, Place, SoftLayer, SoftModel
+from restrict.soft.models.model import Activation, Floats, Mask, Norm, Place, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
@@ -46,12 +46,18 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     if fixed.norm_first is False or fixed.causal is False:
         raise ModelError(f"{tensors.source}: GPT-2's layers are causal, with LayerNorm first")
     norm = _norm(tensors, choices)
+    unmasked = choices.key("causal")[1]
+    if unmasked not in (None, True, False):
+        raise ModelError(f"{tensors.source}: config causal: {unmasked!r} is neither true nor false")
+    mask: Mask = "none" if unmasked is False else "past"
     where = {"post": "LayerNorm last", "pre": "LayerNorm first", "none": "no LayerNorm"}[norm]
-    choices.note("layers", f"{count}, {where}, causal", "weights", "GPT-2's names")
+    told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
+    choices.note("layers", told, "weights", "GPT-2's names")
     scales = _scales(choices, d // count_of_heads, count)
     table = learned(tensors, choices, f"{stem}wpe.weight", d)
     layers = tuple(
-        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, activation, norm, eps, scales[at]) for at in range(count)
+        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, mask, activation, norm, eps, scales[at])
+        for at in range(count)
     )
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
@@ -116,13 +122,13 @@ def _unembed(tensors: Named, choices: Choices, embed: Floats) -> Floats:
 
 
 def _layer(
-    tensors: Named, stem: str, d: int, heads: int, activation: Activation, norm: Norm, eps: str, scale: Term
+    tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, norm: Norm, eps: str, scale: Term
 ) -> SoftLayer:  # fmt: skip
     # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
     qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
     out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
     return SoftLayer(
-        heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, "past", scale),
+        heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
         mlp(tensors, usual(f"{stem}.mlp.c_fc"), usual(f"{stem}.mlp.c_proj"), d, activation, turned=True),
         norm,

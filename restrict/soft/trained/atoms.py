@@ -45,7 +45,7 @@ class Atoms:
             tokens[0] = model.bos
         self.x, self.first = model.embed[tokens], model.first
         if model.positions is not None:
-            self.x = self.x + model.positions[model.offset + np.maximum(np.arange(n + 1) - model.first, 0), None]
+            self.x = self.x + model.positions[model.table(n)]
         mixed = entered(model, self.x, layer.norm1)[0] @ layer.attention.weight + layer.attention.bias
         shape = (n + 1, len(model.tokens), heads, d // heads)
         q, k, v = (part.reshape(shape) for part in np.split(mixed, 3, axis=-1))

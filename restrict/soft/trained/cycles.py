@@ -32,11 +32,11 @@ def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list
     ``first``: the least length of the block. Gives the cases in the order of the certificate."""
     before, living = states(graph)
     if not block:
-        return [(0, -1, 0)] if graph.empty and 0 in living else []
+        return [(0, -1, 0)] if graph.empty and not graph.closing and 0 in living else []
     if last != ALL:
         before = set().union(*graph.reached(last)[first - 1 : last])
     found: list[Key] = []
-    for a in range(len(graph.delta[0])):
+    for a in graph.ends:
         found += [(block, a, q) for q in sorted({graph.delta[p][a] for p in before} & living)]
     return found
 

@@ -40,8 +40,14 @@ class Wrong(NamedTuple):
 
 def logits(model: Trained, words: I64, last: bool = False) -> Array:
     """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``. Behind the
-    empty one they are NaN where there is no start token. ``last``: at least the last of them."""
+    empty one they are NaN where there is no start token. A reader is given each prefix as a word of its own. ``last``:
+    at least the last of them."""
     tokens = np.array(model.tokens)[words]
+    if model.reader is not None:
+        pinned = [np.full((len(words), 1), row) for row in (model.bos, model.reader) if row is not None]
+        each = (tokens[:, :j] for j in range(words.shape[1] if last else 0, words.shape[1] + 1))
+        runs = (np.concatenate([*pinned[:-1], part, pinned[-1]], axis=1) for part in each)
+        return np.concatenate([forward_all(model, run, last=True) for run in runs], axis=1)
     if model.bos is not None:
         return forward_all(model, np.concatenate([np.full((len(words), 1), model.bos), tokens], axis=1), last)
     nothing = np.full((len(words), 1, len(model.labels)), np.nan)
