@@ -540,7 +540,6 @@ def test_a_search_without_time_still_proves_that_the_output_is_not_constant() ->
 
 
 @cache
-@cache
 def boxes_for(spec: str, n: int) -> int:
     """How many boxes prove that it takes two positions."""
     return len(lower_bound(load(spec), n, k=1).bound.boxes)

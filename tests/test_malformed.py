@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from restrict.cli.main import cli
 from tests import soft_mutations
 from tests import trusted as check
 from tests.clock import quicker_than
@@ -136,7 +138,9 @@ def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str
 def test_the_good_files_are_verified(case: str, model: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main.main([str(path) for path in files(case)]) == 0
     digest = hashlib.sha256(files(model)[0].read_bytes()).hexdigest()
-    assert capsys.readouterr() == (f"s VERIFIED {line} {digest}\n", "")
+    said = f"s VERIFIED {line} {digest}\n"
+    assert capsys.readouterr() == (said, "")
+    assert CliRunner().invoke(cli, ["check", *map(str, files(case))]).output == said
 
 
 def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> None:
@@ -153,9 +157,12 @@ def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> No
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_malformed_file_is_refused_in_one_line_and_at_once(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`restrict check`, which elaborates first, says the same."""
     with quicker_than(1):
         code, line = outcome(capsys, *files(case))
     assert code == 4
+    found = CliRunner().invoke(cli, ["check", *map(str, files(case))])
+    assert (found.exit_code, found.stdout, found.stderr) == (code, "", f"{line}\n")
     assert line.count(": ") >= 2, "FILE: PLACE: REASON"
     assert len(line) < 1000
 
