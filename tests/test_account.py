@@ -104,12 +104,9 @@ def peak() -> int:
 
 COPY = {"name": "h", "kind": "head", "value": "token", "score": "0", "ties": "right"}
 LAST = {
-    "format": "restrict-model/1",
-    "name": "last",
-    "alphabet": ["a", "b"],
-    "variables": [COPY],
+    "format": "restrict-model/1", "name": "last", "alphabet": ["a", "b"], "variables": [COPY],
     "output": {"variable": "h", "position": "last", "accept": [1]},
-}
+}  # fmt: skip
 """Copies the last symbol."""
 FORCES = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "end": ["b"], "from": 1}
 

@@ -15,13 +15,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.cli.checking import AUTOMATIC_CHECK
-from restrict.cli.main import cli
 from tests import trusted as check
 from tests.clock import quicker_than
+from tests.commands import typed
 from tests.marks import heavy_after
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
@@ -109,7 +108,7 @@ APART = {"R3_all_map_1e7_const", "BR8", "max_ties"}
 
 def elaborated(pair: list[str]) -> tuple[int, str, str]:
     """What `restrict check` says, in this process."""
-    found = CliRunner().invoke(cli, ["check", *pair, "--limit", str(AUTOMATIC_CHECK)])
+    found = typed("check", *pair, "--limit", AUTOMATIC_CHECK)
     return found.exit_code, found.stdout, found.stderr
 
 

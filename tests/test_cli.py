@@ -681,17 +681,14 @@ def test_options_are_called_the_same_in_every_command() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("restrict certif", ["plain,certify"]),
-        ("restrict certify and-of", ["plain,and-of-ors"]),
+        ("restrict certif", ["plain,certify"]), ("restrict certify and-of", ["plain,and-of-ors"]),
         ("restrict certify pari", ["plain,parity-attempt", "plain,parity8"]),
         ("restrict certify mine", ["file,mine"]),
         ("restrict certify fli", ["plain,flip-flop", "plain,flip-mine.json"]),
-        ("restrict refute x -L dy", ["plain,dyck"]),
-        ("restrict soft run pa", ["plain,parity"]),
-        ("restrict certify x --meth", ["plain,--method"]),
-        ("restrict certify x --method le", ["plain,lemma"]),
+        ("restrict refute x -L dy", ["plain,dyck"]), ("restrict soft run pa", ["plain,parity"]),
+        ("restrict certify x --meth", ["plain,--method"]), ("restrict certify x --method le", ["plain,lemma"]),
     ],
-)
+)  # fmt: skip
 def test_shells_can_ask_for_completions(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]
 ) -> None:

@@ -344,13 +344,10 @@ def test_checking_after_the_tensor_file_is_gone_is_a_usage_error(tmp_path: Path)
 @pytest.mark.parametrize(
     "score",
     [
-        "__import__('os').system('touch {}')",
-        "open('{}', 'w')",
-        "[c for c in ().__class__.__base__.__subclasses__()]",
-        "exec(k)",
-        "k.__class__",
+        "__import__('os').system('touch {}')", "open('{}', 'w')",
+        "[c for c in ().__class__.__base__.__subclasses__()]", "exec(k)", "k.__class__",
     ],
-)
+)  # fmt: skip
 def test_loading_a_file_runs_nothing_of_its_author(tmp_path: Path, score: str) -> None:
     trap = tmp_path / "trap"
     variable = {"name": "seen", "kind": "head", "key": "token", "value": "token", "score": score.format(trap)}
@@ -491,12 +488,9 @@ def test_the_gate_of_the_format_page_tells_no_match_from_nothing_visible() -> No
     block = re.search(r"```text\n(\{\"name\": \"before\".*?)\n```", page, re.DOTALL)
     assert block is not None
     document = {
-        "format": "restrict-model/1",
-        "name": "gate",
-        "alphabet": ["0", "1"],
-        "variables": json.loads(f"[{block[1]}]"),
-        "output": {"variable": "answer", "position": "last"},
-    }
+        "format": "restrict-model/1", "name": "gate", "alphabet": ["0", "1"],
+        "variables": json.loads(f"[{block[1]}]"), "output": {"variable": "answer", "position": "last"},
+    }  # fmt: skip
     model = loads(json.dumps(document).encode())
     for n in range(1, 6):
         for word in itertools.product("01", repeat=n):

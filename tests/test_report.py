@@ -392,17 +392,11 @@ def test_the_report_of_a_sweep_of_verdicts_counts_them(tmp_path: Path) -> None:
 def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {
-            "id": f"{k}",
-            "task": "certify",
-            "model": "m",
-            "n": 10**k,
-            "ok": True,
-            "fixed_count": k,
-            "seconds": 0.5,
+            "id": f"{k}", "task": "certify", "model": "m", "n": 10**k, "ok": True, "fixed_count": k, "seconds": 0.5,
             "seed": k,
         }
         for k in range(1, 5)
-    ]
+    ]  # fmt: skip
     rows.append({"id": "x", "task": "certify", "model": "<m>", "n": 7, "ok": False, "error": "no <luck>", "seconds": 1})
     text = "\n".join(map(json.dumps, [rows[0], *rows]))
     (tmp_path / "s.jsonl").write_text(text + '\n{"id": "cut o')
