@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
@@ -25,46 +25,10 @@ import restrict
 from restrict.base.errors import NotEstablished
 from restrict.cli import main as cli
 from restrict.cli.examples import EXAMPLES, FIRST
+from tests.commands import Answer, Shell
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("certify", "check", "show", "run", "new")
-
-
-class Result(NamedTuple):
-    code: Any
-    out: str
-    err: str
-
-
-class Shell:
-    """Types commands, in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-        self.monkeypatch, self.capfd = monkeypatch, capfd
-
-    def __call__(self, *words: object) -> Result:
-        """The exit code and both streams of one command."""
-        self.monkeypatch.setattr(sys, "argv", ["restrict", *map(str, words)])
-        self.capfd.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return Result(stop.value.code or 0, *self.capfd.readouterr())
-
-    def good(self, *words: object) -> str:
-        """The output of a command that succeeds with nothing on standard error."""
-        result = self(*words)
-        assert (result.code, result.err) == (0, ""), result
-        return result.out
-
-    def bad(self, code: int, *words: object) -> str:
-        """The one line on standard error of a command that fails."""
-        result = self(*words)
-        assert (result.code, result.out) == (code, ""), result
-        assert result.err.endswith("\n")
-        assert result.err.count("\n") == 1
-        assert len(result.err) < 600
-        assert "Traceback" not in result.err
-        return result.err
 
 
 @pytest.fixture
@@ -457,7 +421,7 @@ def test_a_closed_pipe_is_not_exit_code_1(shell: Shell, monkeypatch: pytest.Monk
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr("restrict.model.source.document_bytes", closed)
-    assert shell("new", "anbn") == Result(2, "", "")
+    assert shell("new", "anbn") == Answer(2, "", "")
 
 
 # ---------------------------------------------------------------- true processes

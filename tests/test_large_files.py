@@ -14,7 +14,7 @@ from restrict.checker.account import Reject
 from restrict.model.fileformat import loads
 from restrict.model.source import document_bytes
 from scripts import bench_files
-from tests.test_cli import Shell
+from tests.commands import Shell
 from tests.trusted import verify
 
 SIZE = 300_000

@@ -33,7 +33,7 @@ from restrict.report.stages import asked as stages_asked
 from restrict.report.stages import stages_section
 from restrict.report.text import model_words, origin_words
 from restrict.report.totals import attended, totals_section
-from tests.test_cli import Shell
+from tests.commands import Shell
 
 pytest.importorskip("jinja2")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -53,11 +53,6 @@ def random_certificate(
 
 def outline_of(certificate: Certificate) -> Outline:
     return read_outline(Node(parse(certificate.to_bytes(), "certificate"), "top level"))
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capfd)
 
 
 @pytest.fixture(scope="module")
