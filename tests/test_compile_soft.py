@@ -24,17 +24,12 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.format import loads
 from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import dumps
+from tests.commands import Shell
 from tests.page_examples import run_examples
 from tests.random_counting import random_in
-from tests.test_cli import Shell
 
 AB = ["0", "1"]
 WAYS = [("temperature", False), ("positions", False), ("temperature", True), ("positions", True)]
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capfd)
 
 
 def every_subformula(compiled: Compiled, words: np.ndarray, kind: str) -> bool:

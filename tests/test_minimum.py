@@ -22,7 +22,7 @@ from tests.test_explain import Case, check, random_case, sufficient, two_layers,
 
 Cube = dict[int, int]
 SMALL: list[Case] = [*map(random_case, range(100, 112)), *map(two_layers, range(100, 124))]
-MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 10, every=2)
+MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 5, every=2)
 
 
 def asked(model: Model, x: Cube, n: int, seed: int = 0) -> Blocks:
@@ -101,7 +101,7 @@ def test_dives_find_blocks_that_random_words_do_not() -> None:
     assert set(blocks.by_dives(set(), 4) or ()) == set(range(30))
 
 
-@pytest.mark.parametrize("case", SMALL[::3])
+@pytest.mark.parametrize("case", heavy_after(SMALL[::3], 3))
 @pytest.mark.parametrize("effort", [1, 2_000, 20_000, 200_000])
 def test_what_little_effort_gives_is_true(case: Case, effort: int) -> None:
     """At whatever moment the effort ends, the bound holds and the set explains."""
@@ -113,7 +113,7 @@ def test_what_little_effort_gives_is_true(case: Case, effort: int) -> None:
     assert found.lower <= min(map(len, truth))
 
 
-@pytest.mark.parametrize("case", heavy_after(SMALL[::2], 7))
+@pytest.mark.parametrize("case", heavy_after(SMALL[::2], 4))
 @pytest.mark.parametrize("time", [None, 0.0, 0.01])
 def test_an_explanation_chosen_from_a_part_of_the_input_is_minimal(
     case: Case, time: float | None, monkeypatch: pytest.MonkeyPatch
@@ -158,7 +158,7 @@ class Stated(Blocks):
         return None
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", heavy_after(range(300), 60))
 def test_the_lightest_set_that_a_run_shows_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all else is left open: the lightest of all, or of a part; no part of it will do; the bound is that of
     blocks, not of what the run shows."""

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
-from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, every
@@ -30,6 +28,7 @@ from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 from restrict.soft.models.source import load
+from tests.commands import typed
 from tests.marks import heavy_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
@@ -660,20 +659,20 @@ def test_what_is_not_covered_is_refused() -> None:
 def test_the_command_line() -> None:
     file = str(TRAINED / "tomita2-1l1h16d.safetensors")
     inputs = ["--inputs", "regex:(10)*"]
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6,12", "--pairs", *inputs, "--json"])
+    done = typed("soft", "influence", file, "-n", "6,12", "--pairs", *inputs, "--json")
     rows = json.loads(done.stdout)["rows"]
     assert [row["n"] for row in rows] == [6, 12]
     assert all(row["words"] is None or row["attained"] <= row["bound"] for row in rows)
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "9", "--pairs"])
+    done = typed("soft", "influence", file, "-n", "9", "--pairs")
     assert "quotient" in done.output
     assert "attained by: " in done.output
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "9", "--pairs", *inputs])
+    done = typed("soft", "influence", file, "-n", "9", "--pairs", *inputs)
     assert done.output.splitlines()[-1].split() == ["9", "0", "0", "-"]
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1"])
+    done = typed("soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1")
     assert "largest change of a logit, one symbol exchanged" in done.output
     for more in (["--pairs", "--matrix"], ["--inputs", "regex:(10)*"]):
-        assert isinstance(CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", *more]).exception, UsageError)
-    run = CliRunner().invoke(cli, ["soft", "run", file, "1010"])
+        assert isinstance(typed("soft", "influence", file, "-n", "6", *more).exception, UsageError)
+    run = typed("soft", "run", file, "1010")
     assert "{1,<eos>} {0}" in run.output
 
 

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import restrict
 from restrict.base import groups
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.cli.main import cli
 from restrict.sweep import local
 from restrict.sweep.cluster import spread
 from restrict.sweep.items import Item, Outcome, work
@@ -29,6 +28,7 @@ from restrict.sweep.local import Lost
 from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import opened, read_rows
+from tests.commands import typed
 from tests.sweep_work import kill_on_three, slow, square
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,7 +50,7 @@ def spec(folder: Path, text: str) -> Path:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["sweep", *map(str, words)])
+    return typed("sweep", *words)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -168,7 +168,7 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
         assert row["verified"].startswith("s VERIFIED")
         model, certificate = tmp_path / row["model_file"], tmp_path / row["certificate"]
         # What the row says is what the files say, and the commands of the command line take them.
-        result = CliRunner().invoke(cli, ["check", str(model), str(certificate)])
+        result = typed("check", model, certificate)
         assert result.output.startswith("s VERIFIED"), result.output
         if row["task"] == "certify":
             read = restrict.load_certificate(certificate)

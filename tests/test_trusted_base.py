@@ -23,13 +23,11 @@ def code_lines(path: Path) -> int:
 
 
 PARTS = {
-    "kernel": ("kernel.py", "tree.py"),
-    "its two files": ("normal_form.py", "proof.py"),
-    "claims": ("one_length.py", "lower.py"),
-    "the users' files": ("read.py", "tensors.py", "rules.py", "formats.py"),
+    "kernel": ("kernel.py", "tree.py"), "its two files": ("normal_form.py", "proof.py"),
+    "claims": ("one_length.py", "lower.py"), "the users' files": ("read.py", "tensors.py", "rules.py", "formats.py"),
     "refutations and bounds": ("refutation.py", "lower_bound.py"),
     "the command": ("account.py", "main.py", "__main__.py"),
-}
+}  # fmt: skip
 """All that can print `s VERIFIED` or set the exit code for a certificate, a refutation or a lower bound."""
 MOST, MOST_FOR_A_PAIR = 1932, 603
 

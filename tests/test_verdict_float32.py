@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError
-from restrict.cli.main import cli
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.float32 import Rounding, as_run
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
@@ -19,6 +17,7 @@ from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
+from tests.commands import typed
 from tests.marks import heavy_after
 from tests.test_soft_rounding import F, Shuffled
 
@@ -197,14 +196,14 @@ def test_a_margin_that_is_smaller_than_the_rounding_is_not_right_as_run() -> Non
 
 def test_the_command_says_what_is_right_as_run() -> None:
     path = str(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
-    told = CliRunner().invoke(cli, ["soft", "verify", path, "-n", "6", "--no-recheck"]).output
+    told = typed("soft", "verify", path, "-n", "6", "--no-recheck").output
     assert "right as run in float32: every prefix; every margin is at least " in told
 
 
 def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> None:
     source, made = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "made.safetensors"
-    assert CliRunner().invoke(cli, ["soft", "import", str(source), "-o", str(made)]).exit_code == 0
-    answer = CliRunner().invoke(cli, ["soft", "verify", str(made), "-n", "4"])
+    assert typed("soft", "import", source, "-o", made).exit_code == 0
+    answer = typed("soft", "verify", made, "-n", "4")
     assert isinstance(answer.exception, ModelError)
     assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in str(answer.exception)
     with pytest.raises(ModelError, match=r"JSON, where a verdict is about a checkpoint: .* imported from"):

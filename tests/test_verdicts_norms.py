@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError
 from restrict.checker import verdict_forms
@@ -16,7 +15,6 @@ from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
 from restrict.checker.verdict_model import Model
 from restrict.checker.verdict_numbers import BITS
-from restrict.cli.main import cli
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.forms import Form, Tail
@@ -24,6 +22,7 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward, trained
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
+from tests.commands import typed
 from tests.fuzzing import every_length as judged
 from tests.fuzzing.verdicts import altered
 from tests.marks import heavy_after
@@ -212,23 +211,21 @@ def test_another_norm_in_the_certificate_is_another_claim() -> None:
 def test_the_command(tmp_path: Path) -> None:
     """A shipped model with LayerNorm behind each half: verdict, check, report, restriction; then a wrong word."""
     model, proof, page = str(SHIPPED), str(tmp_path / "c.json"), str(tmp_path / "r.html")
-    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-o", proof])
+    said = typed("soft", "verify", model, "-n", "6", "-o", proof)
     assert said.exit_code == 0, said.output
     assert "n = 0 .. 6: right" in said.output
     assert "right as run in float32: every prefix" in said.output
     assert json.loads(Path(proof).read_text())["model"]["norm"] == "post"
-    assert CliRunner().invoke(cli, ["check", model, proof]).output.startswith("s VERIFIED right n=0..6")
-    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    assert typed("check", model, proof).output.startswith("s VERIFIED right n=0..6")
+    drawn = typed("report", proof, "--model", model, "-o", page)
     assert drawn.exit_code == 0, drawn.output
     assert "Attention of the hardest word" in Path(page).read_text()
-    forced = CliRunner().invoke(cli, ["soft", "certify", model, "-n", "6"])
+    forced = typed("soft", "certify", model, "-n", "6")
     assert forced.exit_code == 0, forced.output
-    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-L", "regex:(a|b|c)*", "-o", proof])
+    said = typed("soft", "verify", model, "-n", "6", "-L", "regex:(a|b|c)*", "-o", proof)
     assert said.exit_code == 3, said.output
-    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    drawn = typed("report", proof, "--model", model, "-o", page)
     assert "The wrong word, step by step" in Path(page).read_text()
-    made = CliRunner().invoke(
-        cli, ["soft", "import", model, "--compare", model.replace("safetensors", "record.json"), "-o", page]
-    )
+    made = typed("soft", "import", model, "--compare", model.replace("safetensors", "record.json"), "-o", page)
     assert made.exit_code == 0, made.output
     assert "LayerNorm last" in made.output
