@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import F64, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 ROUNDS = 60
 """Rounds of Dinkelbach's method; three to six are used."""
@@ -19,7 +19,7 @@ ABOVE = 1e-9
 hide a light word that goes farther."""
 
 
-@kernel
+@making_kernel
 def room(size: int) -> F64:
     """Room for numbers; it is empty, and not zero, since numpy's zeros take longer to compile."""
     return np.empty(size, np.float64)
@@ -32,7 +32,7 @@ def nowhere(num: F64, den: F64) -> None:
         num[t], den[t] = 0.0, -1.0
 
 
-@kernel
+@making_kernel
 def heaviest(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, limit: float, back: I64
 ) -> tuple[float, float]:
@@ -67,7 +67,7 @@ def heaviest(
     return num[q], den[q]
 
 
-@kernel
+@making_kernel
 def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
     """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""
     none = np.empty((0, 0), np.int64)
@@ -86,7 +86,7 @@ def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begi
     return best
 
 
-@kernel
+@making_kernel
 def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
     """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``, searched from what stands
     there."""
@@ -99,7 +99,7 @@ def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, boun
         bounds[1, m] = -greatest(e, negative, ptr, source, symbol, case, -bounds[1, m])
 
 
-@kernel
+@making_kernel
 def heaviest_of_block(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, limit: float
 ) -> tuple[float, float]:
@@ -131,7 +131,7 @@ def heaviest_of_block(
     return found_num, found_den
 
 
-@kernel
+@making_kernel
 def greatest_of_block(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, begin: float) -> float:
     """The greatest average over the words of a block; ``begin`` is any number, best one near the answer."""
     limit, best, last = begin, NOTHING, False
