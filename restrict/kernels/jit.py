@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from numba import njit
+import numba
 from numba.core import event
 
 from restrict.kernels import plain
@@ -14,6 +14,8 @@ from restrict.kernels.cache import Kept
 from restrict.kernels.linked import Linked, customised
 from restrict.kernels.notice import compiling
 
+njit: Any = numba.njit
+"""Its declared types leave out the option ``_nrt``: whether references to arrays are counted."""
 P = ParamSpec("P")
 R = TypeVar("R")
 Q = ParamSpec("Q")
