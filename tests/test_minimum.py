@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from restrict import load
+from restrict.base.deadline import Deadline, OutOfTime
 from restrict.force.looking import Looking
 from restrict.model.program import Model
 from restrict.model.task import Task
@@ -17,6 +18,8 @@ from restrict.optimum import minimum as searching
 from restrict.optimum.explain import explain
 from restrict.optimum.minimum import Blocks, minimum
 from restrict.optimum.quickxplain import quickxplain
+from restrict.sat.hitting_sets import Priced
+from restrict.sat.limit import Budget
 from tests.marks import heavy_after
 from tests.test_explain import Case, check, random_case, sufficient, two_layers, word
 
@@ -183,3 +186,34 @@ def test_the_lightest_set_that_a_run_shows_is_found(seed: int, monkeypatch: pyte
     assert weight <= sum(prices[i] for i in known)
     if not seed % 2:
         assert weight == min(sum(prices[i] for i in one) for one in showing)
+
+
+def triples(seed: int) -> list[list[int]]:
+    """Sets whose minimum hitting set takes thousands of conflicts."""
+    rng = np.random.default_rng(seed)
+    return [sorted(rng.choice(60, 4, replace=False).tolist()) for _ in range(240)]
+
+
+def test_the_search_for_a_hitting_set_ends_with_its_budget_and_with_the_time() -> None:
+    budget, late = Budget(200), Deadline.after(0)
+    for hitter in (Priced({}, budget=budget), Priced({}, late)):
+        for positions in triples(0):
+            hitter.add(positions)
+        with pytest.raises(OutOfTime):
+            hitter.get()
+    assert budget.conflicts <= 0
+
+
+def test_conflicts_of_the_search_for_a_hitting_set_are_effort() -> None:
+    """Where they are spent there is no further proposal, and what was known stays."""
+    model, n = load("random:layers=2,heads=2,states=4,seed=1"), 60
+    x = dict(enumerate(np.random.default_rng(1).integers(2, size=n).tolist()))
+    blocks = asked(model, x, n)
+    blocks.last = blocks.shared.spent + 200 * searching.CONFLICT
+    search = searching._Closing(blocks, {}, x)
+    for positions in triples(1):
+        search.hitter.add(positions)
+    assert search.propose() is None
+    assert blocks.left <= 0
+    assert search.hard >= 200
+    assert search.known == x

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import F64, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 ROUNDS = 60
 """Rounds of Dinkelbach's method; three to six are used."""
@@ -19,7 +19,7 @@ ABOVE = 1e-9
 hide a light word that goes farther."""
 
 
-@kernel
+@making_kernel
 def room(size: int) -> F64:
     """Room for numbers; it is empty, and not zero, since numpy's zeros take longer to compile."""
     return np.empty(size, np.float64)
@@ -32,7 +32,7 @@ def nowhere(num: F64, den: F64) -> None:
         num[t], den[t] = 0.0, -1.0
 
 
-@kernel
+@making_kernel
 def heaviest(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, limit: float, back: I64
 ) -> tuple[float, float]:
@@ -43,7 +43,7 @@ def heaviest(
     return heaviest_from(e, v, ptr, source, symbol, case, case[0], limit, back)
 
 
-@kernel
+@making_kernel
 def heaviest_from(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, first: int, limit: float, back: I64
 ) -> tuple[float, float]:
@@ -84,20 +84,20 @@ def heaviest_from(
     return found_num, found_den
 
 
-@kernel
+@making_kernel
 def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
     """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""
     return greatest_from(e, v, ptr, source, symbol, case, case[0], begin)
 
 
-@kernel
+@making_kernel
 def greatest_of_block(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, begin: float) -> float:
     """The greatest average over the words of a block (first length, last length, a, q) of a model without positions:
     ``e[1, s]`` and ``v[1, s]`` count at every position."""
     return greatest_from(e, v, ptr, source, symbol, block[1:], block[0], begin)
 
 
-@kernel
+@making_kernel
 def greatest_from(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, first: int, begin: float) -> float:
     """:func:`greatest` over the words of :func:`heaviest_from`."""
     none = np.empty((0, 0), np.int64)
@@ -116,7 +116,7 @@ def greatest_from(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64,
     return best
 
 
-@kernel
+@making_kernel
 def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
     """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``, searched from what stands
     there."""

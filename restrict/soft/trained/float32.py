@@ -57,7 +57,7 @@ class Float32(NamedTuple):
     closest: Margin | None
 
     def shorter(self, less: int) -> Float32:
-        """The same where words have so many symbols less."""
+        """What is right as run, where words have so many symbols less."""
         near = self.closest
         moved = None if near is None else near._replace(key=(max(near.key[0] - less, -1), *near.key[1:]))
         return self._replace(upto=self.upto - less, closest=moved)
