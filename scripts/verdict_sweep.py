@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from restrict.checker.verdict_forms import Form, moved, signed
 from restrict.checker.verdict_numbers import ONE
 from restrict.kernels.verdict import greatest
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.naive_gpt2 import Naive, prefixes

@@ -30,8 +30,9 @@ from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Layered, Second
+from restrict.soft.trained.stored import Array
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after

@@ -106,7 +106,7 @@ def _target(value: Any) -> Any:
 
 
 def _seconds(value: Any) -> float:
-    from restrict.model.arguments import seconds
+    from restrict.base.deadline import seconds
 
     return seconds(value)
 

@@ -27,8 +27,9 @@ from restrict.soft.trained.attack import Attack, Word
 from restrict.soft.trained.decide import FORMAT, Certified, Tell, head, model_document
 from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
 from restrict.soft.trained.hints import bases_document, case_document
-from restrict.soft.trained.model import Array, Trained, forward
+from restrict.soft.trained.model import Trained, forward
 from restrict.soft.trained.reader import as_read
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Case, Key, Open, Search, prepare
 from restrict.version import __version__
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, UsageError
-from restrict.soft.trained.model import Array, Trained, entered
+from restrict.soft.trained.model import Trained, entered
+from restrict.soft.trained.stored import Array
 
 UNIT = 1 << 24
 FARTHEST = 1 << 25

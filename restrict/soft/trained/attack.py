@@ -13,8 +13,9 @@ from restrict.kernels.verdict import heaviest
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
 from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.stored import Array
 
 STARTS, STEPS = 4, 6
 """Random words that an attack starts from, beside the mean of all values, and linearisations from each."""

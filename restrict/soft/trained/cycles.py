@@ -14,7 +14,8 @@ from restrict.kernels.verdict import greatest_of_block
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import FEW, SHORTEST, Case, Key, Open, Search
 
 ALL = -1

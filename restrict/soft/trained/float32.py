@@ -37,7 +37,8 @@ from restrict.soft.bounds.rounding import (
     vanishing,
 )
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
-from restrict.soft.trained.model import Array, Norm, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array, Norm
 from restrict.soft.trained.verdict import Case, Key, Margin, Search
 
 ULPS = 4

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.soft.trained.cells import Tables, activated, between, centred, moved, normalised, signed, variance
-from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
+from restrict.soft.trained.model import ACTIVATIONS, Trained
 from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.stored import Array, Layer
 
 
 class Form(NamedTuple):
@@ -110,7 +111,8 @@ class Tail:
         g = np.ascontiguousarray(y.g)
         c, spans, r, _, square = centred(y.c, g, y.r)
         _, _, low, high = variance(self.tables.epsilon, c, spans, r, square)
-        ends = np.linspace(*((1, 1) if self.tables.bare else (1 / math.sqrt(high), 1 / math.sqrt(low))), count + 1)
+        first, last = (1.0, 1.0) if self.tables.bare else (1 / math.sqrt(high), 1 / math.sqrt(low))
+        ends = np.linspace(first, last, count + 1)
         for k in range(count):
             yield from between(self.tables, asked, y.c, g, y.r, ends[k : k + 2], held)
 

@@ -20,7 +20,8 @@ from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import (
     AGAIN,
     BOUND,

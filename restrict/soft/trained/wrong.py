@@ -11,8 +11,9 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained, forward, forward_all
+from restrict.soft.trained.model import Trained, forward, forward_all
 from restrict.soft.trained.read_out import margin
+from restrict.soft.trained.stored import Array
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
