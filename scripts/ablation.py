@@ -24,13 +24,10 @@ from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 
 MODELS = (
-    ("random:layers=2,heads=2,states=4,seed=1", 40),
-    ("random:layers=2,heads=2,states=4,seed=3", 200),
-    ("random:layers=3,heads=2,states=4,seed=1", 60),
-    ("random:layers=1,heads=8,states=4,seed=1", 40),
-    ("tagger", 40),
+    ("random:layers=2,heads=2,states=4,seed=1", 40), ("random:layers=2,heads=2,states=4,seed=3", 200),
+    ("random:layers=3,heads=2,states=4,seed=1", 60), ("random:layers=1,heads=8,states=4,seed=1", 40), ("tagger", 40),
     ("alternating-tree", 128),
-)
+)  # fmt: skip
 """Flat, long, deep, wide, and two that are given."""
 SEEDS, QUICK = 2, 3
 """Seeds a model; and with ``--quick`` one seed of the first ``QUICK`` models."""

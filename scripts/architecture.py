@@ -25,31 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "restrict"
 
 LEVELS: tuple[tuple[str, ...], ...] = (
-    ("__main__",),
-    ("restrict",),
-    ("cli",),
-    ("sweep", "report"),
-    ("tradeoff",),
-    ("certification",),
-    ("corollary2",),
-    ("simulate",),
-    ("soft", "all_lengths"),
-    ("depth_reduction",),
-    ("optimum",),
-    ("force",),
-    ("cover",),
-    ("elaboration",),
-    ("trial",),
-    ("certificate",),
-    ("abstract",),
-    ("logic", "importers"),
-    ("languages",),
-    ("rows",),
-    ("model",),
-    ("sat", "kernels"),
-    ("base",),
-    ("version", "checker"),
-)
+    ("__main__",), ("restrict",), ("cli",), ("sweep", "report"), ("tradeoff",), ("certification",), ("corollary2",),
+    ("simulate",), ("soft", "all_lengths"), ("depth_reduction",), ("optimum",), ("force",), ("cover",),
+    ("elaboration",), ("trial",), ("certificate",), ("abstract",), ("logic", "importers"), ("languages",), ("rows",),
+    ("model",), ("sat", "kernels"), ("base",), ("version", "checker"),
+)  # fmt: skip
 """The rooms from the top down. A room imports what stands below it; rooms on one level do not import each other."""
 
 

@@ -32,13 +32,9 @@ def compared(model: str, n: int, other: str, times: int) -> dict[str, Any]:
     found = [(answer(model, n, other), answer(model, n, HERE)) for _ in range(times)]
     before, now = found[0]
     return {
-        "model": model,
-        "n": n,
-        "fixed before": before[0],
-        "fixed": now[0],
-        "cpu s before": min(old[1] for old, _ in found),
-        "cpu s": min(new[1] for _, new in found),
-    }
+        "model": model, "n": n, "fixed before": before[0], "fixed": now[0],
+        "cpu s before": min(old[1] for old, _ in found), "cpu s": min(new[1] for _, new in found),
+    }  # fmt: skip
 
 
 def main() -> None:

@@ -163,13 +163,8 @@ def shift(length: int) -> dict[str, Any]:
     source = "token"
     for d in range(1, length):
         head = {
-            "name": f"back{d}",
-            "kind": "head",
-            "value": source,
-            "score": "0",
-            "mask": "strict_past",
-            "ties": "right",
-        }
+            "name": f"back{d}", "kind": "head", "value": source, "score": "0", "mask": "strict_past", "ties": "right",
+        }  # fmt: skip
         variables.append(head)
         source = f"back{d}"
     document: dict[str, Any] = {"format": "restrict-model/1", "name": f"shift{length}", "alphabet": ["a", "b"]}
@@ -366,17 +361,10 @@ SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "two": lambda s: [suite("two letters, L=3 H=3 S=8, all masks", round(100 * s), 1, 3, 3, 8, 2)],
     "deep": lambda s: [suite("two letters, L=6 H=4 S=16, all masks", round(50 * s), 120, 6, 4, 16, 2)],
     "past": lambda s: [suite("two letters, L=6 H=4 S=16, past masks", round(200 * s), 10, 6, 4, 16, 2, True)],
-    "four": lambda s: [suite("four letters, L=3 H=3 S=8, all masks", round(50 * s), 60, 3, 3, 8, 4)],
-    "curve": curve,
-    "mixed": mixed,
-    "free": free,
-    "large": large,
-    "wrong": wrong,
-    "back": back,
-    "formulas": formulas,
-    "proofs": proofs,
-    "mona": mona,
-}
+    "four": lambda s: [suite("four letters, L=3 H=3 S=8, all masks", round(50 * s), 60, 3, 3, 8, 4)], "curve": curve,
+    "mixed": mixed, "free": free, "large": large, "wrong": wrong, "back": back, "formulas": formulas,
+    "proofs": proofs, "mona": mona,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -100,22 +100,12 @@ def deep(quick: bool) -> tuple[list[Row], list[str]]:
 
 
 KNOWN: tuple[tuple[str, int], ...] = (
-    ("and-of-ors", 10_000),
-    ("or-of-ands", 10_000),
-    ("alternating-tree", 9_984),
-    ("alternating-tree:bottom=20,middle=20", 8_000),
-    ("tribes", 10_000),
-    ("tribes:width=12", 9_996),
-    ("dyck1-depth2", 10_000),
-    ("dyck1-depth3", 10_000),
-    ("all-ones", 10_000),
-    ("anbn", 10_000),
-    ("first-symbol", 10_000),
-    ("contains-one", 10_000),
-    ("flip-flop", 10_000),
-    ("induction-head", 10_000),
+    ("and-of-ors", 10_000), ("or-of-ands", 10_000), ("alternating-tree", 9_984),
+    ("alternating-tree:bottom=20,middle=20", 8_000), ("tribes", 10_000), ("tribes:width=12", 9_996),
+    ("dyck1-depth2", 10_000), ("dyck1-depth3", 10_000), ("all-ones", 10_000), ("anbn", 10_000),
+    ("first-symbol", 10_000), ("contains-one", 10_000), ("flip-flop", 10_000), ("induction-head", 10_000),
     ("parity8", 10_000),
-)
+)  # fmt: skip
 
 
 def known(quick: bool) -> tuple[list[Row], list[str]]:
@@ -139,13 +129,8 @@ def forty_heads() -> dict[str, Any]:
         for h, name in enumerate(names):
             score = f"(k * {h + 1} + q + {layer}) % 5 * 100 - abs(i - j - {h}) + hash({layer}, {h}, j, k) % 7"
             head: dict[str, Any] = {
-                "name": name,
-                "kind": "head",
-                "query": below,
-                "key": below,
-                "value": below,
-                "score": score,
-            }
+                "name": name, "kind": "head", "query": below, "key": below, "value": below, "score": score,
+            }  # fmt: skip
             mask = ("none", "past", "strict_past", "future")[h % 4]
             variables.append(head | {"mask": mask, "ties": ("left", "right")[h % 2]})
         args = [below, *names[:9]]
@@ -323,12 +308,9 @@ def run_peer(name: str, n: int, seed: int) -> tuple[int, float]:
     model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
     word = [model.alphabet[a] for a in np.random.default_rng(seed).integers(0, 2, n)]
     run = {
-        "restrict": ours,
-        "QuickXplain": quick_orders,
-        "deletion + SAT": deletion,
-        "implicit hitting set": hitting_set,
-        "CP-SAT": cp_sat,
-    }[name]
+        "restrict": ours, "QuickXplain": quick_orders, "deletion + SAT": deletion,
+        "implicit hitting set": hitting_set, "CP-SAT": cp_sat,
+    }[name]  # fmt: skip
     run(model, word[:4])
     started = time.perf_counter()
     return run(model, word), time.perf_counter() - started
@@ -385,19 +367,11 @@ def unseen(quick: bool) -> tuple[list[Row], list[str]]:
             seconds.append(took)
         rows.append(
             {
-                "layers": layers,
-                "heads": heads,
-                "states": states,
-                "n": n,
-                "models": len(seconds),
-                "positions": size,
-                "best of five QuickXplain": quick_size,
-                "larger": larger,
-                "minimum proved": proved,
-                "median s": float(np.median(seconds)),
-                "most s": max(seconds),
+                "layers": layers, "heads": heads, "states": states, "n": n, "models": len(seconds), "positions": size,
+                "best of five QuickXplain": quick_size, "larger": larger, "minimum proved": proved,
+                "median s": float(np.median(seconds)), "most s": max(seconds),
             }
-        )
+        )  # fmt: skip
     return rows, ["seeds 1000 to 1009; processor seconds of all threads, compiled before"]
 
 
@@ -476,17 +450,9 @@ def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:
 
 
 SECTIONS: dict[str, Callable[[bool], tuple[list[Row], list[str]]]] = {
-    "growth": growth,
-    "depth": depth,
-    "deep": deep,
-    "known": known,
-    "everywhere": everywhere,
-    "scan": scan,
-    "cold": cold,
-    "optimum": optimum,
-    "peers": peers,
-    "unseen": unseen,
-}
+    "growth": growth, "depth": depth, "deep": deep, "known": known, "everywhere": everywhere, "scan": scan,
+    "cold": cold, "optimum": optimum, "peers": peers, "unseen": unseen,
+}  # fmt: skip
 
 
 def main() -> None:

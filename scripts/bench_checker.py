@@ -31,12 +31,10 @@ from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
     ("random:layers=2,heads=2,states=4,seed=0", 100_000, "last"),
     ("random:layers=2,heads=2,states=4,seed=1", 1_000_000, "last"),
-    ("random:layers=3,heads=2,states=4,seed=0", 20_000, "last"),
-    ("and-of-ors", 10_000, "last"),
-    ("alternating-tree", 9_984, "last"),
-    ("parity8", 10_000, "last"),
+    ("random:layers=3,heads=2,states=4,seed=0", 20_000, "last"), ("and-of-ors", 10_000, "last"),
+    ("alternating-tree", 9_984, "last"), ("parity8", 10_000, "last"),
     ("random:layers=1,heads=2,states=2,every=1", 300, "all"),
-)
+)  # fmt: skip
 
 
 def head(name: str, score: Any, value: str = "token", **more: Any) -> dict[str, Any]:
@@ -73,18 +71,12 @@ def shapes() -> Iterator[tuple[str, bytes, bytes]]:
     """Pairs that are meant to take long for their steps."""
     wide = "+".join(["j"] * 40)
     scores = {
-        "hash of two names": "hash(7, i, j, k)",
-        "hash of one name": "hash(j)",
-        "hash of five": "hash(j, k, j, k, j)",
-        "sum of forty": wide,
-        "minimum of thousands": "min(" + ",".join(["j"] * 3000) + ")",
-        "chain of thousands": "<".join(["j"] * 3000),
-        "roots": "isqrt(isqrt(j * j + k) + j)",
-        "divisions": "j * j // (k + 3) % (j + 5) // (k + 7)",
-        "conditions": "j if j % 3 else k if k else j + 1",
-        "rising scores": "j",
-        "a constant in j": "0 * j",
-    }
+        "hash of two names": "hash(7, i, j, k)", "hash of one name": "hash(j)", "hash of five": "hash(j, k, j, k, j)",
+        "sum of forty": wide, "minimum of thousands": "min(" + ",".join(["j"] * 3000) + ")",
+        "chain of thousands": "<".join(["j"] * 3000), "roots": "isqrt(isqrt(j * j + k) + j)",
+        "divisions": "j * j // (k + 3) % (j + 5) // (k + 7)", "conditions": "j if j % 3 else k if k else j + 1",
+        "rising scores": "j", "a constant in j": "0 * j",
+    }  # fmt: skip
     for name, score in scores.items():
         yield name, *pair([head("h", score, key="token")], 10**6, last("h", 10**6))
     n = 10**6

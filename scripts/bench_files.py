@@ -35,12 +35,8 @@ LARGE, SMALL = (20.0, 2048), (10.0, 1024)
 HEAD = {"name": "h", "kind": "head", "score": "k", "key": "token", "value": "token"}
 OUTPUT = {"variable": "h", "position": "last"}
 MODEL: dict[str, Any] = {
-    "format": "restrict-model/1",
-    "name": "m",
-    "alphabet": ["0", "1"],
-    "variables": [HEAD],
-    "output": OUTPUT,
-}
+    "format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [HEAD], "output": OUTPUT,
+}  # fmt: skip
 CLAIM = {"free": 10, "c": 0, "dependencies": [], "values": [0]}
 
 Pair = tuple[bytes, bytes]

@@ -42,20 +42,11 @@ def measure(seed: int, n: int, k: int | None, seconds: float, trusted: bool) -> 
     check(fresh, bounds.bound, fast=True)
     checked = time.process_time()
     row = {
-        "seed": seed,
-        "n": n,
-        "certify": upper,
-        "certify_s": round(searched - start, 1),
-        "upper": bounds.upper,
-        "at_least": bounds.at_least,
-        "stopped": bounds.stopped,
-        "boxes": len(bounds.bound.boxes),
-        "bytes": len(bounds.bound.to_bytes()),
-        "at_least_4_s": levels.get(4),
-        "at_least_5_s": levels.get(5),
-        "search_s": round(bounded - searched, 1),
-        "fast_s": round(checked - bounded, 1),
-    }
+        "seed": seed, "n": n, "certify": upper, "certify_s": round(searched - start, 1), "upper": bounds.upper,
+        "at_least": bounds.at_least, "stopped": bounds.stopped, "boxes": len(bounds.bound.boxes),
+        "bytes": len(bounds.bound.to_bytes()), "at_least_4_s": levels.get(4), "at_least_5_s": levels.get(5),
+        "search_s": round(bounded - searched, 1), "fast_s": round(checked - bounded, 1),
+    }  # fmt: skip
     if trusted:
         try:
             check(model, bounds.bound, limit=10**11)

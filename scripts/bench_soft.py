@@ -221,13 +221,9 @@ def bench_usual(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 PARTS = {
-    "influence": bench_influence,
-    "triples": bench_triples,
-    "parity": bench_parity,
-    "entropy": bench_entropy,
-    "restrictions": bench_restrictions,
-    "usual": bench_usual,
-}
+    "influence": bench_influence, "triples": bench_triples, "parity": bench_parity, "entropy": bench_entropy,
+    "restrictions": bench_restrictions, "usual": bench_usual,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ import numpy as np
 
 from restrict.soft.trained import verdict
 from restrict.soft.trained.graph import Graph, graph_of, task_language
-from restrict.soft.trained.model import Array, load
+from restrict.soft.trained.model import load
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Case, Key, Search
 
 CELLS, ROUNDS = 40, 60

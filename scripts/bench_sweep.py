@@ -38,12 +38,9 @@ def spin(item: Item) -> Outcome:
         x += 1
     name = f"{item.identity}.cert"
     row = {
-        "ok": True,
-        "fixed_count": x % 7,
-        "provenance": {"engine": "x" * 200},
-        "certificate": name,
+        "ok": True, "fixed_count": x % 7, "provenance": {"engine": "x" * 200}, "certificate": name,
         "seconds": time.perf_counter() - begin,
-    }
+    }  # fmt: skip
     return Outcome(item.row | row, {name: b"x" * 2000})
 
 

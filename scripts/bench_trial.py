@@ -25,28 +25,18 @@ ROOT = Path(__file__).resolve().parent.parent
 INSTANCES = ROOT / "instances"
 HAHN = "random:layers=3,heads=3,states=8,seed=1"
 COMMANDS = [
-    "automaton flip-flop",
-    "automaton {}/brasp-dyck1-depth2.json",
-    "automaton {}/tagger.json",
-    "automaton {}/parity8.json",
-    "automaton {}/weights-a-before-b.json",
-    "verify {}/brasp-dyck1-depth2.json -L dyck:1",
-    "verify {}/brasp-dyck1-depth2.json -L dyck:1,depth=2",
+    "automaton flip-flop", "automaton {}/brasp-dyck1-depth2.json", "automaton {}/tagger.json",
+    "automaton {}/parity8.json", "automaton {}/weights-a-before-b.json",
+    "verify {}/brasp-dyck1-depth2.json -L dyck:1", "verify {}/brasp-dyck1-depth2.json -L dyck:1,depth=2",
     "verify {}/brasp-dyck1-depth2.json --equals {}/dyck1-depth2.json",
     "certify {}/brasp-dyck1-depth2.json --all-lengths",
     "certify {}/brasp-dyck1-depth2.json --all-lengths --label reject --cost",
-    "refute {}/brasp-dyck1-depth2.json -L dyck:1 --all-lengths -n 1000",
-    "compile --to ltl {}/brasp-ab-star.json",
-    "certify {}/and-of-ors.json -n 100",
-    f"certify {HAHN} -n 100",
-    f"certify {HAHN} -n 10000",
-    "certify {}/contains-one.json -n 1000000",
-    "certify {}/tagger.json -n 1000 --target all",
-    "refute {}/contains-one.json -L parity -n 1000000",
-    "refute {}/dyck1-depth2.json -L dyck:1 -n 1000",
-    "explain {}/dyck1-depth3.json --input ((()))()()()((()))()()",
-    "lower-bound {}/and-of-ors.json -n 100",
-]
+    "refute {}/brasp-dyck1-depth2.json -L dyck:1 --all-lengths -n 1000", "compile --to ltl {}/brasp-ab-star.json",
+    "certify {}/and-of-ors.json -n 100", f"certify {HAHN} -n 100", f"certify {HAHN} -n 10000",
+    "certify {}/contains-one.json -n 1000000", "certify {}/tagger.json -n 1000 --target all",
+    "refute {}/contains-one.json -L parity -n 1000000", "refute {}/dyck1-depth2.json -L dyck:1 -n 1000",
+    "explain {}/dyck1-depth3.json --input ((()))()()()((()))()()", "lower-bound {}/and-of-ors.json -n 100",
+]  # fmt: skip
 PREFIXES = ("try_", "agree", "disagree")
 
 
@@ -103,12 +93,8 @@ def measured(command: str) -> dict[str, Any]:
             setattr(module, name, function)
     share = 100 * clock.seconds / total
     return {
-        "command": command.replace("{}/", ""),
-        "exit": code,
-        "seconds": total,
-        "trial": clock.seconds,
-        "share": share,
-    }
+        "command": command.replace("{}/", ""), "exit": code, "seconds": total, "trial": clock.seconds, "share": share,
+    }  # fmt: skip
 
 
 def main() -> None:

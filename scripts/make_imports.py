@@ -30,25 +30,17 @@ def a_before_b(path: Path) -> None:
     The residual stream is (is a, is b, an a was seen, both).
     """
     config = {
-        "format": "restrict-weights/1",
-        "name": "weights-a-before-b",
-        "alphabet": ["a", "b", "c"],
+        "format": "restrict-weights/1", "name": "weights-a-before-b", "alphabet": ["a", "b", "c"],
         "layers": [{"heads": [{"mask": "strict_past", "ties": "left"}]}],
-        "output": {"position": "last", "accept": [1]},
-        "denominators": {"unembed_bias": 2},
-    }
+        "output": {"position": "last", "accept": [1]}, "denominators": {"unembed_bias": 2},
+    }  # fmt: skip
     tensors = {
-        "embed": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]],
-        "layers.0.heads.0.query": [[1, 1, 0, 0], [0, 1, 0, 0]],
-        "layers.0.heads.0.key": [[1, 0, 0, 0], [1, 0, 0, 0]],
-        "layers.0.heads.0.value": [[1, 0, 0, 0]],
-        "layers.0.heads.0.output": [[0], [0], [1], [0]],
-        "layers.0.ffn.in": [[0, 1, 1, 0]],
-        "layers.0.ffn.in_bias": [-1],
-        "layers.0.ffn.out": [[0], [0], [0], [1]],
-        "unembed": [[0, 0, 0, 0], [0, 0, 0, 1]],
-        "unembed_bias": [0, -1],
-    }
+        "embed": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]], "layers.0.heads.0.query": [[1, 1, 0, 0], [0, 1, 0, 0]],
+        "layers.0.heads.0.key": [[1, 0, 0, 0], [1, 0, 0, 0]], "layers.0.heads.0.value": [[1, 0, 0, 0]],
+        "layers.0.heads.0.output": [[0], [0], [1], [0]], "layers.0.ffn.in": [[0, 1, 1, 0]],
+        "layers.0.ffn.in_bias": [-1], "layers.0.ffn.out": [[0], [0], [0], [1]],
+        "unembed": [[0, 0, 0, 0], [0, 0, 0, 1]], "unembed_bias": [0, -1],
+    }  # fmt: skip
     arrays = {name: np.array(values, dtype=np.int8) for name, values in tensors.items()}
     path.write_bytes(save(arrays, metadata={"restrict": json.dumps(config)}))
 

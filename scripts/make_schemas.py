@@ -48,13 +48,10 @@ def portable(pattern: str) -> str:
 def of_reader(reader: Any) -> Schema:
     """The schema of a reader of the checker: what its closure says, or what it is known to read."""
     plain: dict[Any, Shape | Schema] = {
-        read.thing: Only({"type": "object"}),
-        read.listing: Only({"type": "array"}),
-        read.anything: Only({}),
-        read.strings: Each(read.text),
-        formats.symbols: Each(read.symbol, 1, 65536, unique=True),
+        read.thing: Only({"type": "object"}), read.listing: Only({"type": "array"}), read.anything: Only({}),
+        read.strings: Each(read.text), formats.symbols: Each(read.symbol, 1, 65536, unique=True),
         soft_terms.quotient: read.matching(f"{soft_terms.DECIMAL.pattern}|{soft_terms.QUOTIENT.pattern}", "a number"),
-    }
+    }  # fmt: skip
     if reader in plain:
         return schema(plain[reader], {})
     made, known = reader.__qualname__.partition(".")[0], inspect.getclosurevars(reader).nonlocals

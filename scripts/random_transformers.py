@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import restrict
+from restrict.base.blocks import cores
 from restrict.report.drawing import Drawing, Shape, save
 from restrict.sweep.items import Item
-from restrict.sweep.local import cores
 from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import read_rows

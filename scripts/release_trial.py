@@ -21,13 +21,10 @@ READERS = (
     "neighbours",
 )  # fmt: skip
 COMMANDS = (
-    "restrict --version",
-    "restrict certify and-of-ors -n 100 -o c.json",
-    "restrict check and-of-ors c.json",
-    "restrict report c.json -o c.html --figure c.pdf",
-    "restrict language 'regex:(ab)*' -n 8",
+    "restrict --version", "restrict certify and-of-ors -n 100 -o c.json", "restrict check and-of-ors c.json",
+    "restrict report c.json -o c.html --figure c.pdf", "restrict language 'regex:(ab)*' -n 8",
     "python -c 'import restrict; print(restrict.certify(restrict.load(\"parity8\"), 20))'",
-)
+)  # fmt: skip
 BUILD = "import sys; from hatchling.build import build_sdist, build_wheel; print(build_{}(sys.argv[1]))"
 
 

@@ -36,20 +36,9 @@ from reproduce_log import Logged, kinds, page, read, summary
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS, DOCS = ROOT / "scripts", ROOT / "docs"
 MAKERS = (
-    "bench_",
-    "bound_sweep",
-    "paper_",
-    "verify_",
-    "docs_",
-    "random_transformers",
-    "soundness_",
-    "soft_",
-    "fuzz_",
-    "growth_",
-    "golden_",
-    "all_lengths_",
-    "kernel_",
-)
+    "bench_", "bound_sweep", "paper_", "verify_", "docs_", "random_transformers", "soundness_", "soft_", "fuzz_",
+    "growth_", "golden_", "all_lengths_", "kernel_",
+)  # fmt: skip
 """How the names of scripts that make figures and tables begin."""
 
 

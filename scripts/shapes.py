@@ -249,12 +249,9 @@ def language(kinds: tuple[str, ...], least: int, most: int | None = None) -> dic
 
 DFA = filled(refutation.DFA, transitions=Each(Each(INDEX, least=1), least=1))
 LANGUAGES = (
-    language(("parity", "majority", "anbn"), 2, 2),
-    language(("palindromes",), 1),
-    language(("shuffle-dyck",), 2),
-    language(("dyck",), 2),
-    DFA,
-)
+    language(("parity", "majority", "anbn"), 2, 2), language(("palindromes",), 1), language(("shuffle-dyck",), 2),
+    language(("dyck",), 2), DFA,
+)  # fmt: skip
 REFUTATION = filled(
     refutation.REFUTATION,
     format=("restrict-refutation/1",),
@@ -296,14 +293,10 @@ MACHINE = Choice(
 )
 LENGTHS = filled(SET, cycle=Also(SET["cycle"], {"minItems": 1}))
 FILLED: dict[str, Shape] = {
-    "language": Choice(LANGUAGES),
-    "machine": MACHINE,
-    "middle": Each(text, least=1),
-    "costs": Also(claims.COST["costs"], {"minItems": 1}),
-    "growth": Also(claims.COST["growth"], {"minItems": 1}),
-    "least": LENGTHS,
-    "most": LENGTHS,
-}
+    "language": Choice(LANGUAGES), "machine": MACHINE, "middle": Each(text, least=1),
+    "costs": Also(claims.COST["costs"], {"minItems": 1}), "growth": Also(claims.COST["growth"], {"minItems": 1}),
+    "least": LENGTHS, "most": LENGTHS,
+}  # fmt: skip
 
 
 def claim(kind: str) -> dict[str, Shape]:
@@ -352,14 +345,10 @@ SOFT_CERTIFICATE = filled(
 )
 
 FORMATS: dict[str, Shape] = {
-    "restrict-model/1": MODEL,
-    "restrict-certificate/1": CERTIFICATE,
-    "restrict-refutation/1": REFUTATION,
-    "restrict-lower-bound/1": BOUND,
-    "restrict-automaton/1": PROOF,
-    "restrict-soft/1": SOFT_MODEL,
+    "restrict-model/1": MODEL, "restrict-certificate/1": CERTIFICATE, "restrict-refutation/1": REFUTATION,
+    "restrict-lower-bound/1": BOUND, "restrict-automaton/1": PROOF, "restrict-soft/1": SOFT_MODEL,
     "restrict-soft-certificate/1": SOFT_CERTIFICATE,
-}
+}  # fmt: skip
 NAMED: dict[str, Shape] = {
     "json": JSON, "position": POSITION, "count": COUNT, "index": INDEX, "runs": RUNS, "some_runs": SOME_RUNS,
     "word": WORD, "symbol": symbol, "symbols": symbols, "sha256": digest, "variable": VARIABLE,

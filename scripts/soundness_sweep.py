@@ -64,12 +64,9 @@ def main() -> int:
     if options.output:
         rows: dict[str, Any] = {name: {**vars(row), "rejected": row.rejected} for name, row in outcome.rows.items()}
         report = {
-            "mutants": options.mutants,
-            "seed": options.seed,
-            "seconds": round(time.monotonic() - start),
-            "operators": rows,
-            "faults": outcome.faults,
-        }
+            "mutants": options.mutants, "seed": options.seed, "seconds": round(time.monotonic() - start),
+            "operators": rows, "faults": outcome.faults,
+        }  # fmt: skip
         options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return 1 if any(row.false for row in outcome.rows.values()) else 0
 

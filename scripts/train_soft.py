@@ -1,7 +1,7 @@
 """Train small softmax transformers as people do, on 26 regular languages, and write them as people store them.
 
     python scripts/train_soft.py -o FOLDER [--layers 1] [--heads 1] [--width 16] [--no-positions] [--only NAME,...]
-        [--activation relu] [--read-out next] [--no-start] [--norm post]
+        [--activation relu] [--read-out next] [--no-start] [--norm post] [--reads first]
     python scripts/train_soft.py --describe FOLDER     # automata and recorded logits beside models that are there
 
 Next-symbol-set predictors of GPT-2's shape (causal softmax, LayerNorm first, gelu_new): at every prefix of a word of
@@ -10,9 +10,11 @@ in the language. Words are random walks in the automaton (scripts/train_language
 binary cross-entropy, AdamW, cosine schedule, gradients clipped; the best of the states seen is kept. All languages of
 one architecture are trained at once, with a leading dimension for the models; six more by ``--only``. ``--read-out
 next`` trains language models (cross-entropy, every symbol that may come next as likely), ``--read-out tags`` taggers:
-the label of a prefix is the automaton's state. ``--no-start`` leaves out <bos>, and with it the empty prefix. ``--norm
-post`` puts LayerNorm behind each half of a block, as PyTorch's encoders have it, ``--norm no-last`` leaves out the last
-one. Needs torch; seeded; minutes on one core.
+the label of a prefix is the automaton's state, ``--read-out membership`` acceptors. ``--reads first`` trains encoders
+(one layer, no mask) that answer at <bos>, in front of the word, ``--reads last`` models that answer at <eos>, pinned
+behind it; each prefix is a word of its own then. ``--no-start`` leaves out <bos>, and with it the empty prefix.
+``--norm post`` puts LayerNorm behind each half of a block, as PyTorch's encoders have it, ``--norm no-last`` leaves out
+the last one, ``--norm none`` all. Needs torch; seeded; minutes on one core.
 
 Each model is four files: NAME.safetensors (GPT-2's names), NAME.config.json, NAME.dfa.json (restrict-dfa/1), and
 NAME.record.json: some words with the logits that torch gives in float32, for `restrict soft import --compare`.
@@ -35,10 +37,12 @@ from torch.nn import functional
 from train_languages import Automaton, held_out, languages
 
 LENGTH, POSITIONS, EPS = 100, 152, 1e-5
-BATCH, RATE, EVERY, TESTED = 64, 3e-3, 400, 512
+RATE, EVERY, TESTED = 3e-3, 400, 512
 ACTIVATIONS: dict[str, Any] = {
     "gelu_new": partial(functional.gelu, approximate="tanh"), "gelu": functional.gelu, "relu": functional.relu
 }  # fmt: skip
+NORMS = {"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}
+"""Where LayerNorm stands, with the key of the configuration that is false then."""
 Parameters = dict[str, torch.Tensor]
 
 
@@ -59,6 +63,8 @@ class Walks:
             self.used[m, : len(automaton.alphabet)] = self.used[m, len(automaton.alphabet) + 1] = 1
             if read_out == "tags":
                 self.labels[m, : len(automaton.delta)] = 1
+            if read_out == "membership":
+                self.used[m, : len(automaton.alphabet)] = 0
             for state, row in enumerate(automaton.delta):
                 self.accepting[m, state] = automaton.accepting[state]
                 for symbol, to in enumerate(row):
@@ -108,8 +114,9 @@ def parameters(models: int, tokens: int, labels: int, options: argparse.Namespac
     if options.positions:
         found["wpe.weight"] = normal(POSITIONS, d, deviation=0.05)
     norms = [] if options.norm else ["ln_f"]
+    halves = () if options.norm == "none" else ("ln_1", "ln_2")
     for layer in range(options.layers):
-        norms += [f"h.{layer}.ln_1", f"h.{layer}.ln_2"]
+        norms += [f"h.{layer}.{half}" for half in halves]
         for name, inputs, outputs in (
             ("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d)
         ):  # fmt: skip
@@ -120,15 +127,27 @@ def parameters(models: int, tokens: int, labels: int, options: argparse.Namespac
     return found
 
 
-def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str, post: bool) -> torch.Tensor:
-    """Logits (models, count, positions, labels); ``post``: LayerNorm stands behind each half of a block."""
+def forward(
+    p: Parameters, words: torch.Tensor, heads: int, kind: str, post: bool, reader: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Logits (models, count, positions, labels); ``post``: LayerNorm stands behind each half of a block. ``reader``:
+    the token pinned behind each prefix, at which the answer is read; of a row alone, the one in front of all."""
     models, count, n = words.shape
     x = p["wte.weight"][torch.arange(models)[:, None, None], words]
     d = x.shape[-1]
     if "wpe.weight" in p:
         x = x + p["wpe.weight"][:, None, :n]
+    at = torch.ones(n, n, dtype=torch.bool).tril()
+    if reader is not None:  # what it sees of a prefix is what a causal model sees there: of one layer that is enough
+        asks = x[:, :, :1].expand(-1, -1, n, -1)
+        if reader.numel():
+            asks = p["wte.weight"][torch.arange(models), reader][:, None, None].expand(-1, count, n, -1)
+            asks = asks + p["wpe.weight"][:, None, 1 : n + 1] if "wpe.weight" in p else asks
+            x, at = torch.cat([x, asks], 2), torch.cat([at, torch.eye(n, dtype=torch.bool)], 1)
 
     def norm(x: torch.Tensor, name: str) -> torch.Tensor:
+        if f"{name}.weight" not in p:
+            return x
         scaled = functional.layer_norm(x, (d,), eps=EPS)
         return scaled * p[f"{name}.weight"][:, None, None] + p[f"{name}.bias"][:, None, None]
 
@@ -138,15 +157,18 @@ def forward(p: Parameters, words: torch.Tensor, heads: int, kind: str, post: boo
     for layer in range(sum(name.endswith("ln_1.bias") for name in p)):
         h = f"h.{layer}"
         read = x if post else norm(x, f"{h}.ln_1")
-        parts = linear(read, f"{h}.attn.c_attn").reshape(models, count, n, 3, d).unbind(3)
-        q, k, v = (part.reshape(models * count, n, heads, d // heads).transpose(1, 2) for part in parts)
-        read = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        parts = linear(read, f"{h}.attn.c_attn").reshape(models, count, -1, 3, d).unbind(3)
+        if reader is not None:
+            x = asks
+            parts = (linear(x if post else norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn")[..., :d], *parts[1:])
+        q, k, v = (part.reshape(models * count, -1, heads, d // heads).transpose(1, 2) for part in parts)
+        read = functional.scaled_dot_product_attention(q, k, v, attn_mask=at)
         x = x + linear(read.transpose(1, 2).reshape(models, count, n, d), f"{h}.attn.c_proj")
         x = norm(x, f"{h}.ln_1") if post else x
         hidden = ACTIVATIONS[kind](linear(x if post else norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"))
         x = x + linear(hidden, f"{h}.mlp.c_proj")
         x = norm(x, f"{h}.ln_2") if post else x
-    return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f") if "ln_f.weight" in p else x, p["lm_head.weight"])
+    return torch.einsum("mbti,mvi->mbtv", norm(x, "ln_f"), p["lm_head.weight"])
 
 
 class Best:
@@ -165,7 +187,7 @@ class Best:
                 z, y = (t[:, start : start + 128] for t in (self.words, self.targets))
                 z = self.logits(p, z)
                 signed = torch.where(counts, (2 * y - 1) * z, torch.full_like(z, 99.0))
-                if self.walks.read_out != "next-set":
+                if self.walks.read_out in ("next", "tags"):
                     good, bad = (torch.where(counts & (y == k), z, torch.full_like(z, -99.0)) for k in (1, 0))
                     signed = (good.amax(-1) - bad.amax(-1))[..., None]
                 right.append((signed > 0).all(-1).float().mean((1, 2)))
@@ -184,18 +206,19 @@ def train(walks: Walks, options: argparse.Namespace) -> Best:
     decayed = [{"params": [a for name, a in p.items() if name.endswith("weight") == weights], "weight_decay": decay}
                for weights, decay in ((True, 0.01), (False, 0.0))]  # fmt: skip
     optimiser = torch.optim.AdamW(decayed, lr=RATE, betas=(0.9, 0.98))
-    logits = partial(forward, heads=options.heads, kind=options.activation, post=options.norm == "post")
+    reader = {"": None, "first": torch.tensor([]), "last": walks.bos + 1}[options.reads]
+    logits = partial(forward, heads=options.heads, kind=options.activation, post=options.norm == "post", reader=reader)
     best, start, counts = Best(walks, logits), time.monotonic(), walks.labels[:, None, None]
     for step in range(options.steps):
         if step % 200 == 0:
-            pool = walks.sample(BATCH * 8)
-        chosen = torch.randint(0, BATCH * 8, (BATCH,))
+            pool = walks.sample(options.batch * 8)
+        chosen = torch.randint(0, options.batch * 8, (options.batch,))
         words, targets = (a[:, chosen] for a in pool)
         done = step / options.steps
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1, (step + 1) / 200) * (0.02 + 0.49 * (1 + math.cos(math.pi * done)))
         z = logits(p, words)
-        if options.read_out == "next-set":
+        if options.read_out in ("next-set", "membership"):
             loss = functional.binary_cross_entropy_with_logits(z, targets, weight=counts.expand_as(z), reduction="none")
         else:
             share = targets / targets.sum(-1, keepdim=True).clamp(min=1)
@@ -248,7 +271,9 @@ def write(folder: Path, name: str, automaton: Automaton, found: Parameters, scor
                  "trained_to_length": LENGTH,
                  "dfa": {"start": 0, "delta": automaton.delta, "accepting": automaton.accepting}
                  | ({"tags": states} if options.read_out == "tags" else {})},
-        **({"norm_first": False} if options.norm == "post" else {"final_norm": False} if options.norm else {}),
+        **({NORMS[options.norm]: False} if options.norm else {}),
+        **{"": {}, "first": {"place": "first", "causal": False},
+           "last": {"place": "last", "end_marker_token_id": len(vocab) - 1}}[options.reads],
         "sampled": {"prefixes_right": score[0], "least_margin": score[1], "words": TESTED},
     }  # fmt: skip
     if options.read_out == "tags":
@@ -272,10 +297,12 @@ def describe(folder: Path) -> None:
         tokens, logits = [], []
         for word, n in zip(walks, (2, 5, 12), strict=True):
             tokens.append(word[:n].tolist())
-            post = not config.get("norm_first", True)
-            z = forward(p, word[None, None, :n], config["n_head"], config["activation_function"], post)
-            rows = z[0, 0].tolist()
-            logits.append([[float(f"{z:.7g}") for z in row] for row in rows])
+            post, end = not config.get("norm_first", True), config.get("end_marker_token_id")
+            reader = torch.tensor([end] if end is not None else []) if "place" in config else None
+            z = forward(p, word[None, None, :n], config["n_head"], config["activation_function"], post, reader)
+            rows = [[float(f"{z:.7g}") for z in row] for row in z[0, 0].tolist()]
+            logits.append(rows if reader is None else rows[-1])
+            tokens[-1] += [] if end is None else [end]
         (folder / f"{name}.record.json").write_text(json.dumps({"tokens": tokens, "logits": logits}) + "\n")
         print(name, np.abs(np.array(logits[-1])).max())
 
@@ -285,15 +312,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--describe", type=Path)
-    for name, default in (("layers", 1), ("heads", 1), ("width", 16), ("steps", 12000), ("seed", 0)):
+    for name, default in (("layers", 1), ("heads", 1), ("width", 16), ("steps", 12000), ("batch", 64), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--no-positions", dest="positions", action="store_false")
     parser.add_argument("--no-start", dest="start", action="store_false")
-    parser.add_argument("--norm", choices=("post", "no-last"), default="")
+    parser.add_argument("--norm", choices=NORMS, default="")
     parser.add_argument("--activation", choices=ACTIVATIONS, default="gelu_new")
-    parser.add_argument("--read-out", choices=("next-set", "next", "tags"), default="next-set")
+    parser.add_argument("--read-out", choices=("next-set", "next", "tags", "membership"), default="next-set")
+    parser.add_argument("--reads", choices=("first", "last"), default="")
     parser.add_argument("--only", default="", help="languages, separated by commas")
     options = parser.parse_args()
+    if options.reads and (options.layers > 1 or not options.start):
+        parser.error("--reads is for one layer with a start token")
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(options.seed)
@@ -305,6 +335,7 @@ def main() -> None:
         tag += "" if options.activation == "gelu_new" else f"-{options.activation}"
         tag += "" if options.start else "-bare"
         tag += f"-{options.norm}" if options.norm else ""
+        tag += f"-{options.reads}" if options.reads else ""
         tag += "" if options.read_out == "next-set" else f"-{options.read_out}"
         for (name, automaton), found, score in zip(chosen.items(), best.kept, best.score, strict=True):
             write(options.output, f"{name}-{tag}", automaton, found, score, options)

@@ -22,18 +22,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from restrict.checker.verdict_forms import Form, moved, signed
 from restrict.checker.verdict_numbers import ONE
 from restrict.kernels.verdict import greatest
-from restrict.soft.trained.model import Array
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.naive_gpt2 import Naive, prefixes
 
 LONGEST, DIRECTIONS, CELLS, EACH = 4, 3, 8, 400
 """Words, directions of one case, cells of one model, points of one cell."""
+NORMS = ("", "", "", "post", "no-last", "none")
+"""Where LayerNorm stands in random models: half of them have it where GPT-2 does."""
+
+
+def drawn(rng: np.random.Generator) -> tuple[Trained, Naive]:
+    """A random model, with LayerNorm where it may stand."""
+    return verdict_cases.random_checkpoint(rng, norm=str(rng.choice(NORMS)))
 
 
 def supports(rng: np.random.Generator) -> Iterator[float]:
     """The differences, relative to the size of the values, for all cases of one random model."""
-    model, naive = verdict_cases.random_checkpoint(rng)
+    model, naive = drawn(rng)
     graph = verdict_cases.random_graph(rng, model, naive)
     words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), LONGEST)
     outs = {word: naive.attention(tuple(model.tokens[s] for s in word))[1] for word, _ in words}
@@ -52,8 +60,8 @@ def supports(rng: np.random.Generator) -> Iterator[float]:
 
 
 def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array, Array]:
-    """The neurons, the stream behind the network, the logits, and the last deviation, for rows of the stream behind
-    attention."""
+    """The neurons, the stream behind the network, the logits, and the last deviation (1 if nothing is divided by it),
+    for rows of the stream behind attention."""
     t, epsilon = naive.tensors, float(naive.config["layer_norm_epsilon"])
 
     def normed(x: Array, name: str) -> Array:
@@ -61,16 +69,21 @@ def plain(naive: Naive, y: Array) -> tuple[Array, Array, Array, Array]:
         unit = gap / np.sqrt((gap**2).mean(1, keepdims=True) + epsilon)
         return np.asarray(unit * t[name + ".weight"] + t[name + ".bias"])
 
-    x = normed(y, "h.0.ln_2") @ np.array(t["h.0.mlp.c_fc.weight"]) + t["h.0.mlp.c_fc.bias"]
+    post, bare = not naive.config.get("norm_first", True), not naive.config.get("layer_norm", True)
+    ends = naive.config.get("final_norm", True) and not bare
+    into = y if bare else normed(y, "h.0.ln_1" if post else "h.0.ln_2")
+    x = into @ np.array(t["h.0.mlp.c_fc.weight"]) + t["h.0.mlp.c_fc.bias"]
     act = np.vectorize(naive.act)(x)
-    z = y + act @ np.array(t["h.0.mlp.c_proj.weight"]) + t["h.0.mlp.c_proj.bias"]
-    logits = normed(z, "ln_f") @ np.array(t.get("lm_head.weight", t["wte.weight"])).T + t.get("lm_head.bias", 0)
-    return act, z, logits, np.sqrt(((z - z.mean(1, keepdims=True)) ** 2).mean(1) + epsilon)
+    z = (into if post else y) + act @ np.array(t["h.0.mlp.c_proj.weight"]) + t["h.0.mlp.c_proj.bias"]
+    read = normed(z, "h.0.ln_2" if post else "ln_f") if ends else z
+    logits = read @ np.array(t.get("lm_head.weight", t["wte.weight"])).T + t.get("lm_head.bias", 0)
+    deviation = np.sqrt(((z - z.mean(1, keepdims=True)) ** 2).mean(1) + epsilon)
+    return act, z, logits, deviation if ends else np.ones_like(deviation)
 
 
 def points(rng: np.random.Generator) -> tuple[int, int]:
     """Points of the cells of one random model, and how many are outside."""
-    model, naive = verdict_cases.random_checkpoint(rng)
+    model, naive = drawn(rng)
     check = verdict_cases.checked(model, verdict_cases.random_graph(rng, model, naive))
     outside, d = 0, model.d
     for _ in range(CELLS):
@@ -83,8 +96,9 @@ def points(rng: np.random.Generator) -> tuple[int, int]:
         eps = np.where(rng.random((EACH, 1)) < 0.5, rng.uniform(-1, 1, (EACH, m)), rng.choice([-1.0, 1.0], (EACH, m)))
         act, out, logits, deviation = plain(naive, c + eps @ g + rest * rng.uniform(-1, 1, (EACH, d)).round(1))
         *spans, last = np.array(z.values.spans, float) / ONE
-        gap = np.abs(act - np.array(z.values.centre, float) / ONE - eps @ np.array(spans))
-        bad = (gap > np.array(z.values.rest, float) / ONE + np.abs(last) + 1e-9).any(1)
+        own = act.shape[1]  # neurons behind these carry the stream on, where it is added behind the LayerNorm
+        gap = np.abs(act - np.array(z.values.centre[:own], float) / ONE - eps @ np.array(spans)[:, :own])
+        bad = (gap > (np.array(z.values.rest, float) / ONE + np.abs(last))[:own] + 1e-9).any(1)
         gap = out - np.array(z.centre, float) / ONE
         bad |= ((gap - gap.mean(1, keepdims=True)) ** 2).mean(1) > z.square / ONE**2 + 1e-9
         for label, sign in check.signs.items():

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from restrict.base.blocks import cores
 from restrict.sweep.items import Item
-from restrict.sweep.local import cores
 from restrict.sweep.run import Engine, established, recheck_rows, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import read_rows

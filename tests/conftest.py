@@ -40,6 +40,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     search.OPTIONS = OPTIONS if any(map(item.get_closest_marker, ("heavy", "slow"))) else SHORT
 
 
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> object:
+    """Types commands, in this process."""
+    from tests.commands import Shell
+
+    return Shell(monkeypatch, capfd)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected lives as long as the run: the garbage collector never walks over it, and over what comes later

@@ -95,17 +95,11 @@ def ends(formula: Formula, values: Values) -> bool:
 
 def _value(op: str, here: bool, args: list[bool], old: list[bool], held: bool | None) -> bool:
     boolean: dict[str, Callable[[], bool]] = {
-        "symbol": lambda: here,
-        "true": lambda: True,
-        "false": lambda: False,
-        "not": lambda: not args[0],
-        "and": lambda: args[0] and args[1],
-        "or": lambda: args[0] or args[1],
-        "implies": lambda: not args[0] or args[1],
-        "iff": lambda: args[0] == args[1],
-        "xor": lambda: args[0] != args[1],
-        "first": lambda: held is None,
-    }
+        "symbol": lambda: here, "true": lambda: True, "false": lambda: False, "not": lambda: not args[0],
+        "and": lambda: args[0] and args[1], "or": lambda: args[0] or args[1],
+        "implies": lambda: not args[0] or args[1], "iff": lambda: args[0] == args[1],
+        "xor": lambda: args[0] != args[1], "first": lambda: held is None,
+    }  # fmt: skip
     if op in boolean:
         return boolean[op]()
     if op in ("previous", "weak previous"):

@@ -214,14 +214,9 @@ def truth(subject: Subject, claim: Document) -> bool:
     if language.get("name") == "parity" and "transitions" not in language:
         claim = claim | {"language": PARITY | {"alphabet": language["alphabet"]}}
     return {
-        "recognises": true_agreement,
-        "computes": true_agreement,
-        "differs": true_difference,
-        "deviates": true_difference,
-        "forces": true_forcing,
-        "cost": true_cost,
-        "lengths": true_lengths,
-    }[claim["kind"]](subject, claim)
+        "recognises": true_agreement, "computes": true_agreement, "differs": true_difference,
+        "deviates": true_difference, "forces": true_forcing, "cost": true_cost, "lengths": true_lengths,
+    }[claim["kind"]](subject, claim)  # fmt: skip
 
 
 def other_label(subject: Subject, claim: Document, word: tuple[str, ...]) -> str:

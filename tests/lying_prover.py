@@ -129,18 +129,13 @@ def outputs(rng: Generator, program: OrderOnly) -> OrderOnly:
 
 
 LIES: dict[str, Lie] = {
-    "classes": classes,
-    "mask": in_steps(Look, lambda rng, look: replace(look, mask=pick(rng, MASKS))),
+    "classes": classes, "mask": in_steps(Look, lambda rng, look: replace(look, mask=pick(rng, MASKS))),
     "ties": in_steps(Look, lambda rng, look: replace(look, later=~look.later)),
     "default": in_steps(Look, lambda rng, look: replace(look, default=int(rng.integers(look.size)))),
-    "rank": in_steps(Look, ranked),
-    "value": in_steps(Look, copied),
-    "map": in_steps(Step, mapped),
-    "label": labelled,
-    "output": outputs,
-    "symbols": lambda rng, program: replace(program, alphabet=program.alphabet[::-1]),
+    "rank": in_steps(Look, ranked), "value": in_steps(Look, copied), "map": in_steps(Step, mapped), "label": labelled,
+    "output": outputs, "symbols": lambda rng, program: replace(program, alphabet=program.alphabet[::-1]),
     "defined": lambda rng, program: replace(program, defined=None),
-}
+}  # fmt: skip
 
 
 def forgeries(rng: Generator, programs: int, each: int) -> dict[str, Counter[str]]:

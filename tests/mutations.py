@@ -162,26 +162,12 @@ def joined(positions: list[int]) -> list[list[int]]:
 Operator = Callable[[Generator, Pair, Pair], "Pair | None"]
 OPERATORS: dict[str, Operator] = {}
 WEIGHTS = {
-    "free a fixed position": 2,
-    "move a fixed position": 4,
-    "claim fewer dependencies": 2,
-    "drop a cone node": 4,
-    "shift positions": 2,
-    "change n": 3,
-    "change the cases": 8,
-    "change the ties or the mask": 10,
-    "swap the score": 4,
-    "swap a role": 8,
-    "change a map": 6,
-    "combine two": 2,
-    "change entries of a table": 9,
-    "change the labels": 6,
-    "change the restriction": 8,
-    "change the claim": 6,
-    "change the hints": 3,
-    "change the variables": 6,
-    "change the output": 2,
-}
+    "free a fixed position": 2, "move a fixed position": 4, "claim fewer dependencies": 2, "drop a cone node": 4,
+    "shift positions": 2, "change n": 3, "change the cases": 8, "change the ties or the mask": 10,
+    "swap the score": 4, "swap a role": 8, "change a map": 6, "combine two": 2, "change entries of a table": 9,
+    "change the labels": 6, "change the restriction": 8, "change the claim": 6, "change the hints": 3,
+    "change the variables": 6, "change the output": 2,
+}  # fmt: skip
 """How often in a round an operator is used, where not once: claims of its mutants are often still true."""
 
 

@@ -86,21 +86,14 @@ def mix(*numbers: int) -> int:
 
 
 BINARY: dict[type, Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-}
+}  # fmt: skip
 UNARY: dict[type, Callable[[int], int]] = {ast.USub: operator.neg, ast.Not: lambda a: int(a == 0)}
 COMPARE: dict[type, Callable[[int, int], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-}
+}  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max, "abs": abs, "hash": mix, "isqrt": math.isqrt}
 
 

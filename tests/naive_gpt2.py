@@ -32,6 +32,8 @@ class Naive:
         self.columns, self.mixed, self.stream = cache(self._columns), cache(self._mixed), cache(self._stream)
 
     def normed(self, x: list[float], name: str) -> list[float]:
+        if not self.config.get("layer_norm", True):
+            return x
         mean = sum(x) / self.d
         deviation = math.sqrt(sum((v - mean) ** 2 for v in x) / self.d + float(self.config["layer_norm_epsilon"]))
         weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
@@ -59,10 +61,11 @@ class Naive:
 
     @property
     def layers(self) -> int:
-        return sum(name.endswith(".ln_1.weight") for name in self.tensors)
+        return sum(name.endswith(".attn.c_attn.weight") for name in self.tensors)
 
     def streams(self, word: tuple[int, ...], layer: int) -> Rows:
-        """The residual stream at every position in front of a layer."""
+        """The residual stream at every position in front of a layer. The word's last token stands in front of it where
+        the answer is ``reads`` there; it is the last of what is returned, as all that follows looks at the last."""
         start = self.config.get("bos_token_id")
         tokens, first = (list(word), 1) if start is None else ([start, *word], 0)
         if layer:
@@ -70,6 +73,7 @@ class Naive:
         xs = [list(self.tensors["wte.weight"][t]) for t in tokens]
         if "wpe.weight" in self.tensors:
             rows = self.tensors["wpe.weight"][self.config.get("offset", 0) :]
+            rows = rows[1 : len(tokens)] + rows[:1] if self.config.get("reads") == "first" else rows
             xs = [[a + b for a, b in zip(x, row, strict=True)] for x, row in zip(xs, rows, strict=False)]
         return xs
 

@@ -14,12 +14,9 @@ _NEIGHBOURS = ("previous", "weak previous", "next", "weak next")
 _SINCES = tuple(op for op in MIRROR if ARITY[op] and not op.startswith("strict ") and op not in _NEIGHBOURS)
 _STRICT = tuple(op for op in MIRROR if op.startswith("strict "))
 _CHOICES = {
-    "previous-next": _NEIGHBOURS,
-    "since-until": _SINCES,
-    "temporal": (*_NEIGHBOURS * 2, *_SINCES, *_STRICT),
-    "counting": (COMPARE, PREDICATE),
-    "temporal-counting": (*_NEIGHBOURS, *_SINCES, *(COMPARE, PREDICATE) * 6),
-}
+    "previous-next": _NEIGHBOURS, "since-until": _SINCES, "temporal": (*_NEIGHBOURS * 2, *_SINCES, *_STRICT),
+    "counting": (COMPARE, PREDICATE), "temporal-counting": (*_NEIGHBOURS, *_SINCES, *(COMPARE, PREDICATE) * 6),
+}  # fmt: skip
 _TEXTS = ("x % 2 == 1", "x % 3 == 0", "x == 2", "x >= 3", "x * x == 4 or x == 0", "x % 2 == n % 2", "2 * x > n")
 
 

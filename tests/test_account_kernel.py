@@ -12,7 +12,7 @@ from restrict.checker.account import Meter, Place
 from restrict.checker.normal_form import lines
 from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in
-from tests.test_account import by_limit, ends_at_a_small_limit, keeps_the_contract
+from tests.test_account import by_limit, keeps_the_contract
 
 SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)
@@ -111,12 +111,6 @@ assert SHAPES.keys() >= AGAIN
 @pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, AGAIN))
 def test_a_step_of_the_kernel_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
     keeps_the_contract(SHAPES[name](), limit)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_small_limit_ends_the_kernel(name: str) -> None:
-    trial = SHAPES[name]()
-    ends_at_a_small_limit(trial, len(trial.proof) + len(trial.model))
 
 
 def test_the_memory_of_short_lines_is_charged() -> None:

@@ -14,7 +14,7 @@ from restrict.checker import main as checker
 from restrict.checker.account import MEMORY
 from tests.fuzzing.kinds import Trial, sealed
 from tests.fuzzing.operators import listed_in
-from tests.test_account import by_limit, ends_at_a_small_limit, keeps_the_contract, spent
+from tests.test_account import by_limit, keeps_the_contract, spent
 from tests.verdict_cases import weights
 
 Document = dict[str, Any]
@@ -316,12 +316,6 @@ def many_states_at_every_length() -> Trial:
 @pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, {"states that no word reaches"}))
 def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
     keeps_the_contract(SHAPES[name](), limit)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_small_limit_ends_a_verdict(name: str) -> None:
-    trial = SHAPES[name]()
-    ends_at_a_small_limit(trial, len(trial.proof) + len(trial.model))
 
 
 @pytest.mark.heavy

@@ -200,17 +200,12 @@ def test_a_digest_written_in_another_way_is_refused() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"n": 3', '"n": 3, "n": 3'),
-        ('"c": 1', '"c": 1, "\\u0063": 0'),
-        ('"values": [0, 1]', '"values": [0, 1.0]'),
-        ('"values": [0, 1]', '"values": [0, 1e0]'),
-        ('"values": [0, 1]', '"values": [NaN, 1]'),
-        ('"free": 3', '"free": 18446744073709551619'),
-        ('"free": 3', '"free": ' + "3" * 5000),
-        ('"free": 3', '"free": 03'),
-        ('"free": 3', '"free": "3"'),
+        ('"n": 3', '"n": 3, "n": 3'), ('"c": 1', '"c": 1, "\\u0063": 0'), ('"values": [0, 1]', '"values": [0, 1.0]'),
+        ('"values": [0, 1]', '"values": [0, 1e0]'), ('"values": [0, 1]', '"values": [NaN, 1]'),
+        ('"free": 3', '"free": 18446744073709551619'), ('"free": 3', '"free": ' + "3" * 5000),
+        ('"free": 3', '"free": 03'), ('"free": 3', '"free": "3"'),
     ],
-)
+)  # fmt: skip
 def test_json_with_two_readings_is_refused(old: str, new: str) -> None:
     model_bytes, certificate_bytes = mutations.sealed(
         COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1])
@@ -572,18 +567,11 @@ def code_of(pair: mutations.Pair, folder: Path) -> int:
 @pytest.mark.parametrize(
     ("kind", "numbers", "true"),
     [
-        ("I8", [-1, 1], True),
-        ("U8", [255, 1], False),
-        ("I16", [-256, 1], True),
-        ("U16", [256, 1], False),
-        ("I16", [256, 1], False),
-        ("I16", [0x0100, 0x0201], True),
-        ("I32", [-(2**31), 2**31 - 1], True),
-        ("U32", [2**32 - 1, 0], False),
-        ("I64", [-(2**63), 2**63 - 1], True),
-        ("I64", [2**63 - 1, -(2**63)], False),
+        ("I8", [-1, 1], True), ("U8", [255, 1], False), ("I16", [-256, 1], True), ("U16", [256, 1], False),
+        ("I16", [256, 1], False), ("I16", [0x0100, 0x0201], True), ("I32", [-(2**31), 2**31 - 1], True),
+        ("U32", [2**32 - 1, 0], False), ("I64", [-(2**63), 2**63 - 1], True), ("I64", [2**63 - 1, -(2**63)], False),
     ],
-)
+)  # fmt: skip
 def test_the_bytes_of_a_tensor_are_read_with_sign_and_byte_order(
     tmp_path: Path, kind: str, numbers: list[int], true: bool
 ) -> None:

@@ -19,14 +19,9 @@ from restrict.rows import winners
 from tests.marks import heavy_after
 
 SCORES = (
-    "k % 3 + j",
-    "hash(j, k // 16)",
-    "(k == 2) * 5 - abs(i - j)",
-    "hash(i, q % 2, j, min(k, 2))",
-    "(k > 20) + (q > 20)",
-    "table",
-    "dot",
-)
+    "k % 3 + j", "hash(j, k // 16)", "(k == 2) * 5 - abs(i - j)", "hash(i, q % 2, j, min(k, 2))",
+    "(k > 20) + (q > 20)", "table", "dot",
+)  # fmt: skip
 
 
 def model_of(seed: int, symbols: int = 40) -> Model:

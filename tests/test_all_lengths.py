@@ -60,12 +60,9 @@ def test_a_thousand_languages_are_star_free() -> None:
 
 
 DECLINED = [
-    ("hash(i, j)", "hash"),
-    ("j * k", "tie rule"),
-    ("j == n // 2", "share of n"),
-    ("i - j + 3 * k", "weighs j against the key"),
-    ("abs(i - j)", "compares positions with each other"),
-]
+    ("hash(i, j)", "hash"), ("j * k", "tie rule"), ("j == n // 2", "share of n"),
+    ("i - j + 3 * k", "weighs j against the key"), ("abs(i - j)", "compares positions with each other"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("score", "why"), DECLINED)
@@ -73,12 +70,8 @@ def test_what_is_not_order_only_is_declined_by_name(score: str, why: str) -> Non
     head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": score}
     output = {"variable": "h", "position": "last", "accept": [1]}
     document = {
-        "format": "restrict-model/1",
-        "name": "x",
-        "alphabet": ["a", "b"],
-        "variables": [head],
-        "output": output,
-    }
+        "format": "restrict-model/1", "name": "x", "alphabet": ["a", "b"], "variables": [head], "output": output,
+    }  # fmt: skip
     with pytest.raises(NotOrderOnly, match=f"variable 'h' is not order-only.*{why}"):
         recognise(model_of(document))
 

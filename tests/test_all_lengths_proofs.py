@@ -81,12 +81,9 @@ def test_thousands_of_true_claims_have_a_proof() -> None:
 
 HEAD = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", "mask": "past"}
 CONTAINS_B = {
-    "format": "restrict-model/1",
-    "name": "contains-b",
-    "alphabet": ["a", "b"],
-    "variables": [HEAD],
+    "format": "restrict-model/1", "name": "contains-b", "alphabet": ["a", "b"], "variables": [HEAD],
     "output": {"variable": "h", "position": "last", "accept": [1]},
-}
+}  # fmt: skip
 
 
 def proof_of(model: dict[str, Any], claim: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:

@@ -15,13 +15,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.cli.checking import AUTOMATIC_CHECK
-from restrict.cli.main import cli
 from tests import trusted as check
 from tests.clock import quicker_than
+from tests.commands import typed
 from tests.marks import heavy_after
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
@@ -109,7 +108,7 @@ APART = {"R3_all_map_1e7_const", "BR8", "max_ties"}
 
 def elaborated(pair: list[str]) -> tuple[int, str, str]:
     """What `restrict check` says, in this process."""
-    found = CliRunner().invoke(cli, ["check", *pair, "--limit", str(AUTOMATIC_CHECK)])
+    found = typed("check", *pair, "--limit", AUTOMATIC_CHECK)
     return found.exit_code, found.stdout, found.stderr
 
 
@@ -128,25 +127,6 @@ def test_an_attack_on_the_elaborator_gets_its_answer(
     assert found == answer or found[0] == answer[0] == 5
 
 
-CORPUS = FOLDER.parent / "malformed"
-
-
-def test_the_malformed_corpus_is_refused_in_the_same_way(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(check.main, "elaborated", check.elaborated_here)
-    count = 0
-    for certificate in sorted(CORPUS.glob("*.cert.json")):
-        spare = "good-soft.model.safetensors" if certificate.name.startswith("soft-") else "good.model.json"
-        own = certificate.name.removesuffix("cert.json")
-        names = [name for kind in ("json", "safetensors") if (CORPUS / (name := f"{own}model.{kind}")).exists()]
-        pair = [str(CORPUS / (names or [spare])[0]), str(certificate)]
-        answer = (check.main.main(pair), *capsys.readouterr())
-        assert elaborated(pair) == answer
-        count += 1
-    assert count > 200
-
-
 @pytest.fixture(scope="module")
 def large_table(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """A pair of files with a table of half a million entries, and its proof."""
@@ -155,8 +135,8 @@ def large_table(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*pair, *proof_of(pair, folder)]
 
 
-@pytest.mark.parametrize("megabytes", heavy_after([60, 90, 120, 160, 240, 500, 2000, 75, 105, 140, 180, 200, 280, 320,
-                                                   400, 600, 800, 1000, 1300, 1600], 7))  # fmt: skip
+@pytest.mark.parametrize("megabytes", heavy_after([60, 120, 240, 2000, 75, 90, 105, 140, 160, 180, 200, 280, 320,
+                                                   400, 500, 600, 800, 1000, 1300, 1600], 4))  # fmt: skip
 def test_without_memory_the_answer_is_exit_5_or_right(megabytes: int, large_table: list[str]) -> None:
     """Never exit 1, never a hang. The table of half a million entries needs something like 100 MB."""
     code, out, err = alone(*large_table, memory=megabytes * 10**6)

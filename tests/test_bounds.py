@@ -19,23 +19,11 @@ from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 from restrict.depth_reduction.constants.tower import Tower, exp2, log2, of
 
 GRID = [
-    (1, 1, "0.5", 2),
-    (1, 2, "0.9", 2),
-    (1, 8, "0.99", 5),
-    (1, 1, "0.000000001", 2),
-    (1, 1, "0.999999999", 2),
-    (1, 10**9, "0.9", 10**9),
-    (2, 1, "0.1", 2),
-    (2, 2, "0.9", 2),
-    (2, 3, "0.999", 26),
-    (2, 100, "0.99", 50_000),
-    (3, 2, "0.6", 3),
-    (4, 2, "0.9", 2),
-    (7, 12, "0.3", 4),
-    (3, 10**9, "0.999999999", 10**9),
-    (4, 1, "0.000000001", 10**9),
-    (20, 1, "0.5", 2),
-]
+    (1, 1, "0.5", 2), (1, 2, "0.9", 2), (1, 8, "0.99", 5), (1, 1, "0.000000001", 2), (1, 1, "0.999999999", 2),
+    (1, 10**9, "0.9", 10**9), (2, 1, "0.1", 2), (2, 2, "0.9", 2), (2, 3, "0.999", 26), (2, 100, "0.99", 50_000),
+    (3, 2, "0.6", 3), (4, 2, "0.9", 2), (7, 12, "0.3", 4), (3, 10**9, "0.999999999", 10**9),
+    (4, 1, "0.000000001", 10**9), (20, 1, "0.5", 2),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -135,27 +123,19 @@ def test_small_numbers_by_exact_powers() -> None:
 
 
 HARM = {
-    "c": lambda s: {"c": s.c + 1},
-    "C": lambda s: {"C": Fraction(1)},
-    "C_out": lambda s: {"C_out": s.C_out + (1 - s.C_out) / 1000},
-    "eta2": lambda s: {"eta2": s.eta2 / 2},
-    "more eta2": lambda s: {"eta2": s.eta2 * 2 + s.q / 10},
-    "q": lambda s: {"q": s.q * Fraction(99, 100)},
-    "more q": lambda s: {"q": s.q * Fraction(101, 100)},
-    "delta": lambda s: {"delta": s.delta / 2},
-    "no delta": lambda s: {"delta": Fraction(0)},
-    "B": lambda s: {"B": s.B / 1000},
-    "B at 1": lambda s: {"B": Fraction(1)},
-    "g": lambda s: {"g": of((s.g.top + 1) / 2)},
-    "r": lambda s: {"r": of(int(s.r.top * Fraction(99, 100)))},
-    "T": lambda s: {"T": of(s.T.top * Fraction(99, 100))},
-    "k": lambda s: {"k": of(int(s.k.top * Fraction(98, 100)))},
-    "f": lambda s: {"f": of(s.f.top * Fraction(99, 100))},
+    "c": lambda s: {"c": s.c + 1}, "C": lambda s: {"C": Fraction(1)},
+    "C_out": lambda s: {"C_out": s.C_out + (1 - s.C_out) / 1000}, "eta2": lambda s: {"eta2": s.eta2 / 2},
+    "more eta2": lambda s: {"eta2": s.eta2 * 2 + s.q / 10}, "q": lambda s: {"q": s.q * Fraction(99, 100)},
+    "more q": lambda s: {"q": s.q * Fraction(101, 100)}, "delta": lambda s: {"delta": s.delta / 2},
+    "no delta": lambda s: {"delta": Fraction(0)}, "B": lambda s: {"B": s.B / 1000},
+    "B at 1": lambda s: {"B": Fraction(1)}, "g": lambda s: {"g": of((s.g.top + 1) / 2)},
+    "r": lambda s: {"r": of(int(s.r.top * Fraction(99, 100)))}, "T": lambda s: {"T": of(s.T.top * Fraction(99, 100))},
+    "k": lambda s: {"k": of(int(s.k.top * Fraction(98, 100)))}, "f": lambda s: {"f": of(s.f.top * Fraction(99, 100))},
     "F": lambda s: {"F": of(int(s.F.top * Fraction(99, 100)))},
     "n0": lambda s: {"n0": of(int(s.n0.top * Fraction(99, 100)))},
     "c_out": lambda s: {"c_out": of(int(s.c_out.top * Fraction(99, 100)))},
     "k of halves": lambda s: {"k": of(s.k.top + Fraction(1, 2))},
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

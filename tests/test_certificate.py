@@ -61,14 +61,10 @@ def test_the_bytes_are_those_of_the_format_and_always_the_same() -> None:
     text = json.loads(example(provenance={"seed": 3}).to_bytes())
     assert text == {
         "format": "restrict-certificate/1",
-        "model": {"name": "contains-one", "sha256": restrict.load("contains-one").digest},
-        "n": 5,
-        "target": "last",
-        "fixed": [[0, 1, "1"]],
-        "cone": {"seen": [[4, 1]]},
-        "claim": {"free": 4, "c": 0, "dependencies": [], "values": [1]},
-        "provenance": {"seed": 3},
-    }
+        "model": {"name": "contains-one", "sha256": restrict.load("contains-one").digest}, "n": 5, "target": "last",
+        "fixed": [[0, 1, "1"]], "cone": {"seen": [[4, 1]]},
+        "claim": {"free": 4, "c": 0, "dependencies": [], "values": [1]}, "provenance": {"seed": 3},
+    }  # fmt: skip
     assert list(text) == ["format", "model", "n", "target", "fixed", "cone", "claim", "provenance"]
 
 
@@ -82,14 +78,10 @@ def test_a_certificate_does_not_grow_with_n() -> None:
 @pytest.mark.parametrize(
     ("name", "n", "fixed", "target"),
     [
-        ("contains-one", 5, {0: "1"}, "last"),
-        ("contains-one", 5, {}, "last"),
-        ("tagger", 6, {2: "a"}, 3),
-        ("tagger", 6, {2: "a"}, "all"),
-        ("flip-flop", 4, {3: "w1"}, "last"),
-        ("parity-attempt", 7, {2: "1"}, "last"),
+        ("contains-one", 5, {0: "1"}, "last"), ("contains-one", 5, {}, "last"), ("tagger", 6, {2: "a"}, 3),
+        ("tagger", 6, {2: "a"}, "all"), ("flip-flop", 4, {3: "w1"}, "last"), ("parity-attempt", 7, {2: "1"}, "last"),
     ],
-)
+)  # fmt: skip
 def test_a_certificate_is_read_back(name: str, n: int, fixed: dict[int, str], target: Any, tmp_path: Path) -> None:
     model = restrict.load(name)
     certificate = restrict.certify(model, n, target=target, restriction=Restriction.of(model.at(n), dict(fixed)))
@@ -269,14 +261,10 @@ def test_a_picture_of_a_hundred_million_positions_takes_no_memory(tmp_path: Path
 
     n = 10**8
     document = {
-        "format": "restrict-certificate/1",
-        "model": {"name": "m", "sha256": None},
-        "n": n,
-        "target": "last",
-        "fixed": [[0, n // 2, "a"], [n // 2, n // 4, "b"]],
-        "cone": {"h": [[0, n]]},
+        "format": "restrict-certificate/1", "model": {"name": "m", "sha256": None}, "n": n, "target": "last",
+        "fixed": [[0, n // 2, "a"], [n // 2, n // 4, "b"]], "cone": {"h": [[0, n]]},
         "claim": {"free": n // 4, "c": n // 4, "dependencies": [[3 * n // 4, n // 4]], "values": [0, 1]},
-    }
+    }  # fmt: skip
     tracemalloc.start()
     picture = certificate_picture(read_outline(Node(document, "top level")))
     assert tracemalloc.get_traced_memory()[1] < 2**20

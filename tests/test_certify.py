@@ -38,32 +38,14 @@ def forced(model: Model, n: int, **more: Any) -> Certificate:
 @pytest.mark.parametrize(
     ("name", "n", "optimum"),
     [
-        ("contains-one", 1000, 1),
-        ("all-ones", 1000, 1),
-        ("anbn", 1000, 1),
-        ("anbn", 999, 0),
-        ("first-symbol", 1000, 1),
-        ("q-then-u", 1, 1),
-        ("q-then-u", 2, 1),
-        ("flip-flop", 1000, 1),
-        ("induction-head", 200, 2),
-        ("tagger", 200, 2),
-        ("dyck1-depth2", 100, 1),
-        ("dyck1-depth3", 100, 1),
-        ("dyck1-depth3", 101, 0),
-        ("tribes", 64, 8),
-        ("tribes", 240, 8),
-        ("tribes", 24, 3),
-        ("alternating-tree", 64, 8),
-        ("alternating-tree", 256, 8),
-        ("parity8", 8, 8),
-        ("parity8", 300, 8),
-        ("parity-attempt", 200, 4),
-        ("parity-attempt", 4, 2),
-        ("and-of-ors", 400, 20),
-        ("or-of-ands", 400, 20),
+        ("contains-one", 1000, 1), ("all-ones", 1000, 1), ("anbn", 1000, 1), ("anbn", 999, 0),
+        ("first-symbol", 1000, 1), ("q-then-u", 1, 1), ("q-then-u", 2, 1), ("flip-flop", 1000, 1),
+        ("induction-head", 200, 2), ("tagger", 200, 2), ("dyck1-depth2", 100, 1), ("dyck1-depth3", 100, 1),
+        ("dyck1-depth3", 101, 0), ("tribes", 64, 8), ("tribes", 240, 8), ("tribes", 24, 3),
+        ("alternating-tree", 64, 8), ("alternating-tree", 256, 8), ("parity8", 8, 8), ("parity8", 300, 8),
+        ("parity-attempt", 200, 4), ("parity-attempt", 4, 2), ("and-of-ors", 400, 20), ("or-of-ands", 400, 20),
     ],
-)
+)  # fmt: skip
 def test_the_optimum_is_found(name: str, n: int, optimum: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The optima are those that instances/README.md proves; the search is that of users, not a short one."""
     monkeypatch.setattr("restrict.force.search.OPTIONS", OPTIONS)
@@ -216,14 +198,10 @@ def test_wrong_arguments_are_refused(more: dict[str, Any], reason: str) -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"restriction": Restriction(9)},
-        {"restriction": Restriction(10, {0: "z"})},
-        {"seed": -1},
-        {"seed": 2**63},
-        {"c": 1, "free": 0.5},
-        {"target": True},
+        {"restriction": Restriction(9)}, {"restriction": Restriction(10, {0: "z"})}, {"seed": -1}, {"seed": 2**63},
+        {"c": 1, "free": 0.5}, {"target": True},
     ],
-)
+)  # fmt: skip
 def test_arguments_that_make_no_valid_certificate_are_refused(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         certify(restrict.load("tagger"), 10, **more)

@@ -47,13 +47,9 @@ def pair(model: dict[str, Any], n: int, claim: dict[str, Any] | None = None, **m
     data = json.dumps(model).encode()
     certificate = {
         "format": "restrict-certificate/1",
-        "model": {"name": model["name"], "sha256": hashlib.sha256(data).hexdigest()},
-        "n": n,
-        "target": "last",
-        "fixed": [],
-        "cone": "all",
-        "claim": claim or {"free": 0, "c": 0, "dependencies": [], "values": [0]},
-    }
+        "model": {"name": model["name"], "sha256": hashlib.sha256(data).hexdigest()}, "n": n, "target": "last",
+        "fixed": [], "cone": "all", "claim": claim or {"free": 0, "c": 0, "dependencies": [], "values": [0]},
+    }  # fmt: skip
     return data, json.dumps({**certificate, **more}).encode()
 
 
@@ -83,32 +79,14 @@ def interval(text: str, **spans: tuple[int, int]) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a + b", (-2, 12)),
-        ("a - b", (-9, 5)),
-        ("a * b", (-14, 35)),
-        ("b // 2", (0, 3)),
-        ("a // c", (-2, 5)),
-        ("a // (0 - c)", (-5, 2)),
-        ("b % 8", (0, 7)),
-        ("b % 7", (0, 6)),
-        ("a % 100", (0, 99)),
-        ("c % (c + 7)", (1, 7)),
-        ("a % (0 - c)", (-6, 0)),
-        ("min(a, b)", (-2, 5)),
-        ("max(a, b, 3)", (3, 7)),
-        ("abs(a)", (0, 5)),
-        ("abs(0 - c)", (1, 7)),
-        ("isqrt(b)", (0, 2)),
-        ("a < b", (0, 1)),
-        ("a < b < 3", (0, 1)),
-        ("a and b", (0, 1)),
-        ("not a", (0, 1)),
-        ("hash(a)", (0, 2**63 - 1)),
-        ("a if b else 9", (-2, 9)),
-        ("a - a", (-7, 7)),
-        ("-a", (-5, 2)),
+        ("a + b", (-2, 12)), ("a - b", (-9, 5)), ("a * b", (-14, 35)), ("b // 2", (0, 3)), ("a // c", (-2, 5)),
+        ("a // (0 - c)", (-5, 2)), ("b % 8", (0, 7)), ("b % 7", (0, 6)), ("a % 100", (0, 99)),
+        ("c % (c + 7)", (1, 7)), ("a % (0 - c)", (-6, 0)), ("min(a, b)", (-2, 5)), ("max(a, b, 3)", (3, 7)),
+        ("abs(a)", (0, 5)), ("abs(0 - c)", (1, 7)), ("isqrt(b)", (0, 2)), ("a < b", (0, 1)), ("a < b < 3", (0, 1)),
+        ("a and b", (0, 1)), ("not a", (0, 1)), ("hash(a)", (0, 2**63 - 1)), ("a if b else 9", (-2, 9)),
+        ("a - a", (-7, 7)), ("-a", (-5, 2)),
     ],
-)
+)  # fmt: skip
 def test_intervals_are_those_of_the_format(text: str, expected: tuple[int, int]) -> None:
     assert interval(text, a=(-2, 5), b=(0, 7), c=(1, 7)) == expected
 
@@ -116,18 +94,12 @@ def test_intervals_are_those_of_the_format(text: str, expected: tuple[int, int])
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("1 // a", "divisor"),
-        ("1 % a", "divisor"),
-        ("isqrt(a - 1)", "negative"),
-        ("1 if 1 else 1 // a", "divisor"),
-        ("9223372036854775807 + a", "overflows"),
-        ("(0 - 9223372036854775807 - 1) // (0 - 1 - a)", "overflows"),
-        ("-(0 - 9223372036854775807 - 1)", "overflows"),
-        ("abs(0 - 9223372036854775807 - 1)", "overflows"),
-        ("hash(a) + 1", "overflows"),
-        ("4294967296 * 4294967296 * 0", "overflows"),
+        ("1 // a", "divisor"), ("1 % a", "divisor"), ("isqrt(a - 1)", "negative"), ("1 if 1 else 1 // a", "divisor"),
+        ("9223372036854775807 + a", "overflows"), ("(0 - 9223372036854775807 - 1) // (0 - 1 - a)", "overflows"),
+        ("-(0 - 9223372036854775807 - 1)", "overflows"), ("abs(0 - 9223372036854775807 - 1)", "overflows"),
+        ("hash(a) + 1", "overflows"), ("4294967296 * 4294967296 * 0", "overflows"),
     ],
-)
+)  # fmt: skip
 def test_what_might_fail_is_refused(text: str, reason: str) -> None:
     with pytest.raises(check.Reject, match=reason):
         interval(text, a=(0, 5))
@@ -309,13 +281,10 @@ def test_among_equal_worst_scores_the_floor_is_the_preferred_position() -> None:
 @pytest.mark.parametrize(
     ("mask", "expected"),
     [
-        ("none", [(0,), (0,), (0,)]),
-        ("past", [(0,), (0,), (0,)]),
-        ("strict_past", [(9,), (0,), (0,)]),
-        ("future", [(0,), (1,), (2,)]),
-        ("strict_future", [(1,), (2,), (9,)]),
+        ("none", [(0,), (0,), (0,)]), ("past", [(0,), (0,), (0,)]), ("strict_past", [(9,), (0,), (0,)]),
+        ("future", [(0,), (1,), (2,)]), ("strict_future", [(1,), (2,), (9,)]),
     ],
-)
+)  # fmt: skip
 def test_a_mask_shows_what_it_says_and_nothing_visible_gives_the_default(mask: str, expected: list[tuple[int]]) -> None:
     model = model_of(head("h", "0", value="position", mask=mask, domain=10, default=9))
     nodes = run(model, 3)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from restrict.cli.main import cli
 from restrict.elaboration import verified
+from tests.commands import typed
 from tests.conftest import VERIFIED
 
 Shell = Callable[..., Result]
@@ -26,7 +26,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
 
     def run(*words: str) -> Result:
-        return CliRunner().invoke(cli, list(words))
+        return typed(*words)
 
     assert run("certify", "and-of-ors", "-n", "25", "-o", "c.json").exit_code == 0
     return run

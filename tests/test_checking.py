@@ -4,19 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from restrict.base.errors import UsageError
-from restrict.cli.main import cli
+from tests.commands import typed
 from tests.conftest import VERIFIED
 from tests.marks import LONG_TO_COMPILE
 
 EVERY = "random:layers=1,heads=2,states=2,every=1"
-
-
-def typed(*words: str) -> Result:
-    """A command."""
-    return CliRunner().invoke(cli, list(words))
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli import Shell
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capfd)
+from tests.commands import Shell
 
 
 def test_a_compiled_model_is_equal_to_its_formula_and_can_be_used(shell: Shell, tmp_path: Path) -> None:

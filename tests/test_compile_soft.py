@@ -24,17 +24,12 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.format import loads
 from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import dumps
+from tests.commands import Shell
 from tests.page_examples import run_examples
 from tests.random_counting import random_in
-from tests.test_cli import Shell
 
 AB = ["0", "1"]
 WAYS = [("temperature", False), ("positions", False), ("temperature", True), ("positions", True)]
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capfd)
 
 
 def every_subformula(compiled: Compiled, words: np.ndarray, kind: str) -> bool:
@@ -286,7 +281,7 @@ def test_the_command_compiles_verifies_and_runs(shell: Shell, tmp_path: Path) ->
     assert "(Theorem 20 (a))" in out
     assert "1/tau = 17/8*n**3" in out
     assert "equal to the evaluator on all 126 words of up to 6 symbols" in out
-    assert "float32: certified up to n = " in out
+    assert "float32: right up to n = " in out
     assert "0110: reject" in shell.good("soft", "run", file, "0110", "--float32")
     assert "0100: accept" in shell.good("soft", "run", file, "0100", "--float32")
     found = json.loads(

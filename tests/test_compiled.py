@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.normal_form import Program
-from restrict.cli.main import cli
 from restrict.elaboration.check import check
 from restrict.elaboration.compiled import CompiledProof, check_compiled
 from restrict.elaboration.make import Elaboration
+from tests.commands import typed
 from tests.kernel_cases import (
     LARGE_KINDS,
     Pair,
@@ -104,12 +103,10 @@ def test_a_lie_about_a_long_row_is_refused() -> None:
 
 def test_the_command_says_who_decided(tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    assert CliRunner().invoke(cli, ["certify", "and-of-ors", "-n", "64", "-o", str(out)]).exit_code == 0
-    plain = CliRunner().invoke(cli, ["check", "and-of-ors", str(out)]).stdout
-    assert CliRunner().invoke(cli, ["check", "and-of-ors", str(out), "--fast"]).stdout == plain
-    assert (
-        '"checker": "compiled"' in CliRunner().invoke(cli, ["check", "and-of-ors", str(out), "--fast", "--json"]).stdout
-    )
+    assert typed("certify", "and-of-ors", "-n", "64", "-o", out).exit_code == 0
+    plain = typed("check", "and-of-ors", out).stdout
+    assert typed("check", "and-of-ors", out, "--fast").stdout == plain
+    assert '"checker": "compiled"' in typed("check", "and-of-ors", out, "--fast", "--json").stdout
 
 
 def test_the_limit_is_kept() -> None:

@@ -225,13 +225,10 @@ def test_no_paragraph_of_a_docstring_is_broken_in_the_middle_of_a_line() -> None
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        (["A line that ends", "too early."], [0]),
-        (["A sentence.", "another"], []),
-        (["x" * 96, "fits"], []),
-        (["Args:", "  n: the length", "  model: it"], []),
-        (["x", "", "y"], []),
+        (["A line that ends", "too early."], [0]), (["A sentence.", "another"], []), (["x" * 96, "fits"], []),
+        (["Args:", "  n: the length", "  model: it"], []), (["x", "", "y"], []),
     ],
-)
+)  # fmt: skip
 def test_a_broken_paragraph_is_found(text: list[str], lines: list[int]) -> None:
     assert list(broken(text)) == lines
 

@@ -169,13 +169,9 @@ def test_a_number_in_a_tensor_file_has_no_axes(tmp_path: Path) -> None:
 
 HEAVY = ("A10_value_position", "A3_mask_per_u", "A2b_union")
 TRIED = (
-    "A1_split_empty_cone",
-    "A21_split_list",
-    "A24b_split_1e8",
-    "A5_position_all",
-    "R3_all_map_1e7_const",
+    "A1_split_empty_cone", "A21_split_list", "A24b_split_1e8", "A5_position_all", "R3_all_map_1e7_const",
     "R5_all_1e8",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*TRIED, *(pytest.param(name, marks=pytest.mark.heavy) for name in HEAVY)])

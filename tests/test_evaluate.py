@@ -103,12 +103,9 @@ def test_a_batch_of_the_wrong_shape_or_alphabet_is_refused(words: list[list[int]
 
 def test_a_run_prints_every_variable_and_what_each_head_attends_to() -> None:
     assert str(restrict.load("contains-one").run("0110")).splitlines() == [
-        "position      0  1  2  3",
-        "token         0  1  1  0",
-        "seen          1  1  1  1",
-        "  attends to  1  1  1  1",
-        "output: accept",
-    ]
+        "position      0  1  2  3", "token         0  1  1  0", "seen          1  1  1  1",
+        "  attends to  1  1  1  1", "output: accept",
+    ]  # fmt: skip
 
 
 def test_a_run_of_a_tagger_prints_a_label_at_every_position() -> None:
@@ -171,13 +168,8 @@ def test_a_table_score_and_a_dot_product_run_as_naive_runs_them() -> None:
             },
         }
         head = {
-            "name": "h",
-            "kind": "head",
-            "query": "token",
-            "key": "token",
-            "value": "position",
-            "score": {"dot": dot},
-        }
+            "name": "h", "kind": "head", "query": "token", "key": "token", "value": "position", "score": {"dot": dot},
+        }  # fmt: skip
         document = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [head]}
         document["output"] = {"variable": "h", "position": "every"}
         agree(document, 3, [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])

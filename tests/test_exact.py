@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,10 @@ from restrict import Model, ResourceLimit, Restriction, certify, load
 from restrict.base.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
-from restrict.optimum.exact import Exact, exact, least_hitting_set, recheck
+from restrict.model.task import Task
+from restrict.optimum.exact import Exact, exact
+from restrict.optimum.oracle import Cube, Oracle
+from restrict.sat.hitting_sets import Cheapest
 from tests import generator, naive
 from tests.marks import heavy_after
 
@@ -23,6 +27,37 @@ def forces(document: naive.Model, found: Exact, c: int = 0) -> bool:
     """Whether the restriction leaves at most ``c`` dependencies, by brute force."""
     fixed = dict(found.restriction.fixed)
     return len(naive.true_dependencies(document, found.n, fixed)["label", found.n - 1]) <= c
+
+
+def recheck(model: Model, found: Exact) -> bool:
+    """Whether the witnesses prove ``found.lower`` (``c = 0``), by a fresh oracle and by RC2."""
+    task = Task.of(model, found.n, target=found.target)
+    position = task.one_position("a bound")
+    oracle = Oracle.of(task.instance, position)
+    if len(oracle.same) == 1:
+        return found.lower == 0
+    index = {symbol: a for a, symbol in enumerate(model.alphabet)}
+    witnesses = {w.label: w for w in found.witnesses}
+    for label, same in oracle.same.items():
+        if label not in witnesses or witnesses[label].bound < found.lower:
+            return False
+        cubes = [{i: index[s] for i, s in cube.items()} for cube in witnesses[label].cubes]
+        if any(oracle.find(cube, same) is not None for cube in cubes):
+            return False
+        if least_hitting_set(cubes, len(model.alphabet), len(oracle.inputs)) < witnesses[label].bound:
+            return False
+    return True
+
+
+def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
+    """The exact fewest positions of a restriction that conflicts with every cube (symbol indices by position), by RC2;
+    ``limit + 1`` where none does."""
+    cubes = list(cubes)
+    hitter = Cheapest(sorted({i for cube in cubes for i in cube}), range(symbols))
+    for cube in cubes:
+        hitter.add(cube)
+    found = hitter.get()
+    return limit + 1 if found is None else len(found)
 
 
 def check(document: naive.Model, model: Model, n: int) -> Exact:

@@ -72,16 +72,13 @@ def test_what_the_grammar_does_not_give_is_refused_here_and_by_the_checker(text:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("k ** 2", "'k ** 2'"),
-        ("k.real", 'found "."'),
-        ("1_000", "'1_000'"),
+        ("k ** 2", "'k ** 2'"), ("k.real", 'found "."'), ("1_000", "'1_000'"),
         ("frog + 1", "unknown name 'frog' in 'frog + 1'; here one may use i, j, k, n, q"),
         ("min(k)", "'min(k)' does not parse: wrong number of arguments of min"),
-        ("abs(k, 1)", "wrong number of arguments of abs"),
-        ("9223372036854775808", "9223372036854775808"),
+        ("abs(k, 1)", "wrong number of arguments of abs"), ("9223372036854775808", "9223372036854775808"),
         ("(k", "'(k' does not parse"),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_names_the_text_and_the_reason(text: str, reason: str) -> None:
     assert reason in refusal(text)
 
@@ -95,16 +92,8 @@ def test_an_expression_has_at_most_10000_characters() -> None:
 
 
 DEEPER = [
-    "-{}",
-    "not {}",
-    "abs({})",
-    "(1 + {})",
-    "{} + k",
-    "{} * 2",
-    "min(k, {})",
-    "(1 if {} else 0)",
-    "1 if 1 else {}",
-]
+    "-{}", "not {}", "abs({})", "(1 + {})", "{} + k", "{} * 2", "min(k, {})", "(1 if {} else 0)", "1 if 1 else {}",
+]  # fmt: skip
 DEEPER += ["{} and k", "{} or 1", "(({}) < 1)"]
 
 

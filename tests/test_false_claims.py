@@ -6,11 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from restrict.cli.main import cli
 from tests import naive
 from tests import trusted as check
+from tests.commands import typed
 
 FOLDER = Path(__file__).parent / "corpus" / "false"
 PAIRS = sorted(FOLDER.glob("*.c.json"))
@@ -35,7 +34,7 @@ def model_of(certificate: Path) -> Path:
 def test_a_false_claim_is_refused(certificate: Path, elaborated: bool, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(model_of(certificate)), str(certificate)]
     if elaborated:
-        found = CliRunner().invoke(cli, ["check", *files])
+        found = typed("check", *files)
         code, out, err = found.exit_code, found.stdout, found.stderr
     else:
         code = check.main.main(files)

@@ -456,13 +456,9 @@ def test_a_difference_from_a_language_with_its_symbols_in_another_order() -> Non
 
 def forces(start: str = "", middle: str = "*", end: str = "", first: int = 0, label: str = "accept") -> Document:
     return {
-        "kind": "forces",
-        "label": label,
-        "start": list(start),
-        "middle": list(middle),
-        "end": list(end),
+        "kind": "forces", "label": label, "start": list(start), "middle": list(middle), "end": list(end),
         "from": first,
-    }
+    }  # fmt: skip
 
 
 def test_a_pattern_begins_where_its_ends_fit() -> None:
@@ -606,13 +602,9 @@ def lengths(
 ) -> Document:
     sides = [{"early": early, "cycle": cycle} for early, cycle in (least, most)]
     return {
-        "kind": "lengths",
-        "language": language,
-        "settled": settled,
-        "turn": turn,
-        "least": sides[0],
+        "kind": "lengths", "language": language, "settled": settled, "turn": turn, "least": sides[0],
         "most": sides[1],
-    }
+    }  # fmt: skip
 
 
 def test_the_lengths_do_not_count_the_empty_run() -> None:
@@ -683,12 +675,9 @@ ENDS = machine(["reject", "accept"], [[0, 1], [0, 1]], [0, 1])
 TURNED = machine(["accept", "reject"], [[0, 1], [0, 1]], [1, 0])
 WRONG = machine(["reject", "accept"], [[0, 1], [0, 1]], [0, 0])
 COPIES = {
-    "alphabet": ["a", "b"],
-    "labels": ["reject", "accept"],
-    "left": [[0, 0]],
-    "right": [[0, 0]],
+    "alphabet": ["a", "b"], "labels": ["reject", "accept"], "left": [[0, 0]], "right": [[0, 0]],
     "table": [[[0], [1]]],
-}
+}  # fmt: skip
 
 
 def test_labels_are_compared_by_name() -> None:

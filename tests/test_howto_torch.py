@@ -7,9 +7,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from restrict.cli.main import cli
+from tests.commands import typed
 
 PAGE = (Path(__file__).parent.parent / "docs" / "howto.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "torch" in block]
@@ -29,6 +28,6 @@ def test_the_torch_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.Mo
     if "save_gpt2_names" in block:
         line = re.search(r"`restrict (soft verify .*)` proves", PAGE)
         assert line
-        done = CliRunner().invoke(cli, shlex.split(line[1]))
+        done = typed(*shlex.split(line[1]))
         assert done.exit_code == 0, done.output
         assert "s VERIFIED right n=0..50" in done.output

@@ -10,14 +10,7 @@ import pytest
 import restrict
 from scripts.make_imports import BRASP, INSTANCES, PROGRAMS, WEIGHTS, a_before_b, imported
 from tests import naive
-from tests.test_cli import Shell
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    """Types commands, in this process."""
-    return Shell(monkeypatch, capfd)
-
+from tests.commands import Shell
 
 SOURCES = {
     "b-rasp": INSTANCES / "brasp-ab-star.txt",

@@ -118,21 +118,14 @@ DEFINITIONS: dict[str, tuple[Definition, Sequence[int]]] = {
 }
 
 OPTIMA: dict[str, dict[int, int]] = {
-    "contains-one": dict.fromkeys(range(1, 8), 1),
-    "all-ones": dict.fromkeys(range(1, 8), 1),
-    "first-symbol": dict.fromkeys(range(1, 8), 1),
-    "anbn": {n: 1 - n % 2 for n in range(1, 9)},
-    "q-then-u": {1: 1, 2: 1},
-    "and-of-ors": {1: 1, 4: 2, 9: 3},
-    "or-of-ands": {1: 1, 4: 2, 9: 3},
-    "flip-flop": dict.fromkeys(range(1, 5), 1),
-    "induction-head": {1: 0, 2: 2, 3: 2, 4: 2, 5: 2},
-    "tagger": {1: 0, 2: 2, 3: 2, 4: 2, 5: 2},
-    "dyck1-depth2": {n: 1 - n % 2 for n in range(1, 9)},
-    "dyck1-depth3": {n: 1 - n % 2 for n in range(1, 9)},
-    "parity8": {8: 8, 9: 8},
+    "contains-one": dict.fromkeys(range(1, 8), 1), "all-ones": dict.fromkeys(range(1, 8), 1),
+    "first-symbol": dict.fromkeys(range(1, 8), 1), "anbn": {n: 1 - n % 2 for n in range(1, 9)},
+    "q-then-u": {1: 1, 2: 1}, "and-of-ors": {1: 1, 4: 2, 9: 3}, "or-of-ands": {1: 1, 4: 2, 9: 3},
+    "flip-flop": dict.fromkeys(range(1, 5), 1), "induction-head": {1: 0, 2: 2, 3: 2, 4: 2, 5: 2},
+    "tagger": {1: 0, 2: 2, 3: 2, 4: 2, 5: 2}, "dyck1-depth2": {n: 1 - n % 2 for n in range(1, 9)},
+    "dyck1-depth3": {n: 1 - n % 2 for n in range(1, 9)}, "parity8": {8: 8, 9: 8},
     "parity-attempt": {n: min(4, n - 2) for n in range(2, 9)},
-}
+}  # fmt: skip
 
 
 def on_disk(name: str) -> Model:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.random import Generator
 
 import restrict
@@ -27,9 +26,9 @@ from restrict.checker.account import LARGEST, Meter, Place, Task
 from restrict.checker.formats import Model
 from restrict.checker.lower import lower
 from restrict.checker.normal_form import Head, Program
-from restrict.cli.main import cli
 from restrict.elaboration.make import Elaboration
 from tests import generator, naive
+from tests.commands import typed
 from tests.kernel_cases import (
     LIMIT,
     bound_pair,
@@ -348,9 +347,8 @@ def test_certificates_of_shipped_models(name: str, n: int) -> None:
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run = CliRunner().invoke
-    assert run(cli, ["certify", "and-of-ors", "-n", "100", "-o", "c.json"]).exit_code == 0
-    found = run(cli, ["elaborate", "and-of-ors", "c.json", "-o", "p", "--json"])
+    assert typed("certify", "and-of-ors", "-n", "100", "-o", "c.json").exit_code == 0
+    found = typed("elaborate", "and-of-ors", "c.json", "-o", "p", "--json")
     assert found.exit_code == 0
     document = json.loads(found.stdout)
     assert document["digest"] == hashlib.sha256(Path("p.program").read_bytes()).hexdigest()
@@ -362,33 +360,31 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         text=True,
     )
     assert (checked.returncode, checked.stdout) == (0, line)
-    by_kernel = run(cli, ["check", "--kernel", "and-of-ors", "c.json"])
-    assert by_kernel.stdout == run(cli, ["check", "and-of-ors", "c.json"]).stdout
+    by_kernel = typed("check", "--kernel", "and-of-ors", "c.json")
+    assert by_kernel.stdout == typed("check", "and-of-ors", "c.json").stdout
     assert by_kernel.stderr.startswith("checked by the kernel")
 
 
 def test_an_input_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run = CliRunner().invoke
-    run(cli, ["certify", "and-of-ors", "-n", "25", "-o", "c.json"])
+    typed("certify", "and-of-ors", "-n", "25", "-o", "c.json")
     Path("d.program").write_bytes(Path("c.json").read_bytes())
     for certificate, output in (("c.json", "c.json"), ("d.program", "d")):
         before = Path(certificate).read_bytes()
-        assert run(cli, ["elaborate", "and-of-ors", certificate, "-o", output]).exit_code != 0
+        assert typed("elaborate", "and-of-ors", certificate, "-o", output).exit_code != 0
         assert Path(certificate).read_bytes() == before
 
 
 def test_a_false_certificate_is_refused_with_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run = CliRunner().invoke
-    run(cli, ["certify", "and-of-ors", "-n", "25", "-o", "c.json"])
+    typed("certify", "and-of-ors", "-n", "25", "-o", "c.json")
     document = json.loads(Path("c.json").read_text())
     Path("false.json").write_text(json.dumps(document | {"claim": document["claim"] | {"values": [1]}}))
     Path("malformed.json").write_text(json.dumps(document | {"n": 0}))
     for name, code in (("false.json", 3), ("malformed.json", 4), ("missing.json", 2)):
-        found = run(cli, ["check", "--kernel", "and-of-ors", name])
+        found = typed("check", "--kernel", "and-of-ors", name)
         assert (found.exit_code, found.stdout) == (code, ""), name
-    assert run(cli, ["check", "--kernel", "--limit", "10", "and-of-ors", "c.json"]).exit_code == 5
+    assert typed("check", "--kernel", "--limit", "10", "and-of-ors", "c.json").exit_code == 5
 
 
 # ---------------------------------------------------------------- how much has to be believed

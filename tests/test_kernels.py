@@ -78,20 +78,10 @@ def together(j: np.ndarray, w: np.ndarray) -> Pairs:
 
 
 SCORES = (
-    "0 * k",
-    "k",
-    "-k",
-    "k % 2",
-    "(j + k) % 3",
-    "j * k % 5 - 2",
-    "min(k, 1) * j",
-    "hash(j, k) % 3",
-    "hash(i, j, k, q)",
-    "(k == q) + 0 * j",
-    "j // 4 + (k != q)",
-    "-abs(j - i) - k",
+    "0 * k", "k", "-k", "k % 2", "(j + k) % 3", "j * k % 5 - 2", "min(k, 1) * j", "hash(j, k) % 3",
+    "hash(i, j, k, q)", "(k == q) + 0 * j", "j // 4 + (k != q)", "-abs(j - i) - k",
     "(k - 4611686018427387904) * 2 if k == 0 else 9223372036854775807",
-)
+)  # fmt: skip
 
 
 def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]], counts: tuple[int, ...]) -> None:
@@ -170,13 +160,9 @@ def test_a_table_score_is_streamed_like_a_formula() -> None:
 # ---------------------------------------------------------------- rows longer than a block
 
 LONG = (
-    ("j // 3 % 7 - k % 2", "none"),
-    ("hash(j, k) % 1000", "none"),
-    ("hash(j, k)", "past"),
-    ("j + k", "none"),
-    ("-j - k", "future"),
-    ("0 * k", "none"),
-)
+    ("j // 3 % 7 - k % 2", "none"), ("hash(j, k) % 1000", "none"), ("hash(j, k)", "past"), ("j + k", "none"),
+    ("-j - k", "future"), ("0 * k", "none"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("ties", ["left", "right"])

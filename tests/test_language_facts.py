@@ -22,7 +22,8 @@ from restrict.languages.regular import Regular
 from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.source import language
 from tests.clock import quicker_than
-from tests.test_cli import Shell, shell
+from tests.commands import Shell
+from tests.test_cli import shell
 from tests.test_languages import LANGUAGES, some_dfa
 
 __all__ = ["shell"]

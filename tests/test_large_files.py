@@ -14,7 +14,7 @@ from restrict.checker.account import Reject
 from restrict.model.fileformat import loads
 from restrict.model.source import document_bytes
 from scripts import bench_files
-from tests.test_cli import Shell
+from tests.commands import Shell
 from tests.trusted import verify
 
 SIZE = 300_000
@@ -57,19 +57,10 @@ DEEP = {
     "a text": '["' + '\\"' * 50_000,
 }
 COMMANDS = (
-    "show FILE",
-    "report FILE -o OUT",
-    "check and-of-ors FILE",
-    "check --fast and-of-ors FILE",
-    "certify FILE -n 9",
-    "automaton FILE",
-    "verify parity8 -L dfa:FILE",
-    "language dfa:FILE -n 4",
-    "sweep --recheck FILE",
-    "soft influence FILE -n 4",
-    "import weights FILE -o OUT",
-    "compile --language FILE -o OUT",
-)
+    "show FILE", "report FILE -o OUT", "check and-of-ors FILE", "check --fast and-of-ors FILE", "certify FILE -n 9",
+    "automaton FILE", "verify parity8 -L dfa:FILE", "language dfa:FILE -n 4", "sweep --recheck FILE",
+    "soft influence FILE -n 4", "import weights FILE -o OUT", "compile --language FILE -o OUT",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("content", DEEP)

@@ -7,26 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from restrict.all_lengths.recognise import recognise
 from restrict.base.errors import NotEstablished, RestrictError
-from restrict.cli.main import cli
 from restrict.model.fileformat import loads
-from tests.clock import slowness
+from tests.clock import within
+from tests.commands import typed
 from tests.fuzzing.kinds import sealed
 from tests.test_account import spent
 
 MOST = 9223372036854775807
 WRAPPED = {
-    "two lines": f"(i - {MOST}) < ({MOST} - i)",
-    "two finite rules": f"(min(i, 5) - {MOST}) < ({MOST} - min(i, 3))",
-    "abs": f"abs(i - {MOST}) > {MOST - 7}",
-    "abs at the least number": "abs((-4611686018427387904 + i)) % 3",
-    "max": f"max(i - {MOST}, {MOST} - i) > {MOST - 7}",
-    "min": f"min(min(i, 3) - {MOST}, {MOST} - min(i, 2)) > 3",
+    "two lines": f"(i - {MOST}) < ({MOST} - i)", "two finite rules": f"(min(i, 5) - {MOST}) < ({MOST} - min(i, 3))",
+    "abs": f"abs(i - {MOST}) > {MOST - 7}", "abs at the least number": "abs((-4611686018427387904 + i)) % 3",
+    "max": f"max(i - {MOST}, {MOST} - i) > {MOST - 7}", "min": f"min(min(i, 3) - {MOST}, {MOST} - min(i, 2)) > 3",
     "a factor": "4611686018427387904 * i > 3",
-}
+}  # fmt: skip
 HELD = {
     "a large bound": "min(i, 5) < 4611686018427387904",
     "a hash": "hash(i % 2) > 4611686018427387904",
@@ -61,7 +57,7 @@ def test_no_command_ends_in_an_internal_error(words: tuple[str, ...], tmp_path: 
     path = tmp_path / "m.json"
     for rule in (WRAPPED["two lines"], WRAPPED["abs at the least number"]):
         path.write_text(json.dumps(document(rule)))
-        found = CliRunner().invoke(cli, [words[0], str(path), *words[1:]])
+        found = typed(words[0], path, *words[1:])
         assert isinstance(found.exception, NotEstablished), found.output
         assert "is not order-only" in str(found.exception)
 
@@ -69,7 +65,7 @@ def test_no_command_ends_in_an_internal_error(words: tuple[str, ...], tmp_path: 
 def test_a_simulation_does_not_read_what_it_cannot_follow(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     path.write_text(json.dumps(document(WRAPPED["two lines"])))
-    found = CliRunner().invoke(cli, ["simulate", str(path), "-n", "4", "--samples", "3"])
+    found = typed("simulate", path, "-n", "4", "--samples", "3")
     assert found.exception is None or isinstance(found.exception, RestrictError | SystemExit), found.exception
 
 
@@ -86,5 +82,5 @@ def test_labels_of_a_domain_that_no_memory_holds_are_a_limit(domain: int) -> Non
     trial = sealed(model, certificate)
     found = spent(trial, 1_000_000)
     assert found.code == 5, found
-    assert found.seconds < 2 * slowness()
+    within(found.seconds, 2)
     assert found.taken < 256 << 20

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import restrict
 from restrict.all_lengths import proof
@@ -20,7 +20,6 @@ from restrict.all_lengths.automaton import automaton
 from restrict.all_lengths.forms import REACH
 from restrict.base.errors import ResourceLimit, RestrictError, UsageError
 from restrict.cli import main as command_line
-from restrict.cli.main import cli
 from restrict.force.cases import find_tree
 from restrict.force.looking import Looking
 from restrict.model.lengths import SEARCHED, least_length
@@ -28,6 +27,7 @@ from restrict.model.program import Model
 from restrict.model.task import Task
 from restrict.optimum.lower_bound import lower_bound
 from tests import naive
+from tests.commands import typed
 from tests.marks import heavy_after
 
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"
@@ -116,7 +116,7 @@ def test_summaries_are_bounded_before_they_fill_the_memory() -> None:
 def test_an_answer_is_kept_where_its_proof_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by the sweep over all lengths: 9 GB of sets, then a MemoryError."""
     monkeypatch.setattr(proof, "MOST_BYTES", 20)
-    result = CliRunner().invoke(cli, ["certify", "--all-lengths", "first-symbol"])
+    result = typed("certify", "--all-lengths", "first-symbol")
     assert result.exit_code == 0
     assert "is forced at every n >= 1" in result.output
     assert "no proof file: a proof would be larger than 0 MiB" in result.output
@@ -200,7 +200,7 @@ def test_a_tree_of_cases_without_kernels_ends() -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    assert CliRunner().invoke(cli, ["new", "induction-head", "-o", str(tmp_path / "m.json")]).exit_code == 0
+    assert typed("new", "induction-head", "-o", tmp_path / "m.json").exit_code == 0
     return tmp_path / "m.json"
 
 
@@ -220,7 +220,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg"
     names = {letter: folder / name for letter, name in (word.split("=") for word in listed.split())}
     for line in ("new induction-head -o M", "certify M -n 4 -o C", "soft write parity -o S"):
-        assert CliRunner().invoke(cli, [str(names.get(word, word)) for word in line.split()]).exit_code == 0
+        assert typed(*[str(names.get(word, word)) for word in line.split()]).exit_code == 0
     names["T"].write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
     names["G"].write_text("S -> a S | b")
     names["L"].hardlink_to(names["T"])
@@ -233,7 +233,7 @@ def test_no_command_replaces_what_it_reads(line: str, read: dict[str, Path]) -> 
     before = {path: path.read_bytes() for path in read.values()}
     names = {**read, "cfg:G": Path(f"cfg:{read['G']}")}
     words = [str(names.get(word, word)) for word in line.split()]
-    done = CliRunner().invoke(cli, words)
+    done = typed(*words)
     assert isinstance(done.exception, UsageError)
     assert "would replace a file that the command reads" in str(done.exception)
     assert {path: path.read_bytes() for path in before} == before
@@ -254,7 +254,7 @@ def piped(given: bytes, *words: str) -> Result:
     before = os.dup(0)
     os.dup2(reader, 0)
     try:
-        return CliRunner().invoke(cli, words)
+        return typed(*words)
     finally:
         os.dup2(before, 0)
         os.close(before)
@@ -279,10 +279,10 @@ def test_a_model_and_a_certificate_are_read_from_standard_input(small: Path, tmp
 
 def test_both_files_come_through_pipes(small: Path, tmp_path: Path) -> None:
     certificate = tmp_path / "c.json"
-    assert CliRunner().invoke(cli, ["certify", str(small), "-n", "6", "-o", str(certificate)]).exit_code == 0
+    assert typed("certify", small, "-n", "6", "-o", certificate).exit_code == 0
     folder = Path(restrict.checker.__file__).parent
     proof = tmp_path / "proof"
-    assert CliRunner().invoke(cli, ["elaborate", str(small), str(certificate), "-o", str(proof)]).exit_code == 0
+    assert typed("elaborate", small, certificate, "-o", proof).exit_code == 0
     for program, more in (("-m restrict check", ""), (f"-I {folder}", f'<(cat "{proof}")')):
         line = f'{sys.executable} {program} <(cat "{small}") <(cat "{certificate}") {more}'
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)

@@ -172,19 +172,13 @@ def test_scores_and_maps_do_not_mention_positions() -> None:
 @pytest.mark.parametrize(
     ("text", "heads"),
     [
-        ("once 1 and once 1", 1),
-        ("once 1 and not historically not 1", 1),
-        ("eventually 1 or not always 0", 1),
-        ("(true since 1) iff once 1", 0),
-        ("previous 1 or (false strict since 1)", 1),
+        ("once 1 and once 1", 1), ("once 1 and not historically not 1", 1), ("eventually 1 or not always 0", 1),
+        ("(true since 1) iff once 1", 0), ("previous 1 or (false strict since 1)", 1),
         ("(0 since 1) and not ((not 0) trigger (not 1))", 1),
-        ("once (1 and previous 0) and previous once (previous 0 and not 0)", 3),
-        ("once (0 or 1)", 0),
-        ("first or previous true", 0),
-        ("strict once true xor first", 0),
-        ("0 since (1 since 0)", 2),
+        ("once (1 and previous 0) and previous once (previous 0 and not 0)", 3), ("once (0 or 1)", 0),
+        ("first or previous true", 0), ("strict once true xor first", 0), ("0 since (1 since 0)", 2),
     ],
-)
+)  # fmt: skip
 def test_equal_subformulas_share_a_head(text: str, heads: int) -> None:
     formula = parse(text, BITS)
     model = compile_formula(formula, BITS)
@@ -282,26 +276,18 @@ def test_printing_and_parsing_are_inverse() -> None:
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
-        ("a|b&c", "a or b and c"),
-        ("(a|b)&c", "(a or b) and c"),
-        ("!a S b", "not a since b"),
-        ("!(a S b)", "not (a since b)"),
-        ("a U (b R c)", "a until (b release c)"),
-        ("G (a -> F b)", "always (a implies eventually b)"),
-        ("a -> b -> c", "a implies b implies c"),
-        ("(a -> b) -> c", "(a implies b) implies c"),
-        ("a <-> b ^ c", "a iff b xor c"),
-        ("a && b && c || d", "a and b and c or d"),
-        ("a strict S b", "a strict since b"),
-        ("a strict   W\n b", "a strict weak until b"),
-        ("a M b and c B d", "a strong release b and c weak since d"),
+        ("a|b&c", "a or b and c"), ("(a|b)&c", "(a or b) and c"), ("!a S b", "not a since b"),
+        ("!(a S b)", "not (a since b)"), ("a U (b R c)", "a until (b release c)"),
+        ("G (a -> F b)", "always (a implies eventually b)"), ("a -> b -> c", "a implies b implies c"),
+        ("(a -> b) -> c", "(a implies b) implies c"), ("a <-> b ^ c", "a iff b xor c"),
+        ("a && b && c || d", "a and b and c or d"), ("a strict S b", "a strict since b"),
+        ("a strict   W\n b", "a strict weak until b"), ("a M b and c B d", "a strong release b and c weak since d"),
         ("¬a ∧ ⊤ ∨ ⊥ → b ↔ c", "not a and true or false implies b iff c"),
         ("Y Z X N O H F G a", "previous weak previous next weak next once historically eventually always a"),
-        ("'since' since \"since\"", "'since' since 'since'"),
-        (r"'\'' or '\\' or '('", r"'\'' or '\\' or '('"),
+        ("'since' since \"since\"", "'since' since 'since'"), (r"'\'' or '\\' or '('", r"'\'' or '\\' or '('"),
         ("((a))", "a"),
     ],
-)
+)  # fmt: skip
 def test_formulas_are_printed_in_one_form(text: str, printed: str) -> None:
     assert str(parse(text)) == printed
     assert parse(printed) == parse(text)

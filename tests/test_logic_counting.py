@@ -153,13 +153,8 @@ def test_predicates_that_divide_by_zero_or_are_huge_are_refused() -> None:
     with pytest.raises(ResourceLimit, match="62 bits"):
         evaluate(f"{{{text} > 3}}(position)", "00", AB)
     assert truths("min(x, 2) == max(x - 1, 0) or abs(x - 5) == 0", 5).tolist() == [
-        True,
-        False,
-        False,
-        True,
-        False,
-        True,
-    ]
+        True, False, False, True, False, True,
+    ]  # fmt: skip
 
 
 def test_a_hard_attention_program_cannot_count() -> None:

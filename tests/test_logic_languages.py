@@ -13,8 +13,9 @@ from restrict import check, compile_formula
 from restrict.base.arrays import all_words
 from restrict.logic import evaluate_tokens, parse
 from restrict.model.trace import run_batch
-from restrict.optimum.exact import exact, recheck
+from restrict.optimum.exact import exact
 from tests.marks import heavy_after
+from tests.test_exact import recheck
 
 ODD = "0*1(?:0*10*1)*0*"
 ODD_OF_FIVE = f"(?=.{{0,4}}$){ODD}|.*(?=.{{5}}$){ODD}"

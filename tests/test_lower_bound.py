@@ -15,18 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.blocks import lent
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
+from restrict.certificate import hitting_run
 from restrict.certificate.hitting_run import SYMBOLS
-from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, needed
+from restrict.certificate.hitting_tree import HittingTree, Open, Uncovered, disjoint, narrowed, needed
 from restrict.certificate.lower_bound import LowerBound, indices
 from restrict.checker.account import Meter, Place, Task
 from restrict.checker.lower_bound import Bound
 from restrict.checker.tree import Tree
-from restrict.cli.main import cli
 from restrict.elaboration.bound import examined
 from restrict.elaboration.check import check
 from restrict.elaboration.conflicts import least_tree
@@ -39,6 +38,7 @@ from restrict.model.task import Task as Job
 from restrict.optimum.box_search import BoxSearch, FoundBox
 from restrict.optimum.lower_bound import CHEAP, CHECKED_A_SECOND, GRACE, STEP, _Proving, lower_bound
 from tests import bound_mutations, generator, naive
+from tests.commands import typed
 from tests.fuzzing.at_one_length import least_forcing
 from tests.fuzzing.meaning import meaning
 from tests.marks import heavy_after
@@ -131,15 +131,17 @@ def larger_family(rng: np.random.Generator) -> tuple[list[dict[int, int]], int, 
 
 @pytest.mark.parametrize("family", [random_family, larger_family])
 @pytest.mark.parametrize("small", [False, True])
-def test_the_compiled_run_visits_the_same_nodes(family: Any, small: bool) -> None:
+def test_many_symbols_visit_the_same_nodes(family: Any, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a machine word symbols are Python's integers, and the kernel runs plainly."""
     rng, closed = np.random.default_rng(3 + small), 0
     for _ in range(150):
         boxes, _, symbols = family(rng)
         most, ends = int(rng.integers(0, 6)), []
         for plainly in (False, True):
-            tree = HittingTree(list(boxes), (1 << symbols) - 1, most, small=small)
+            monkeypatch.setattr(hitting_run, "SYMBOLS", 0 if plainly else SYMBOLS)
+            tree = HittingTree(list(boxes), (1 << symbols) - 1, most, lambda _: [], small=small)
             try:
-                words = tree.plainly() if plainly else tree.run()
+                words = tree.run()
             except Uncovered as error:
                 ends.append(("open", dict(error.node.symbols)))
             else:
@@ -149,24 +151,21 @@ def test_the_compiled_run_visits_the_same_nodes(family: Any, small: bool) -> Non
     assert closed > 15
 
 
-@pytest.mark.parametrize("plainly", [False, True])
-def test_a_tree_that_decides_goes_first_through_the_positions_that_meet_most(plainly: bool) -> None:
+def test_a_tree_that_decides_goes_first_through_the_positions_that_meet_most() -> None:
     """Boxes of five positions of their own and two of a core of eight: by position the tree has 1093 nodes."""
     pairs = itertools.combinations(range(900, 908), 2)
     family = [dict.fromkeys([*range(10 * t, 10 * t + 5), *core], 1) for t, core in enumerate(pairs)]
     tree = HittingTree(list(family), 3, 6)
-    if plainly:
-        tree.plainly()
-    else:
-        tree.run()
+    tree.run()
     assert tree.nodes == 43
     with pytest.raises(Uncovered):
         HittingTree(list(family), 3, 7).run()
 
 
 @pytest.mark.parametrize("plainly", [False, True])
-def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
+def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its stack grows with them: positions, longer boxes, more boxes, deeper nodes."""
+    monkeypatch.setattr(hitting_run, "SYMBOLS", 0 if plainly else SYMBOLS)
     rng = np.random.default_rng(8)
     hidden = [{int(p): int(rng.integers(1, 3)) for p in rng.permutation(40)[:size]} for size in range(2, 9)]
     hidden += [{p: 1 << a, (p + 7) % 40: 2 >> a} for p in range(40) for a in range(2)]
@@ -176,7 +175,7 @@ def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
         return unmet[:2]
 
     tree = HittingTree([], 3, 3, more)
-    tree.plainly() if plainly else tree.run()
+    tree.run()
     with pytest.raises(Uncovered):
         HittingTree([], 3, 40, more).run()
     kept = [tree.boxes[t] for t in sorted(tree.used)]
@@ -184,14 +183,29 @@ def test_a_run_goes_on_with_the_boxes_that_it_gets(plainly: bool) -> None:
     assert len(kept) > 4
 
 
-def test_many_symbols_do_without_compilation() -> None:
+def test_many_symbols_are_taken_together_where_all_boxes_are_known() -> None:
+    """Two boxes at a position tell at most four kinds of symbols apart; with a box for each symbol all are kept."""
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        boxes, positions, symbols = random_family(rng)
+        wide = [{p: sum(((1 << 40) - 1) << 40 * s for s in indices(bits)) for p, bits in box.items()} for box in boxes]
+        found, kinds = narrowed(wide, (1 << 40 * symbols) - 1)
+        assert all(len(kind) <= symbols for kind in kinds.values())
+        most, ends = int(rng.integers(0, positions + 2)), []
+        for family, size in ((boxes, symbols), (wide, 40 * symbols)):
+            tree = HittingTree(list(family), (1 << size) - 1, most, small=True)
+            try:
+                ends.append((tree.run(), tree.used, tree.nodes))
+            except Uncovered as error:
+                fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+                assert hits(family, fixed)
+                ends.append(None)
+        assert ends[0] == ends[1]
+        assert found == narrowed(found, (1 << len(next(iter(kinds.values())))) - 1)[0] if kinds else True
     symbols = SYMBOLS + 1
-    boxes = [{p: 1 << a} for p in range(2) for a in range(symbols)]
-    for most, symbols_of in ((1, symbols), (1, SYMBOLS)):
-        family = [box for box in boxes if max(box.values()).bit_length() <= symbols_of]
-        tree = HittingTree(family, (1 << symbols_of) - 1, most)
-        tree.run()
-        assert tree.used
+    tree = HittingTree([{p: 1 << a} for p in range(2) for a in range(symbols)], (1 << symbols) - 1, 1)
+    tree.run()
+    assert tree.used
 
 
 def test_disjoint_boxes_are_counted() -> None:
@@ -211,13 +225,9 @@ def random_case(rng: np.random.Generator) -> tuple[Model, int] | None:
 
 def forged(model: Model, n: int, boxes: Sequence[Mapping[str, Any]], **claim: Any) -> dict[str, Any]:
     return {
-        "format": "restrict-lower-bound/1",
-        "model": {"name": model.name, "sha256": model.digest},
-        "n": n,
-        "target": "last",
-        "boxes": list(boxes),
-        "claim": {"labels": {}} | claim,
-    }
+        "format": "restrict-lower-bound/1", "model": {"name": model.name, "sha256": model.digest}, "n": n,
+        "target": "last", "boxes": list(boxes), "claim": {"labels": {}} | claim,
+    }  # fmt: skip
 
 
 def random_box(rng: np.random.Generator, model: Model, n: int) -> dict[str, Any]:
@@ -382,7 +392,7 @@ def test_a_worker_out_of_time_ends_the_search(monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_gives_the_same_bound_by_two_processes(tmp_path: Path) -> None:
     words = ["lower-bound", "random:layers=2,heads=2,states=4,seed=2", "-n", "40", "-k", "2", "-o"]
     for name, more in (("alone", []), ("jobs", ["--jobs", "2"])):
-        result = CliRunner().invoke(cli, [*words, str(tmp_path / name), *more])
+        result = typed(*words, tmp_path / name, *more)
         assert result.exit_code == 0, result.exception
     assert (tmp_path / "alone").read_bytes() == (tmp_path / "jobs").read_bytes()
 
@@ -456,21 +466,14 @@ def test_a_marker_is_not_restricted() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"claim": {"labels": {}}},
-        {"claim": {"labels": {"maybe": 1}}},
-        {"claim": {"labels": {"accept": 0}}},
-        {"claim": {"labels": {"accept": True}}},
-        {"target": "all"},
-        {"target": 3},
-        {"boxes": [{"only": [[0, 1, []]], "cone": {}}]},
-        {"boxes": [{"only": [[0, 1, ["0", "1"]]], "cone": {}}]},
-        {"boxes": [{"only": [[0, 1, ["1", "0"]]], "cone": {}}]},
-        {"boxes": [{"only": [[0, 1, ["x"]]], "cone": {}}]},
+        {"claim": {"labels": {}}}, {"claim": {"labels": {"maybe": 1}}}, {"claim": {"labels": {"accept": 0}}},
+        {"claim": {"labels": {"accept": True}}}, {"target": "all"}, {"target": 3},
+        {"boxes": [{"only": [[0, 1, []]], "cone": {}}]}, {"boxes": [{"only": [[0, 1, ["0", "1"]]], "cone": {}}]},
+        {"boxes": [{"only": [[0, 1, ["1", "0"]]], "cone": {}}]}, {"boxes": [{"only": [[0, 1, ["x"]]], "cone": {}}]},
         {"boxes": [{"only": [[0, 1, ["0"]]], "never": [[0, 1, ["1"]]], "cone": {}}]},
-        {"boxes": [{"only": [], "cone": {"token": [[0, 1]]}}]},
-        {"boxes": [{"only": [[29, 2, ["0"]]], "cone": {}}]},
+        {"boxes": [{"only": [], "cone": {"token": [[0, 1]]}}]}, {"boxes": [{"only": [[29, 2, ["0"]]], "cone": {}}]},
     ],
-)
+)  # fmt: skip
 def test_malformed_bounds_are_refused_by_both(change: Mapping[str, Any]) -> None:
     model, document = good()
     assert verdict(model, document | dict(change)) == 4
@@ -490,26 +493,26 @@ def test_no_mutant_that_claims_too_much_is_accepted(seed: int) -> None:
 
 
 def test_the_commands_prove_check_and_show_a_bound(tmp_path: Path) -> None:
-    runner, spec = CliRunner(), "random:layers=2,heads=2,states=4,seed=1"
+    spec = "random:layers=2,heads=2,states=4,seed=1"
     bound = str(tmp_path / "b.json")
-    shown = runner.invoke(cli, ["lower-bound", spec, "-n", "20", "-k", "1", "-o", bound])
+    shown = typed("lower-bound", spec, "-n", "20", "-k", "1", "-o", bound)
     assert shown.exit_code == 0
     assert "at least 2 positions (certified bound)" in shown.output
     for options in ([], ["--fast"]):
-        checked = runner.invoke(cli, ["check", spec, bound, *options])
+        checked = typed("check", spec, bound, *options)
         assert checked.output.startswith("s VERIFIED n=20 target=last at_least=2 labels=")
         # A limit is in the trusted checker's steps, with --fast, too.
-        assert runner.invoke(cli, ["check", spec, bound, "--limit", "9", *options]).exit_code == 5
-    assert "boxes" in runner.invoke(cli, ["show", bound, "--model", spec]).output
-    as_json = json.loads(runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "--json"]).output)
+        assert typed("check", spec, bound, "--limit", "9", *options).exit_code == 5
+    assert "boxes" in typed("show", bound, "--model", spec).output
+    as_json = json.loads(typed("lower-bound", "contains-one", "-n", "12", "--json").output)
     assert as_json["optimal"]
     with pytest.raises(NotEstablished, match="1 position forces the output"):
-        runner.invoke(cli, ["lower-bound", "contains-one", "-n", "12", "-k", "9"], catch_exceptions=False)
+        typed("lower-bound", "contains-one", "-n", "12", "-k", "9", catch_exceptions=False)
 
 
 def test_certify_says_that_its_answer_is_optimal(tmp_path: Path) -> None:
-    runner, spec = CliRunner(), "and-of-ors"
-    result = runner.invoke(cli, ["certify", spec, "-n", "36", "--lower-bound", "-o", str(tmp_path / "c.json")])
+    spec = "and-of-ors"
+    result = typed("certify", spec, "-n", "36", "--lower-bound", "-o", tmp_path / "c.json")
     assert "fixed, optimal: no " in result.output
     assert "force the output (proved: certified by" in result.output
     proof = LowerBound.load(tmp_path / "c.lower.json")
@@ -540,7 +543,6 @@ def test_a_search_without_time_still_proves_that_the_output_is_not_constant() ->
 
 
 @cache
-@cache
 def boxes_for(spec: str, n: int) -> int:
     """How many boxes prove that it takes two positions."""
     return len(lower_bound(load(spec), n, k=1).bound.boxes)
@@ -551,11 +553,12 @@ CUT = {"time": OutOfTime(), "nodes": ResourceLimit("too many nodes"), "interrupt
 
 @pytest.mark.parametrize("part", ["needed", "check"])
 @pytest.mark.parametrize("stopped", CUT)
+@pytest.mark.parametrize("n", heavy_after((9, 12), 1))
 def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
-    part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    n: int, part: str, stopped: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Boxes that closed a tree prove its level without a second tree."""
-    spec, n = "random:layers=2,heads=2,states=4,seed=2", 9
+    spec = "random:layers=2,heads=2,states=4,seed=2"
     boxes = boxes_for(spec, n)
 
     def cut(*_: object, **__: object) -> None:
@@ -567,7 +570,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     assert (found.checked is None) == (part == "check")
     assert len(found.bound.boxes) >= boxes
     assert "at_least=2" in check(load(spec), found.bound)
-    result = CliRunner().invoke(cli, ["lower-bound", spec, "-n", str(n), "-k", "1", "-o", str(tmp_path / "b.json")])
+    result = typed("lower-bound", spec, "-n", n, "-k", "1", "-o", tmp_path / "b.json")
     assert result.exit_code == (130 if stopped == "interrupted" else 0)
     assert (tmp_path / "b.json").exists()
     assert "at least 2 positions" in result.output

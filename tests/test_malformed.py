@@ -21,6 +21,7 @@ import pytest
 from tests import soft_mutations
 from tests import trusted as check
 from tests.clock import quicker_than
+from tests.commands import typed
 
 CORPUS = Path(__file__).parent / "corpus" / "malformed"
 CASES = sorted(
@@ -136,7 +137,9 @@ def outcome(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str
 def test_the_good_files_are_verified(case: str, model: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main.main([str(path) for path in files(case)]) == 0
     digest = hashlib.sha256(files(model)[0].read_bytes()).hexdigest()
-    assert capsys.readouterr() == (f"s VERIFIED {line} {digest}\n", "")
+    said = f"s VERIFIED {line} {digest}\n"
+    assert capsys.readouterr() == (said, "")
+    assert typed("check", *files(case)).output == said
 
 
 def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> None:
@@ -153,9 +156,12 @@ def test_every_rejection_site_and_every_table_entry_is_reached_by_a_case() -> No
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_malformed_file_is_refused_in_one_line_and_at_once(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`restrict check`, which elaborates first, says the same."""
     with quicker_than(1):
         code, line = outcome(capsys, *files(case))
     assert code == 4
+    found = typed("check", *files(case))
+    assert (found.exit_code, found.stdout, found.stderr) == (code, "", f"{line}\n")
     assert line.count(": ") >= 2, "FILE: PLACE: REASON"
     assert len(line) < 1000
 
@@ -166,17 +172,12 @@ def test_a_malformed_file_is_refused_in_one_line_and_at_once(case: str, capsys: 
 @pytest.mark.parametrize(
     ("case", "place"),
     [
-        ("overflow", "variables[0].score"),
-        ("domain-zero", "variables[1].domain"),
-        ("fixed-overlap", "fixed[1]"),
-        ("cert-other-name", "model.name"),
-        ("claim-values-empty", "claim.values"),
-        ("axis-wrong-size", "variables[0].score.table"),
-        ("refutation-word-symbol", "member[0]"),
-        ("refutation-dfa-state", "language.transitions[1][0]"),
-        ("refutation-certificate-bad", "certificate"),
+        ("overflow", "variables[0].score"), ("domain-zero", "variables[1].domain"), ("fixed-overlap", "fixed[1]"),
+        ("cert-other-name", "model.name"), ("claim-values-empty", "claim.values"),
+        ("axis-wrong-size", "variables[0].score.table"), ("refutation-word-symbol", "member[0]"),
+        ("refutation-dfa-state", "language.transitions[1][0]"), ("refutation-certificate-bad", "certificate"),
     ],
-)
+)  # fmt: skip
 def test_the_line_names_file_and_place(case: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, line = outcome(capsys, *files(case))
     assert any(line.startswith(f"{file}: {place}: ") for file in files(case))
@@ -198,24 +199,9 @@ def test_control_characters_and_surrogates_in_a_quotation_are_escaped(
 
 SEEDS = range(3000)
 PIECES = [
-    b"[",
-    b"]",
-    b"{",
-    b"}",
-    b'"',
-    b",",
-    b":",
-    b"-",
-    b"0",
-    b"9" * 30,
-    b"1e9",
-    b"null",
-    b"true",
-    b"\\",
-    b"\xff",
-    b"(",
+    b"[", b"]", b"{", b"}", b'"', b",", b":", b"-", b"0", b"9" * 30, b"1e9", b"null", b"true", b"\\", b"\xff", b"(",
     b"%",
-]
+]  # fmt: skip
 
 
 def mutate(data: bytes, rng: random.Random) -> bytes:
@@ -298,20 +284,10 @@ def test_a_mutated_expression_never_crashes() -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        [],
-        ["a"],
-        ["a", "b", "c"],
-        ["a", "b", "--limit"],
-        ["a", "b", "--limit", "-1"],
-        ["a", "b", "--limit", "1.5"],
-        ["a", "b", "--limit", "9" * 30],
-        ["--help"],
-        ["--fast", "a", "b"],
-        ["a", "missing"],
-        ["", ""],
-        ["\0", "\0"],
+        [], ["a"], ["a", "b", "c"], ["a", "b", "--limit"], ["a", "b", "--limit", "-1"], ["a", "b", "--limit", "1.5"],
+        ["a", "b", "--limit", "9" * 30], ["--help"], ["--fast", "a", "b"], ["a", "missing"], ["", ""], ["\0", "\0"],
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_and_missing_files_exit_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome(capsys, *argv)[0] == 2
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from restrict import load
+from restrict.base.deadline import Deadline, OutOfTime
 from restrict.force.looking import Looking
 from restrict.model.program import Model
 from restrict.model.task import Task
@@ -17,12 +18,14 @@ from restrict.optimum import minimum as searching
 from restrict.optimum.explain import explain
 from restrict.optimum.minimum import Blocks, minimum
 from restrict.optimum.quickxplain import quickxplain
+from restrict.sat.hitting_sets import Priced
+from restrict.sat.limit import Budget
 from tests.marks import heavy_after
 from tests.test_explain import Case, check, random_case, sufficient, two_layers, word
 
 Cube = dict[int, int]
 SMALL: list[Case] = [*map(random_case, range(100, 112)), *map(two_layers, range(100, 124))]
-MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 10, every=2)
+MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 5, every=2)
 
 
 def asked(model: Model, x: Cube, n: int, seed: int = 0) -> Blocks:
@@ -101,7 +104,7 @@ def test_dives_find_blocks_that_random_words_do_not() -> None:
     assert set(blocks.by_dives(set(), 4) or ()) == set(range(30))
 
 
-@pytest.mark.parametrize("case", SMALL[::3])
+@pytest.mark.parametrize("case", heavy_after(SMALL[::3], 3))
 @pytest.mark.parametrize("effort", [1, 2_000, 20_000, 200_000])
 def test_what_little_effort_gives_is_true(case: Case, effort: int) -> None:
     """At whatever moment the effort ends, the bound holds and the set explains."""
@@ -113,7 +116,7 @@ def test_what_little_effort_gives_is_true(case: Case, effort: int) -> None:
     assert found.lower <= min(map(len, truth))
 
 
-@pytest.mark.parametrize("case", heavy_after(SMALL[::2], 7))
+@pytest.mark.parametrize("case", heavy_after(SMALL[::2], 4))
 @pytest.mark.parametrize("time", [None, 0.0, 0.01])
 def test_an_explanation_chosen_from_a_part_of_the_input_is_minimal(
     case: Case, time: float | None, monkeypatch: pytest.MonkeyPatch
@@ -158,7 +161,7 @@ class Stated(Blocks):
         return None
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", heavy_after(range(300), 60))
 def test_the_lightest_set_that_a_run_shows_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all else is left open: the lightest of all, or of a part; no part of it will do; the bound is that of
     blocks, not of what the run shows."""
@@ -183,3 +186,34 @@ def test_the_lightest_set_that_a_run_shows_is_found(seed: int, monkeypatch: pyte
     assert weight <= sum(prices[i] for i in known)
     if not seed % 2:
         assert weight == min(sum(prices[i] for i in one) for one in showing)
+
+
+def triples(seed: int) -> list[list[int]]:
+    """Sets whose minimum hitting set takes thousands of conflicts."""
+    rng = np.random.default_rng(seed)
+    return [sorted(rng.choice(60, 4, replace=False).tolist()) for _ in range(240)]
+
+
+def test_the_search_for_a_hitting_set_ends_with_its_budget_and_with_the_time() -> None:
+    budget, late = Budget(200), Deadline.after(0)
+    for hitter in (Priced({}, budget=budget), Priced({}, late)):
+        for positions in triples(0):
+            hitter.add(positions)
+        with pytest.raises(OutOfTime):
+            hitter.get()
+    assert budget.conflicts <= 0
+
+
+def test_conflicts_of_the_search_for_a_hitting_set_are_effort() -> None:
+    """Where they are spent there is no further proposal, and what was known stays."""
+    model, n = load("random:layers=2,heads=2,states=4,seed=1"), 60
+    x = dict(enumerate(np.random.default_rng(1).integers(2, size=n).tolist()))
+    blocks = asked(model, x, n)
+    blocks.last = blocks.shared.spent + 200 * searching.CONFLICT
+    search = searching._Closing(blocks, {}, x)
+    for positions in triples(1):
+        search.hitter.add(positions)
+    assert search.propose() is None
+    assert blocks.left <= 0
+    assert search.hard >= 200
+    assert search.known == x

@@ -98,18 +98,13 @@ def test_the_certificate_of_the_formats_page() -> None:
 @pytest.mark.parametrize(
     ("mask", "ties", "trace"),
     [
-        ("none", "left", [1, 1, 1, 1]),
-        ("none", "right", [3, 3, 3, 3]),
-        ("past", "left", [0, 1, 1, 1]),
-        ("past", "right", [0, 1, 1, 3]),
-        ("strict_past", "left", [None, 0, 1, 1]),
-        ("strict_past", "right", [None, 0, 1, 1]),
-        ("future", "left", [1, 1, 3, 3]),
-        ("future", "right", [3, 3, 3, 3]),
-        ("strict_future", "left", [1, 3, 3, None]),
+        ("none", "left", [1, 1, 1, 1]), ("none", "right", [3, 3, 3, 3]), ("past", "left", [0, 1, 1, 1]),
+        ("past", "right", [0, 1, 1, 3]), ("strict_past", "left", [None, 0, 1, 1]),
+        ("strict_past", "right", [None, 0, 1, 1]), ("future", "left", [1, 1, 3, 3]),
+        ("future", "right", [3, 3, 3, 3]), ("strict_future", "left", [1, 3, 3, None]),
         ("strict_future", "right", [3, 3, 3, None]),
     ],
-)
+)  # fmt: skip
 def test_masks_and_ties_choose_as_worked_out_by_hand(mask: str, ties: str, trace: list[int | None]) -> None:
     model = program(head(mask=mask, ties=ties, value="position", domain="n + 3", default=5))
     run = naive.run(model, "0101")

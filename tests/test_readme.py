@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scripts.readme_commands import commands
-from tests.test_cli import Shell
+from tests.commands import Shell
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -104,11 +104,14 @@ def examine(found: Refutation, model: Model, spec: str) -> None:
 # ---------------------------------------------------------------- small n: as strong as possible
 
 
-@pytest.mark.parametrize("spec", heavy_after(OVER_BITS, 2))
-def test_exact_is_the_best_of_all_restrictions(spec: str) -> None:
+@pytest.mark.parametrize(
+    ("spec", "many"),
+    [*((x, 12) for x in OVER_BITS[:2]), *(pytest.param(x, 60, marks=pytest.mark.heavy) for x in OVER_BITS)],
+)
+def test_exact_is_the_best_of_all_restrictions(spec: str, many: int) -> None:
     """Random programs over bits, with and without markers, at n <= 6: the optimum, or the proof that there is none."""
     rng = np.random.default_rng(sum(map(ord, spec)))
-    counts, many = {"refuted": 0, "immune": 0, "unconfirmed": 0}, 12 if spec in OVER_BITS[:2] else 60
+    counts = {"refuted": 0, "immune": 0, "unconfirmed": 0}
     while sum(counts.values()) < many:
         document = generator.random_program(rng, None, 6)
         if len(document["alphabet"]) != 2 or document["output"]["position"] != "last":
@@ -190,7 +193,10 @@ def test_the_parity_attempt_is_never_refuted_where_it_is_exact(layers: int, n: i
     assert found.exact
 
 
-@pytest.mark.parametrize(("layers", "n"), [(1, 4), (2, 5), (4, 7), (4, 40), (4, 1000), (4, 20_000)])
+@pytest.mark.parametrize(
+    ("layers", "n"),
+    [(1, 4), (2, 5), (4, 7), (4, 40), (4, 1000), (4, 20_000), pytest.param(4, 100_000, marks=pytest.mark.heavy)],
+)
 def test_the_parity_attempt_is_refuted_beyond(layers: int, n: int) -> None:
     model = restrict.load(f"parity-attempt:layers={layers}")
     found = refute(model, "parity", n)
@@ -227,18 +233,13 @@ def test_dyck_2_is_refuted_for_random_models(n: int) -> None:
 @pytest.mark.parametrize(
     ("model", "spec", "n"),
     [
-        ("all-ones", "1*", 12),
-        ("all-ones", "1*", 1000),
-        ("anbn", "anbn", 12),
-        ("anbn", "anbn", 300),
-        ("dyck1-depth2", "dyck:1,depth=2", 12),
-        ("dyck1-depth2", "dyck:1,depth=2", 30),
-        ("dyck1-depth3", "dyck:1,depth=3", 12),
-        ("dyck1-depth2", "dyck:1", 4),
-        ("first-symbol", "first", 1000),
+        ("all-ones", "1*", 12), ("all-ones", "1*", 1000), ("anbn", "anbn", 12), ("anbn", "anbn", 300),
+        ("dyck1-depth2", "dyck:1,depth=2", 12), ("dyck1-depth2", "dyck:1,depth=2", 30),
+        pytest.param("dyck1-depth2", "dyck:1,depth=2", 60, marks=pytest.mark.heavy),
+        ("dyck1-depth3", "dyck:1,depth=3", 12), ("dyck1-depth2", "dyck:1", 4), ("first-symbol", "first", 1000),
         ("flip-flop", "flip-flop", 6),
     ],
-)
+)  # fmt: skip
 def test_recognisers_are_immune_against_their_own_language(model: str, spec: str, n: int) -> None:
     found = refute(restrict.load(model), spec, n)
     assert isinstance(found, NoRefutation if (spec, n) == ("anbn", 300) else Immune)
@@ -385,9 +386,10 @@ def test_a_predicate_is_refuted_but_not_checkable() -> None:
         restrict.check(program, found)
 
 
-def test_a_predicate_without_a_member_in_reach_is_not_called_trivial() -> None:
+@pytest.mark.parametrize("n", heavy_after((18, 30), 1))
+def test_a_predicate_without_a_member_in_reach_is_not_called_trivial(n: int) -> None:
     never = Predicate("never", tuple("01"), lambda w: False)
-    found = refute(restrict.load("contains-one"), never, 18)
+    found = refute(restrict.load("contains-one"), never, n)
     assert isinstance(found, NoRefutation)
     assert not found.proved
 

@@ -33,7 +33,7 @@ from restrict.report.stages import asked as stages_asked
 from restrict.report.stages import stages_section
 from restrict.report.text import model_words, origin_words
 from restrict.report.totals import attended, totals_section
-from tests.test_cli import Shell
+from tests.commands import Shell
 
 pytest.importorskip("jinja2")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -53,11 +53,6 @@ def random_certificate(
 
 def outline_of(certificate: Certificate) -> Outline:
     return read_outline(Node(parse(certificate.to_bytes(), "certificate"), "top level"))
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capfd)
 
 
 @pytest.fixture(scope="module")
@@ -392,17 +387,11 @@ def test_the_report_of_a_sweep_of_verdicts_counts_them(tmp_path: Path) -> None:
 def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {
-            "id": f"{k}",
-            "task": "certify",
-            "model": "m",
-            "n": 10**k,
-            "ok": True,
-            "fixed_count": k,
-            "seconds": 0.5,
+            "id": f"{k}", "task": "certify", "model": "m", "n": 10**k, "ok": True, "fixed_count": k, "seconds": 0.5,
             "seed": k,
         }
         for k in range(1, 5)
-    ]
+    ]  # fmt: skip
     rows.append({"id": "x", "task": "certify", "model": "<m>", "n": 7, "ok": False, "error": "no <luck>", "seconds": 1})
     text = "\n".join(map(json.dumps, [rows[0], *rows]))
     (tmp_path / "s.jsonl").write_text(text + '\n{"id": "cut o')

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from restrict.cli.main import cli
 from restrict.report.source import page_of
+from tests.commands import typed
 from tests.test_report import BROWSER, browse
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(BROWSER is None, reason="no Chromium here")]
@@ -96,11 +95,9 @@ def written(folder: Path) -> dict[str, Path]:
     """A small file of each kind that has a report."""
     files = {name: folder / f"{name}.json" for name in (*FILES, "influence")}
     for name, command in FILES.items():
-        done = CliRunner().invoke(cli, [*command.split(), str(files[name])])
+        done = typed(*command.split(), files[name])
         assert done.exit_code == 0, done.output
-    done = CliRunner().invoke(
-        cli, ["soft", "influence", "random:layers=1,width=4,seed=1", "-n", "4,8", "--samples", "9", "--json"]
-    )
+    done = typed("soft", "influence", "random:layers=1,width=4,seed=1", "-n", "4,8", "--samples", "9", "--json")
     files["influence"].write_text(done.output)
     files["sweep"] = folder / "sweep.jsonl"
     files["sweep"].write_text("".join(json.dumps(row) + "\n" for row in ROWS))

@@ -15,19 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_every_script_that_a_page_names_is_an_entry_or_makes_no_figure() -> None:
     scripts = {entry.script for entry in reproduce.entries().values()}
     others = {
-        "need_python",
-        "readme_commands",
-        "release_trial",
-        "reproduce",
-        "reproduce_log",
-        "screenshots",
-        "architecture",
-        "walks",
-        "shapes",
-        "train_parity",
-        "train_soft",
-        "train_languages",
-    }
+        "need_python", "readme_commands", "release_trial", "reproduce", "reproduce_log", "screenshots",
+        "architecture", "walks", "shapes", "train_parity", "train_soft", "train_languages",
+    }  # fmt: skip
     others |= {path.stem for path in (ROOT / "scripts").glob("make_*.py")}
     others |= {path.stem for path in (ROOT / "scripts").glob("train_*.py")}
     for page in sorted((ROOT / "docs").glob("*.md")):

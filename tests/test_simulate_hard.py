@@ -10,10 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-from restrict.cli.main import cli
 from restrict.importers.brasp import import_brasp
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
@@ -28,6 +26,7 @@ from restrict.soft.models.evaluate import activations
 from restrict.soft.models.format import loads as loads_soft
 from restrict.soft.models.terms import Term
 from scripts.bench_simulate import sharpened, smallest_factor
+from tests.commands import typed
 from tests.generator import random_length, random_order_only, random_program
 from tests.random_brasp import random_brasp
 from tests.test_simulate_laws import off_winner
@@ -282,27 +281,26 @@ def test_terms_of_positions_have_the_values_of_their_expressions() -> None:
 def test_a_long_compilation_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """`simulate -n 100000000` said nothing for minutes; standard output is as before."""
     arguments = ["simulate", "flip-flop", "-n", "500"]
-    before = CliRunner().invoke(cli, arguments)
+    before = typed(*arguments)
     monkeypatch.setattr("restrict.cli.simulate.LONG", 500)
-    found = CliRunner().invoke(cli, arguments)
+    found = typed(*arguments)
     assert found.stdout == before.stdout
     assert not before.stderr
     assert re.fullmatch(r"n = 500: about \d+ s \(estimate from n = 5\)\n", found.stderr)
 
 
 def test_the_command_simulates_and_measures(tmp_path: Path) -> None:
-    run = CliRunner().invoke
-    found = run(cli, ["simulate", "flip-flop", "-n", "5", "-o", str(tmp_path / "m.safetensors")])
+    found = typed("simulate", "flip-flop", "-n", "5", "-o", tmp_path / "m.safetensors")
     assert found.exit_code == 0
     assert "no wrong label" in found.output
     assert "every length" in found.output
-    found = run(cli, ["simulate", "tribes", "-n", "8", "--json", "--epsilon", "1/50"])
+    found = typed("simulate", "tribes", "-n", "8", "--json", "--epsilon", "1/50")
     document = json.loads(found.output)
     assert document["measured_error"] - 1e-15 <= document["certified_error"] <= 1 / 50
     assert document["exhaustive"] is True
     assert document["every_length"] is False
     for bad in ("0.3", "0", "x", "-1", "1e999"):
-        found = run(cli, ["simulate", "tribes", "-n", "8", "--epsilon", bad])
+        found = typed("simulate", "tribes", "-n", "8", "--epsilon", bad)
         assert found.exit_code == 2 or isinstance(found.exception, UsageError), bad
 
 

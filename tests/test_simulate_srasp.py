@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
-from restrict.cli.main import cli
 from restrict.simulate import laws
 from restrict.simulate.floating import UNITS
 from restrict.simulate.lemma27 import rounding_width
@@ -34,6 +32,7 @@ from restrict.simulate.theorem26 import (
 )
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
+from tests.commands import typed
 
 QUARTER = Fraction(1, 4)
 
@@ -251,19 +250,19 @@ def test_rounding_is_within_its_bound(kind: str) -> None:
 def test_the_command_simulates_a_program(tmp_path: Path) -> None:
     file = tmp_path / "p.srasp"
     file.write_text(dyck(1), encoding="utf-8")
-    found = CliRunner().invoke(cli, ["simulate", str(file), "-n", "6", "-o", str(tmp_path / "m.safetensors")])
+    found = typed("simulate", file, "-n", "6", "-o", tmp_path / "m.safetensors")
     assert found.exit_code == 0
     assert "no wrong label" in found.output
     assert "every length up to 6" in found.output
-    found = CliRunner().invoke(cli, ["simulate", "srasp:induction-1", "-n", "6", "--json"])
+    found = typed("simulate", "srasp:induction-1", "-n", "6", "--json")
     document = json.loads(found.output)
     assert document["wrong"] == 0
     assert document["measured_error"] <= document["certified_error"] <= 0.2
     file.write_text("alphabet: 0 1\nx(i) = leftmost [1, Q_1(j)] 1 : 0\noutput: x\n", encoding="utf-8")
-    made = CliRunner().invoke(cli, ["simulate", str(file), "-n", "6", "-o", str(tmp_path / "m.safetensors")])
+    made = typed("simulate", file, "-n", "6", "-o", tmp_path / "m.safetensors")
     assert "right at n = 6" in made.output
-    assert CliRunner().invoke(cli, ["soft", "run", str(tmp_path / "m.safetensors"), "01010"]).exit_code == 0
-    assert CliRunner().invoke(cli, ["soft", "run", str(tmp_path / "m.safetensors"), "0101"]).exit_code != 0
+    assert typed("soft", "run", tmp_path / "m.safetensors", "01010").exit_code == 0
+    assert typed("soft", "run", tmp_path / "m.safetensors", "0101").exit_code != 0
     with pytest.raises(UsageError):
         load("srasp:nothing")
 
@@ -291,21 +290,15 @@ def test_the_same_weights_at_every_length() -> None:
 @pytest.mark.parametrize(
     ("line", "column", "reason"),
     [
-        ("x(i) = Q_2(i)", 8, "not in the alphabet"),
-        ("x(i) = y(i)", 8, "expected a number"),
-        ("x(i) = 1 +", 11, "the end of the line"),
-        ("x(i) = Q_1(j)", 8, "of i only"),
-        ("x(i) = psum [j < i] Q_1(j)", 13, r"over \[j <= i\]"),
-        ("x(i) = psum [j <= i] pos(j)", 22, "truth value"),
-        ("x(i) = rightmost [j >= i, 1] Q_1(j) : 0", 18, "masks"),
-        ("x(i) = not pos(i)", 12, "truth value"),
-        ("x(i) = pos(i) * pos(i)", 17, "must be a number"),
-        ("x(i) = Q_1(i) $", 15, "no part of a program"),
-        ("and(i) = 1", 1, "name of a new vector"),
-        ("x(i) = (" * 1 + "(" * 99, 68, "nested"),
+        ("x(i) = Q_2(i)", 8, "not in the alphabet"), ("x(i) = y(i)", 8, "expected a number"),
+        ("x(i) = 1 +", 11, "the end of the line"), ("x(i) = Q_1(j)", 8, "of i only"),
+        ("x(i) = psum [j < i] Q_1(j)", 13, r"over \[j <= i\]"), ("x(i) = psum [j <= i] pos(j)", 22, "truth value"),
+        ("x(i) = rightmost [j >= i, 1] Q_1(j) : 0", 18, "masks"), ("x(i) = not pos(i)", 12, "truth value"),
+        ("x(i) = pos(i) * pos(i)", 17, "must be a number"), ("x(i) = Q_1(i) $", 15, "no part of a program"),
+        ("and(i) = 1", 1, "name of a new vector"), ("x(i) = (" * 1 + "(" * 99, 68, "nested"),
         ("x(i) = 1 1", 10, "end of the statement"),
     ],
-)
+)  # fmt: skip
 def test_errors_point_at_the_column(line: str, column: int, reason: str) -> None:
     with pytest.raises(ModelError, match=reason) as caught:
         parse(f"alphabet: 0 1\n{line}\noutput: x")

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from safetensors import safe_open
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
-from restrict.cli.main import cli
 from restrict.model.source import load
 from restrict.model.trace import run_batch
 from restrict.simulate.formulas import compile_soft
@@ -23,6 +21,7 @@ from restrict.simulate.torch_export import load_module, save, state_of, structur
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import SoftModel
+from tests.commands import typed
 
 
 def models(n: int) -> list[SoftModel]:
@@ -110,7 +109,7 @@ def test_the_command_exports_any_model(tmp_path: Path) -> None:
             str(tmp_path / "t"),
             *flags,
         ]
-        found = CliRunner().invoke(cli, words)
+        found = typed(*words)
         assert (found.exit_code, "warning" in found.stderr) == (0, warned)
         with safe_open(str(tmp_path / "t"), "numpy") as opened:
             assert opened.get_tensor("position").dtype == (np.float64 if flags else np.float32)
@@ -119,6 +118,6 @@ def test_the_command_exports_any_model(tmp_path: Path) -> None:
 def test_the_simulate_command_writes_the_module(tmp_path: Path) -> None:
     for model in ("flip-flop", "srasp:flip-flop"):
         file = tmp_path / "t.safetensors"
-        assert CliRunner().invoke(cli, ["simulate", model, "-n", "5", "--torch", str(file)]).exit_code == 0
+        assert typed("simulate", model, "-n", "5", "--torch", file).exit_code == 0
         assert file.stat().st_size > 500
         file.unlink()

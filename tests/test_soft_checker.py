@@ -10,17 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError, RestrictError
 from restrict.checker import main as checker
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.soft_sets import FAR, ONE, Set, exp_down, exp_up, hull, tight
 from restrict.checker.soft_terms import Evaluation, Range, parse
-from restrict.cli.main import cli
 from restrict.soft.models.format import loads
 from restrict.soft.models.terms import Term
 from tests import naive_soft, soft_mutations
+from tests.commands import typed
 from tests.marks import heavy_after
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -128,22 +127,12 @@ def test_the_package_reads_what_the_checker_reads() -> None:
 
 
 LITERALS = [
-    ("1.00000000000000000001 - 1", Fraction(1, 10**20)),
-    ("9007199254740993.0 - 9007199254740992", Fraction(1)),
-    ("1e-400 * 10**60", Fraction(1, 10**340)),
-    ("0.1", Fraction(1, 10)),
-    ("1E+2", Fraction(100)),
-    ("-2**2", Fraction(-4)),
-    ("2**3**2", Fraction(512)),
-    ("2**-1", Fraction(1, 2)),
-    ("-i % 3", Fraction(1)),
-    ("7 // 2 * 2.50", Fraction(15, 2)),
-    ("3 if i == 2 else 1/0", Fraction(3)),
-    ("(i < n) + (i >= n)", Fraction(1)),
-    ("sqrt(9/4)", Fraction(3, 2)),
-    ("cospi(2/3)", Fraction(-1, 2)),
-    ("(-1)**1000003", Fraction(-1)),
-]
+    ("1.00000000000000000001 - 1", Fraction(1, 10**20)), ("9007199254740993.0 - 9007199254740992", Fraction(1)),
+    ("1e-400 * 10**60", Fraction(1, 10**340)), ("0.1", Fraction(1, 10)), ("1E+2", Fraction(100)),
+    ("-2**2", Fraction(-4)), ("2**3**2", Fraction(512)), ("2**-1", Fraction(1, 2)), ("-i % 3", Fraction(1)),
+    ("7 // 2 * 2.50", Fraction(15, 2)), ("3 if i == 2 else 1/0", Fraction(3)), ("(i < n) + (i >= n)", Fraction(1)),
+    ("sqrt(9/4)", Fraction(3, 2)), ("cospi(2/3)", Fraction(-1, 2)), ("(-1)**1000003", Fraction(-1)),
+]  # fmt: skip
 
 
 def bounds(text: str, i: int = 2, n: int = 5) -> Range:
@@ -241,9 +230,9 @@ def test_all_names_of_the_check_say_the_same(capsys: pytest.CaptureFixture[str])
     line = capsys.readouterr().out
     assert line.startswith("s VERIFIED n=4 fixed=1 free=2 probability<=1/2 ")
     for command in (["check"], ["soft", "check"], ["check", "--fast"]):
-        result = CliRunner().invoke(cli, [*command, *good])
+        result = typed(*command, *good)
         assert (result.exit_code, result.output) == (0, line)
-    shown = json.loads(CliRunner().invoke(cli, ["soft", "check", *good, "--json"]).output)
+    shown = json.loads(typed("soft", "check", *good, "--json").output)
     assert shown["line"] == line.strip()
 
 
@@ -253,7 +242,7 @@ def test_all_names_of_the_check_refuse_the_same(case: str, capsys: pytest.Captur
     assert checker.main(files) == 4
     line = capsys.readouterr().err
     for command in (["check"], ["soft", "check"]):
-        result = CliRunner().invoke(cli, [*command, *files])
+        result = typed(*command, *files)
         assert (result.exit_code, result.stdout, result.stderr) == (4, "", line)
 
 

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from safetensors.numpy import save
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.cli.main import cli
-from restrict.soft.importers import from_gpt2, from_torch, read_arrays
+from restrict.soft.importers import Options, from_torch, import_weights, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
+from tests.commands import typed
 from tests.naive_gpt2 import Naive
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(cli, ["soft", *map(str, arguments)])
+    return typed("soft", *arguments)
 
 
 def ok(*arguments: object) -> str:
@@ -135,7 +135,7 @@ def test_hard_commands_name_the_soft_ones(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"a softmax model .restrict-soft/1.; Theorem 1 and Corollary 2"):
         restrict.load(tmp_path / "m.safetensors")
     for command in (["refute", "--language", "parity"], ["certify"]):
-        result = CliRunner().invoke(cli, [command[0], str(tmp_path / "m.safetensors"), *command[1:], "-n", "9"])
+        result = typed(command[0], tmp_path / "m.safetensors", *command[1:], "-n", "9")
         assert isinstance(result.exception, ModelError), result.output
         assert "use the soft commands" in str(result.exception)
 
@@ -195,10 +195,10 @@ def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None
         )
         save_file(broken, tmp_path / "b.safetensors")
         with pytest.raises(ModelError) as caught:
-            from_gpt2(tmp_path / "b.safetensors", heads=2)
+            import_weights(tmp_path / "b.safetensors", Options(heads=2))
         assert message.format(prefix + name) in str(caught.value)
     with pytest.raises(UsageError, match="3 heads do not divide"):
-        from_gpt2(tmp_path / "g.safetensors", heads=3)
+        import_weights(tmp_path / "g.safetensors", Options(heads=3))
 
 
 def test_pickle_files_are_refused(tmp_path: Path) -> None:
@@ -240,6 +240,6 @@ def test_a_torch_encoder_is_the_same_function(norm_first: bool, activation: Any,
 
 
 def test_an_empty_word_of_a_model_without_markers_is_refused() -> None:
-    found = CliRunner().invoke(cli, ["soft", "run", "random:layers=1,width=8,percent=30,seed=1", ""])
+    found = typed("soft", "run", "random:layers=1,width=8,percent=30,seed=1", "")
     assert isinstance(found.exception, UsageError), found.exception
     assert "length 0" in str(found.exception)

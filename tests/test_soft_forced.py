@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.cli.main import cli
 from restrict.languages.dfa import Dfa
 from restrict.soft.restriction.forced import Decision, Fixed, Forced, decision_of, force_decision, words_of
 from restrict.soft.trained.graph import task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.wrong import logits
+from tests.commands import typed
+from tests.marks import heavy_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 NAMES = ("tomita2-1l1h16d", "contains-aba-1l1h16d-nope", "dyck1-depth2-1l1h16d-nope")
@@ -56,13 +57,14 @@ def test_the_decision_behind_the_start_token_alone_needs_no_symbol() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limited", [False, True])
-def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool) -> None:
+@pytest.mark.parametrize("count", heavy_after((8, 12), 1))
+def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool, count: int) -> None:
     """Random fixed symbols at n = 7: forced means one answer, and one answer nearly always means forced."""
     model, n, rng = load(TRAINED / f"{name}.safetensors"), 7, np.random.default_rng(3)
     inputs = task_language(model) if limited else None
     every, missed = list(completions(model, n, {}, inputs)), 0
     both = {True: 0, False: 0}
-    for _ in range(8):
+    for _ in range(count):
         word = every[rng.integers(len(every))]
         places = rng.choice(n, size=rng.integers(1, n + 1), replace=False)
         fixed = {int(j) + 1: word[j] for j in sorted(places)}
@@ -162,7 +164,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     file, certificate = str(TRAINED / "tomita2-1l1h16d.safetensors"), str(tmp_path / "forced.json")
 
     def run(*words: str) -> Result:
-        return CliRunner().invoke(cli, words)
+        return typed(*words)
 
     found = run("soft", "certify", file, "-n", "9", "--label", "0", "-o", certificate)
     assert (found.exit_code, "s VERIFIED forced n=9" in found.output) == (0, True)

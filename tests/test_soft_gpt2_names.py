@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from safetensors.numpy import load, save, save_file
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
-from restrict.cli.main import cli
 from restrict.soft.importers import Imported, Options, gpt2_names, import_weights, save_gpt2_names
 from restrict.soft.models import evaluate
 from restrict.soft.models.config import read_object
@@ -26,6 +24,7 @@ from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import all_words, dfa_of, graph_of
 from restrict.soft.trained.model import Trained, forward, trained
 from tests import verdict_cases
+from tests.commands import typed
 from tests.layouts import HEADS, TOKENS, Arrays, D, by_hand, encoder, lens
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
@@ -52,7 +51,7 @@ def verdict_is_true(model: Trained, naive: Naive, seed: int, n: int) -> str:
     return found.status
 
 
-LAYOUTS = ("lens", "folded", "attention", "torch", "nope", "last", "bare")
+LAYOUTS = ("lens", "folded", "attention", "torch", "nope", "last", "bare", "plain", "plain attention")
 
 
 def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, Arrays, Imported]:
@@ -66,7 +65,8 @@ def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, 
             arrays["pos"] *= np.float32(0)
         kept = {name: a for name, a in arrays.items() if layout != "nope" or name != "pos"}
         return arrays, config, import_weights(kept, config=config)
-    arrays, config = lens(rng, layers, "LNPre" if layout == "folded" else "LN", layout != "attention")
+    kind = None if "plain" in layout else "LNPre" if layout == "folded" else "LN"
+    arrays, config = lens(rng, layers, kind, "attention" not in layout)
     return arrays, config, import_weights(arrays, config=config)
 
 
@@ -197,11 +197,11 @@ def test_a_model_without_a_start_token_keeps_its_logits(layers: int) -> None:
     assert verdict_cases.true_of(model.content, made.document())
 
 
-@pytest.mark.parametrize("layout", ["last", "bare"])
+@pytest.mark.parametrize("layout", ["last", "bare", "plain"])
 def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> None:
     arrays, config, found = source(layout, np.random.default_rng(5), 2)
     save_gpt2_names(found, tmp_path / "w.safetensors")
-    done = command("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "m.json", "--json")
+    done = typed("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "m.json", "--json")
     assert done.exit_code == 0, done.output
     again = load_soft(tmp_path / "m.json")
     for word in words(4):
@@ -212,9 +212,11 @@ def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> No
     for changed, says in (
         ({"norm_first": "no"}, "config norm_first: 'no' is neither true nor false"),
         ({"final_norm": True}, "config final_norm is 'True'; the weights have False"),
+        ({"layer_norm": "no"}, "config layer_norm: 'no' is neither true nor false"),
+        ({"layer_norm": False, "norm_first": False}, "none, or behind each half of a block?"),
     ):
         (tmp_path / "w.config.json").write_text(json.dumps(said | changed))
-        done = command("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "n.json")
+        done = typed("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "n.json")
         assert isinstance(done.exception, ModelError)
         assert says in str(done.exception)
 
@@ -243,7 +245,7 @@ def test_other_models_that_no_verdict_covers() -> None:
     lensed, said = lens(rng, 1)
     many = {"alphabet": ("a", "b", "<bos>", "<eos>"), "labels": ("x", "y", "z", "w"), "read_out": "set"}
     for found, says in (
-        (import_weights(arrays, Options(end_marker="<eos>"), config=config), "an end marker"),
+        (import_weights(arrays, Options(end_marker="<eos>", place="every"), config=config), "an end marker"),
         (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),  # type: ignore[arg-type]
         (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),
         (import_weights(lens(rng, 1, dk=3)[0], config=said), "heads whose widths do not add up to 4"),
@@ -255,15 +257,11 @@ def test_other_models_that_no_verdict_covers() -> None:
 # ---------------------------------------------------------------- the command
 
 
-def command(*words: object) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
-
-
 def test_from_a_trained_encoder_to_a_checked_verdict(tmp_path: Path) -> None:
     arrays, config = encoder(np.random.default_rng(12), 1)
     start = tmp_path / "t.safetensors"
     save_file(arrays, start)
-    plain = command("soft", "verify", start, "-L", "regex:a*b", "-n", 4)
+    plain = typed("soft", "verify", start, "-L", "regex:a*b", "-n", 4)
     assert isinstance(plain.exception, ModelError)
     told = re.search(r"`restrict (soft import .*t.safetensors) --weights .*t-gpt2.safetensors`", str(plain.exception))
     assert told
@@ -271,19 +269,19 @@ def test_from_a_trained_encoder_to_a_checked_verdict(tmp_path: Path) -> None:
     record = {"tokens": [[2, 0, 1, 1]], "logits": [by_hand(arrays, config, [2, 0, 1, 1])[-1].tolist()]}
     (tmp_path / "r.json").write_text(json.dumps(record))
     weights, usual = tmp_path / "w.safetensors", (*told[1].split(), "--compare", tmp_path / "r.json")
-    wrong = command(*usual, "--weights", weights, "--norm-last")
+    wrong = typed(*usual, "--weights", weights, "--norm-last")
     assert isinstance(wrong.exception, NotEstablished)
     assert not weights.exists()
     assert not weights.with_name("w.config.json").exists()
-    made = command(*usual, "--weights", weights, "-o", tmp_path / "m.json", "--json")
+    made = typed(*usual, "--weights", weights, "-o", tmp_path / "m.json", "--json")
     assert made.exit_code == 0, made.output
     assert {"weights", "file", "read_out", "notes"} <= set(json.loads(made.output))
-    assert f"names in {weights}" in " ".join(command(*usual, "--weights", weights).output.split())
-    found = command("soft", "verify", weights, "-L", "regex:a*b", "-n", 4, "-o", tmp_path / "c.json")
+    assert f"names in {weights}" in " ".join(typed(*usual, "--weights", weights).output.split())
+    found = typed("soft", "verify", weights, "-L", "regex:a*b", "-n", 4, "-o", tmp_path / "c.json")
     assert found.exit_code == 3
-    line = command("check", weights, tmp_path / "c.json").output
+    line = typed("check", weights, tmp_path / "c.json").output
     assert line.startswith("s VERIFIED wrong n=0..4")
-    also = command("soft", "verify", tmp_path / "m.json", "-L", "regex:a*b", "-n", 4)
+    also = typed("soft", "verify", tmp_path / "m.json", "-L", "regex:a*b", "-n", 4)
     assert "--weights NEW.safetensors" in str(also.exception)
 
 
@@ -298,7 +296,7 @@ def test_what_is_written_replaces_nothing_that_is_read(tmp_path: Path) -> None:
         ((), "give -o for a restrict-soft/1 file"),
         (("--weights", tmp_path / "w.json"), "are written to NAME.safetensors"),
     ):
-        done = command("soft", "import", path, *words)
+        done = typed("soft", "import", path, *words)
         assert isinstance(done.exception, UsageError)
         assert says in str(done.exception)
     assert (path.read_bytes(), beside.read_text()) == before
@@ -309,7 +307,7 @@ def test_the_automaton_of_the_configuration_goes_along(tmp_path: Path) -> None:
     arrays, config = encoder(np.random.default_rng(12), 1)
     task = {"kind": "next-set", "dfa": {"delta": [[0, 1], [None, 1]], "accepting": [True, True]}}
     save_gpt2_names(import_weights(arrays, config=config | {"task": task}), tmp_path / "w.safetensors")
-    assert command("soft", "verify", tmp_path / "w.safetensors", "-n", 3).exit_code == 3
+    assert typed("soft", "verify", tmp_path / "w.safetensors", "-n", 3).exit_code == 3
 
 
 def test_older_files_with_gpt2s_names_are_written_again(tmp_path: Path) -> None:
@@ -321,11 +319,11 @@ def test_older_files_with_gpt2s_names_are_written_again(tmp_path: Path) -> None:
     old = {key.removeprefix("transformer."): a for key, a in kept.items()}
     (tmp_path / "o.safetensors").write_bytes(save(old | {"h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), np.uint8))}))
     (tmp_path / "o.config.json").write_text(json.dumps(config))
-    refused = command("soft", "verify", tmp_path / "o.safetensors", "-n", 4)
+    refused = typed("soft", "verify", tmp_path / "o.safetensors", "-n", 4)
     assert re.search("does not read the tensor .*soft import FILE --weights", str(refused.exception))
-    done = command("soft", "import", tmp_path / "o.safetensors", "--weights", tmp_path / "w.safetensors")
+    done = typed("soft", "import", tmp_path / "o.safetensors", "--weights", tmp_path / "w.safetensors")
     assert done.exit_code == 0, done.output
-    assert command("soft", "verify", tmp_path / "w.safetensors", "-n", 4).exit_code == 0
+    assert typed("soft", "verify", tmp_path / "w.safetensors", "-n", 4).exit_code == 0
 
 
 # ---------------------------------------------------------------- PyTorch
@@ -376,8 +374,8 @@ def test_the_size_of_a_header_may_begin_as_another_file_does(first: int, tmp_pat
     config = json.loads(source.with_name(f"{verdict_cases.NAMES[0]}.config.json").read_text())
     (tmp_path / "m.config.json").write_text(json.dumps(config))
     assert import_weights(path).model.alphabet == ("0", "1")
-    made = command("soft", "verify", path, "-n", 5)
+    made = typed("soft", "verify", path, "-n", 5)
     assert made.exit_code == 0, made.exception
     for words in (("soft", "run", path, "0 1"), ("certify", path, "-n", 5)):
-        said = str(command(*words).exception)
+        said = str(typed(*words).exception)
         assert re.search("pickle|JSON", said) is None, said

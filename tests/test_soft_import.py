@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from safetensors.numpy import save_file
 
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.cli.main import cli
 from restrict.soft.importers import Options, compare, import_weights, read_record
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import load
 from restrict.soft.models.model import SoftModel
 from restrict.soft.restriction.restriction import certify_soft
+from tests.commands import typed
 from tests.layouts import DK, HEADS, by_hand, lens
 from tests.naive_soft import run as naive
 from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
@@ -32,7 +32,7 @@ CONFIG = {
 
 
 def command(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["soft", "import", *map(str, words)])
+    return typed("soft", "import", *words)
 
 
 def gpt2_file(folder: Path, config: Any = CONFIG, **changed: Any) -> Path:
@@ -153,7 +153,7 @@ def test_commands_for_other_models_name_the_import(line: str, tmp_path: Path) ->
     gpt2 = gpt2_file(tmp_path)
     save_file(encoder_arrays(), tmp_path / "e.safetensors")
     for path in (gpt2, tmp_path / "e.safetensors"):
-        done = CliRunner().invoke(cli, line.replace("FILE", str(path)).split())
+        done = typed(*line.replace("FILE", str(path)).split())
         assert isinstance(done.exception, ModelError)
         assert "`restrict soft import`" in str(done.exception)
         assert "`restrict soft verify`" in str(done.exception)
@@ -196,11 +196,11 @@ def test_a_set_of_next_symbols_has_one_sign_per_label(tmp_path: Path) -> None:
     logits = evaluate.logits(model, model.encode([["b", "a"]]))[0]
     hand = gpt2_by_hand(gpt2_arrays(np.random.default_rng(8)), [2, 1, 0], 2)
     np.testing.assert_allclose(logits, hand[:, [0, 1, 3]], atol=1e-10)
-    ran = CliRunner().invoke(cli, ["soft", "run", str(tmp_path / "m.safetensors"), "ba"]).output
+    ran = typed("soft", "run", tmp_path / "m.safetensors", "ba").output
     sets = ["{" + ",".join(n for n, z in zip(("a", "b", "<eos>"), row, strict=True) if z > 0) + "}" for row in logits]
     assert ran == f"ba: {' '.join(sets)}\n"
     for words in ("soft certify FILE -n 3 --epsilon 0.5 --no-recheck", "soft cross-entropy FILE -L parity -n 4"):
-        done = CliRunner().invoke(cli, words.replace("FILE", str(tmp_path / "m.safetensors")).split())
+        done = typed(*words.replace("FILE", str(tmp_path / "m.safetensors")).split())
         assert isinstance(done.exception, UsageError)
 
 
@@ -315,41 +315,24 @@ def test_a_module_of_torch_is_the_same_function(norm_first: bool) -> None:
 # ---------------------------------------------------------------- malformed files
 
 CONFIGS: dict[str, Any] = {
-    "heads 3 do not divide": {"n_head": 3},
-    "heads true": {"n_head": True},
-    "width": {"n_embd": 16},
-    "layers": {"n_layer": 3},
-    "huge n": {"n_positions": 10**12},
-    "huge number": {"n_positions": 10**300},
-    "rows": {"vocab_size": 6},
-    "inner": {"n_inner": 17},
-    "activation": {"activation_function": "swish"},
-    "epsilon text": {"layer_norm_epsilon": "small"},
-    "epsilon negative": {"layer_norm_epsilon": -1e-5},
-    "bos beyond": {"bos_token_id": 50256},
-    "bos text": {"bos_token_id": "<bos>"},
-    "pad negative": {"pad_token_id": -1},
-    "vocab short": {"vocab": TOKENS[:4]},
-    "vocab twice": {"vocab": ["a", "a", "b", "c", "d"]},
-    "vocab numbers": {"vocab": [0, 1, 2, 3, 4]},
-    "vocab object": {"vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "e": 9}},
-    "vocab text": {"vocab": "ab"},
+    "heads 3 do not divide": {"n_head": 3}, "heads true": {"n_head": True}, "width": {"n_embd": 16},
+    "layers": {"n_layer": 3}, "huge n": {"n_positions": 10**12}, "huge number": {"n_positions": 10**300},
+    "rows": {"vocab_size": 6}, "inner": {"n_inner": 17}, "activation": {"activation_function": "swish"},
+    "epsilon text": {"layer_norm_epsilon": "small"}, "epsilon negative": {"layer_norm_epsilon": -1e-5},
+    "bos beyond": {"bos_token_id": 50256}, "bos text": {"bos_token_id": "<bos>"},
+    "pad negative": {"pad_token_id": -1}, "vocab short": {"vocab": TOKENS[:4]},
+    "vocab twice": {"vocab": ["a", "a", "b", "c", "d"]}, "vocab numbers": {"vocab": [0, 1, 2, 3, 4]},
+    "vocab object": {"vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "e": 9}}, "vocab text": {"vocab": "ab"},
     "all special": {"vocab": ["<pad>", "<mask>", "<bos>", "<eos>", "<unk>"], "pad_token_id": None},
-    "tied": {"tie_word_embeddings": False},
-    "tied text": {"tie_word_embeddings": "no"},
+    "tied": {"tie_word_embeddings": False}, "tied text": {"tie_word_embeddings": "no"},
     "positions in a list": {"position_embeddings": ["learned"]},
-    "activation in a list": {"activation_function": ["relu"]},
-    "rotary": {"position_embedding_type": "rotary"},
+    "activation in a list": {"activation_function": ["relu"]}, "rotary": {"position_embedding_type": "rotary"},
     "no positions": {"position_embeddings": "none"},
     "rotary behind learned": {"position_embeddings": "learned", "position_embedding_type": "rotary"},
     "positions said twice": {"position_embeddings": "learned", "position_embedding_type": "none"},
-    "heads said twice": {"num_attention_heads": 4},
-    "lengths said twice": {"n_ctx": 11},
-    "sparsemax": {"attention": "sparsemax"},
-    "bert": {"model_type": "bert"},
-    "cross": {"add_cross_attention": True},
-    "scale": {"scale_attn_weights": "yes"},
-    "task": {"task": {"kind": "chess"}},
+    "heads said twice": {"num_attention_heads": 4}, "lengths said twice": {"n_ctx": 11},
+    "sparsemax": {"attention": "sparsemax"}, "bert": {"model_type": "bert"}, "cross": {"add_cross_attention": True},
+    "scale": {"scale_attn_weights": "yes"}, "task": {"task": {"kind": "chess"}},
     "dfa of another alphabet": {"task": {"dfa": {"start": 0, "delta": [[0, 0, 0]], "accepting": [True]}}},
     "dfa with one symbol": {"task": {"dfa": {"start": 0, "delta": [[0]], "accepting": [True]}}},
     "dfa to no state": {"task": {"dfa": {"start": 0, "delta": [[0, 1]], "accepting": [True]}}},
@@ -357,7 +340,7 @@ CONFIGS: dict[str, Any] = {
     "dfa start": {"task": {"dfa": {"start": 1, "delta": [[0, 0]], "accepting": [True]}}},
     "dfa accepting": {"task": {"dfa": {"start": 0, "delta": [[0, 0]], "accepting": [1]}}},
     "dfa text": {"task": {"dfa": "0"}},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -411,15 +394,10 @@ def test_malformed_weights_are_refused(name: str, tmp_path: Path) -> None:
 
 
 BYTES = {
-    "config empty": b"",
-    "config list": b"[1]",
-    "config not UTF-8": b'{"n_head": "\xff"}',
-    "config cut": b'{"n_head": 2',
-    "config NaN": b'{"n_head": NaN}',
-    "config twice": b'{"n_head": 2, "n_head": 1}',
-    "config deep": b"[" * 100_000,
-    "config digits": b'{"n_head": ' + b"9" * 5000 + b"}",
-}
+    "config empty": b"", "config list": b"[1]", "config not UTF-8": b'{"n_head": "\xff"}',
+    "config cut": b'{"n_head": 2', "config NaN": b'{"n_head": NaN}', "config twice": b'{"n_head": 2, "n_head": 1}',
+    "config deep": b"[" * 100_000, "config digits": b'{"n_head": ' + b"9" * 5000 + b"}",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BYTES)

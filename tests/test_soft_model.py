@@ -13,7 +13,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
@@ -24,6 +23,7 @@ from restrict.soft.models.known import parity, random
 from restrict.soft.models.model import Positions, SoftModel
 from restrict.soft.models.source import load
 from restrict.soft.models.terms import Term
+from tests.commands import typed
 from tests.naive_soft import run
 from tests.prefixes import Decoder
 
@@ -126,45 +126,29 @@ def change(document: Any, path: str, value: Any) -> Any:
 
 
 BAD_DOCUMENTS = [
-    ("format", "restrict-soft/2", "restrict-soft/1"),
-    ("format", "restrict-model/1", "restrict-soft/1"),
-    ("name", None, "the key name is missing"),
-    ("name", 3, "a string"),
-    ("extra", 1, 'unknown key: "extra"'),
-    ("alphabet", [], "at least one symbol"),
-    ("alphabet", ["0", "0"], "twice"),
-    ("alphabet", ["0", "1", "2"], "2 rows; there are 3"),
-    ("alphabet", ["0", ""], "empty"),
-    ("start_marker", "0", "twice"),
-    ("position/kind", "learned", "expected none or table or terms"),
-    ("position/kind", "none", "go together"),
-    ("position/terms", ["i/0"] * 8, "divides by zero"),
+    ("format", "restrict-soft/2", "restrict-soft/1"), ("format", "restrict-model/1", "restrict-soft/1"),
+    ("name", None, "the key name is missing"), ("name", 3, "a string"), ("extra", 1, 'unknown key: "extra"'),
+    ("alphabet", [], "at least one symbol"), ("alphabet", ["0", "0"], "twice"),
+    ("alphabet", ["0", "1", "2"], "2 rows; there are 3"), ("alphabet", ["0", ""], "empty"),
+    ("start_marker", "0", "twice"), ("position/kind", "learned", "expected none or table or terms"),
+    ("position/kind", "none", "go together"), ("position/terms", ["i/0"] * 8, "divides by zero"),
     ("position/terms", ["i", "n"], "shape"),
     ("position/terms", ["__import__('os').system('x')"] * 8, "can stand in a term"),
-    ("position/terms", ["i/"] * 8, "not an expression"),
-    ("position/combine", "multiply", "expected add or concat"),
-    ("layers", {}, "a list"),
-    ("layers/0/heads/0/mask", "causal", "expected none or past"),
+    ("position/terms", ["i/"] * 8, "not an expression"), ("position/combine", "multiply", "expected add or concat"),
+    ("layers", {}, "a list"), ("layers/0/heads/0/mask", "causal", "expected none or past"),
     ("layers/0/heads/0/attention", "average", "expected softmax"),
-    ("layers/0/heads/0/attention", "hard", "expected softmax"),
-    ("layers/0/heads/0/scale", "i", "uses i"),
+    ("layers/0/heads/0/attention", "hard", "expected softmax"), ("layers/0/heads/0/scale", "i", "uses i"),
     ("layers/0/heads/0/scale", "1/(n-n)", "divides by zero"),
     ("layers/0/heads/0/scale", 0.5, "only integers are allowed: 0.5"),
     ("layers/0/heads/0/score", "additive", "additive"),
     ("layers/0/heads/0/score", "cosine", "expected dot or additive"),
-    ("layers/0/heads", [{}], "not part of the layout"),
-    ("layers/0/norm", "batch", "expected none or pre or post"),
-    ("layers/0/eps", None, "'eps'"),
-    ("layers/0/eps", "0-1", "negative"),
-    ("layers/0/norm", "none", "'eps'"),
-    ("layers/0/activation", "swish", "expected relu"),
-    ("final_norm/eps", None, "the key eps is missing"),
-    ("output/labels", ["a", "b"], "2 labels for 3 rows"),
-    ("output/labels", ["a", "a", "b"], "twice"),
-    ("output/kind", "sign", "sign needs one row"),
-    ("output/position", "middle", "expected last or first or every"),
+    ("layers/0/heads", [{}], "not part of the layout"), ("layers/0/norm", "batch", "expected none or pre or post"),
+    ("layers/0/eps", None, "'eps'"), ("layers/0/eps", "0-1", "negative"), ("layers/0/norm", "none", "'eps'"),
+    ("layers/0/activation", "swish", "expected relu"), ("final_norm/eps", None, "the key eps is missing"),
+    ("output/labels", ["a", "b"], "2 labels for 3 rows"), ("output/labels", ["a", "a", "b"], "twice"),
+    ("output/kind", "sign", "sign needs one row"), ("output/position", "middle", "expected last or first or every"),
     ("output/accept", [3], "must be in 0 .. 2"),
-]
+]  # fmt: skip
 BAD_TENSORS = [
     ("embed", None, "'embed' is missing"),
     ("unembed", None, "'unembed' is missing"),
@@ -247,7 +231,7 @@ def test_a_soft_model_is_refused_by_the_commands_of_theorem_1(command: str, tmp_
     more = {"refute": ["parity", "-n", "20"], "explain": ["0101"], "run": ["0101"], "show": []}.get(
         command, ["-n", "9"]
     )
-    result = CliRunner().invoke(cli, [command, str(path), *more])
+    result = typed(command, path, *more)
     assert isinstance(result.exception, RestrictError) or result.exit_code == 2
     if isinstance(result.exception, RestrictError) and command in ("certify", "refute"):
         assert "softmax model" in str(result.exception)
@@ -273,7 +257,7 @@ def test_no_command_outside_soft_takes_a_softmax_model(command: str, tmp_path: P
     path = tmp_path / "model.json"
     parity().save(path)
     for more in ([], ["-n", "9"], ["parity", "-n", "9"], ["--language", "parity", "-n", "9"], ["0101"], [str(path)]):
-        result = CliRunner().invoke(cli, [command, str(path), *more])
+        result = typed(command, path, *more)
         assert result.exit_code != 0, (command, more, result.output)
         assert not any(word in result.output for word in ("VERIFIED", "refuted", "certificate in")), result.output
 
@@ -293,9 +277,7 @@ def test_no_attention_but_to_one_position_gets_into_theorem_1(tmp_path: Path) ->
         assert heads
         heads[-1]["attention"] = kind
         save_file(load_file(source), tmp_path / "w.safetensors", metadata | {key: json.dumps(document)})
-        result = CliRunner().invoke(
-            cli, ["import", "weights", str(tmp_path / "w.safetensors"), "-o", str(tmp_path / "m.json")]
-        )
+        result = typed("import", "weights", tmp_path / "w.safetensors", "-o", tmp_path / "m.json")
         assert isinstance(result.exception, ModelError), (kind, result.output)
         assert "is not 'hard'" in str(result.exception)
         assert not (tmp_path / "m.json").exists()
@@ -314,13 +296,11 @@ def test_no_attention_but_to_one_position_gets_into_theorem_1(tmp_path: Path) ->
 def test_terms_enclose_their_value() -> None:
     cases = {
         "cospi(2*i/7)": lambda i, n: math.cos(2 * math.pi * i / 7),
-        "sinpi(i/n)": lambda i, n: math.sin(math.pi * i / n),
-        "log(i+1)*n": lambda i, n: math.log(i + 1) * n,
+        "sinpi(i/n)": lambda i, n: math.sin(math.pi * i / n), "log(i+1)*n": lambda i, n: math.log(i + 1) * n,
         "sqrt(i)/3": lambda i, n: math.sqrt(i) / 3,
         "(i*7 % 5 - 2)**3 / (n+1)": lambda i, n: (i * 7 % 5 - 2) ** 3 / (n + 1),
-        "1 if i >= n//2 else -0.1": lambda i, n: 1 if i >= n // 2 else -0.1,
-        "exp(0-i)": lambda i, n: math.exp(-i),
-    }
+        "1 if i >= n//2 else -0.1": lambda i, n: 1 if i >= n // 2 else -0.1, "exp(0-i)": lambda i, n: math.exp(-i),
+    }  # fmt: skip
     for text, function in cases.items():
         term = Term(text)
         for i, n in itertools.product(range(12), (12, 13)):

@@ -11,32 +11,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
-from restrict.cli.main import cli
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, every
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.every import Table, every_word, few
-from restrict.soft.influence.exchanges import Tried
+from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
 from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
-from restrict.soft.influence.pairs import (
-    FAR,
-    Changes,
-    Climb,
-    changes_of,
-    evaluated,
-    runs_of,
-)
+from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
 from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 from restrict.soft.models.source import load
+from tests.commands import typed
 from tests.marks import heavy_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
@@ -639,15 +631,18 @@ def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
     for changes in changes_of(model, n):
         chosen = words[:, -1] == changes.words.symbol
         most = np.max([np.abs(brute(values, words, x, chosen)).max(0) for x in changes.exchanges], axis=0)
-        found = evaluated(model, rows, Tried(model, changes, rows, np.random.default_rng(0)).pairs()).max(0)
+        tried = Tried(changes, of_logits(model, rows), len(rows), np.random.default_rng(0))
+        found = evaluated(model, rows, tried.pairs()).max(0)
         assert (found <= most * (1 + 1e-9)).all()
         assert found.max() >= 0.99 * most.max()
 
 
-def test_a_climb_returns_pairs_that_differ_in_one_place() -> None:
+def test_the_search_returns_pairs_that_differ_in_one_place() -> None:
     model = load(SHAPES[0].format(0))
     for changes in changes_of(model, 6):
-        for first, second in Climb(changes).pairs(changes.norms()):
+        pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT)
+        assert pairs
+        for first, second in pairs:
             assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
             assert first[5] == second[5] == changes.words.symbol
 
@@ -664,18 +659,20 @@ def test_what_is_not_covered_is_refused() -> None:
 def test_the_command_line() -> None:
     file = str(TRAINED / "tomita2-1l1h16d.safetensors")
     inputs = ["--inputs", "regex:(10)*"]
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6,12", "--pairs", *inputs, "--json"])
+    done = typed("soft", "influence", file, "-n", "6,12", "--pairs", *inputs, "--json")
     rows = json.loads(done.stdout)["rows"]
     assert [row["n"] for row in rows] == [6, 12]
     assert all(row["words"] is None or row["attained"] <= row["bound"] for row in rows)
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "9", "--pairs"])
+    done = typed("soft", "influence", file, "-n", "9", "--pairs")
     assert "quotient" in done.output
     assert "attained by: " in done.output
-    done = CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1"])
+    done = typed("soft", "influence", file, "-n", "9", "--pairs", *inputs)
+    assert done.output.splitlines()[-1].split() == ["9", "0", "0", "-"]
+    done = typed("soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1")
     assert "largest change of a logit, one symbol exchanged" in done.output
     for more in (["--pairs", "--matrix"], ["--inputs", "regex:(10)*"]):
-        assert isinstance(CliRunner().invoke(cli, ["soft", "influence", file, "-n", "6", *more]).exception, UsageError)
-    run = CliRunner().invoke(cli, ["soft", "run", file, "1010"])
+        assert isinstance(typed("soft", "influence", file, "-n", "6", *more).exception, UsageError)
+    run = typed("soft", "run", file, "1010")
     assert "{1,<eos>} {0}" in run.output
 
 

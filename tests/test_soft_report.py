@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
-from click.testing import CliRunner
 
 from restrict.base.errors import UsageError
-from restrict.cli.main import cli
 from restrict.report.source import page_of
 from restrict.report.verdict_page import graph_of_document, ranges_of
 from restrict.soft.models.evaluate import activated
 from restrict.soft.trained.model import forward, load, normed
+from tests.commands import typed
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 
@@ -25,7 +24,7 @@ TRAINED = Path(__file__).parent / "corpus" / "trained"
 def verified(name: str, n: int, folder: Path, *more: str) -> tuple[str, Path]:
     """A model's file and a verdict on it."""
     file, verdict = str(TRAINED / f"{name}.safetensors"), folder / "verdict.json"
-    CliRunner().invoke(cli, ["soft", "verify", file, "-n", str(n), "-o", str(verdict), *more])
+    typed("soft", "verify", file, "-n", n, "-o", verdict, *more)
     return file, verdict
 
 
@@ -77,7 +76,7 @@ def deviation(file: str, word: tuple[int, ...]) -> float:
 
 def test_the_report_of_a_right_model(tmp_path: Path) -> None:
     file, verdict = verified("tomita2-1l1h16d", 6, tmp_path)
-    done = CliRunner().invoke(cli, ["report", str(verdict), "--model", file, "-o", str(tmp_path / "page.html")])
+    done = typed("report", verdict, "--model", file, "-o", tmp_path / "page.html")
     assert done.exit_code == 0
     page = (tmp_path / "page.html").read_text()
     for text in ("s VERIFIED right n=0..6", "State 0", "wanted negative", "The least margin at each position",
@@ -99,7 +98,7 @@ def test_the_report_of_a_wrong_word_goes_through_it_step_by_step(tmp_path: Path)
 
 def test_the_report_of_a_forced_decision(tmp_path: Path) -> None:
     file, forced = str(TRAINED / "tomita2-1l1h16d.safetensors"), tmp_path / "forced.json"
-    assert CliRunner().invoke(cli, ["soft", "certify", file, "-n", "9", "-o", str(forced)]).exit_code == 0
+    assert typed("soft", "certify", file, "-n", "9", "-o", forced).exit_code == 0
     page = page_of(forced, file)
     assert "fixed, every label has one sign" in page.claim
     assert "s VERIFIED forced n=9" in page.text()
@@ -108,8 +107,8 @@ def test_the_report_of_a_forced_decision(tmp_path: Path) -> None:
 def test_two_layers_have_the_facts_and_no_ranges(tmp_path: Path) -> None:
     file = str(next(TRAINED.glob("*-2l1h*.safetensors")))
     verdict = tmp_path / "verdict.json"
-    CliRunner().invoke(cli, ["soft", "verify", file, "-n", "2", "-o", str(verdict)])
+    typed("soft", "verify", file, "-n", "2", "-o", verdict)
     page = page_of(verdict, file)
     assert "s VERIFIED" in page.text()
-    forced = CliRunner().invoke(cli, ["soft", "certify", file, "-n", "3"])
+    forced = typed("soft", "certify", file, "-n", "3")
     assert "forced decisions are about models of one layer" in str(forced.exception)

@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import restrict
 from restrict.base import groups
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.cli.main import cli
 from restrict.sweep import local
+from restrict.sweep.cluster import spread
 from restrict.sweep.items import Item, Outcome, work
-from restrict.sweep.local import Lost, local_map
+from restrict.sweep.local import Lost
 from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import opened, read_rows
+from tests.commands import typed
 from tests.sweep_work import kill_on_three, slow, square
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,7 +50,7 @@ def spec(folder: Path, text: str) -> Path:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["sweep", *map(str, words)])
+    return typed("sweep", *words)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -167,7 +168,7 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
         assert row["verified"].startswith("s VERIFIED")
         model, certificate = tmp_path / row["model_file"], tmp_path / row["certificate"]
         # What the row says is what the files say, and the commands of the command line take them.
-        result = CliRunner().invoke(cli, ["check", str(model), str(certificate)])
+        result = typed("check", model, certificate)
         assert result.output.startswith("s VERIFIED"), result.output
         if row["task"] == "certify":
             read = restrict.load_certificate(certificate)
@@ -330,9 +331,9 @@ def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.heavy
 def test_every_item_comes_once_and_a_killed_worker_costs_one_item(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sorted(local_map(square, [1, 2, 3], 0)) == [(0, 1), (1, 4), (2, 9)]
+    assert sorted(spread(square, [1, 2, 3], 0)) == [(0, 1), (1, 4), (2, 9)]
     before = {name: os.environ.get(name) for name in local.THREADS}
-    found = dict(local_map(kill_on_three, list(range(12)), 2))
+    found = dict(spread(kill_on_three, list(range(12)), 2))
     assert set(found) == set(range(12))
     assert isinstance(found[3], Lost)
     assert "killed 2 times" in str(found[3])
@@ -341,7 +342,7 @@ def test_every_item_comes_once_and_a_killed_worker_costs_one_item(monkeypatch: p
 
 
 def test_a_pool_gives_what_the_loop_gives() -> None:
-    assert dict(local_map(square, list(range(30)), 2)) == {k: k * k for k in range(30)}
+    assert dict(spread(square, list(range(30)), 2)) == {k: k * k for k in range(30)}
 
 
 def start(path: Path, *words: str) -> subprocess.Popen[str]:
@@ -479,7 +480,6 @@ def test_a_parquet_file_has_the_rows(tmp_path: Path) -> None:
 @pytest.mark.heavy
 def test_dask_gives_the_same_rows_and_survives_a_killed_worker(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    from restrict.sweep.cluster import cluster_map
 
     path = spec(tmp_path, GRID)
     assert run(path, "-o", tmp_path / "a.jsonl", "--jobs", "0").exit_code == 0
@@ -488,7 +488,7 @@ def test_dask_gives_the_same_rows_and_survives_a_killed_worker(tmp_path: Path) -
     kept = ("id", "fixed_count", "verified", "provenance")
     a, b = ({r["id"]: [r[k] for k in kept] for r in lines(tmp_path / name)} for name in ("a.jsonl", "b.jsonl"))
     assert a == b
-    found = dict(cluster_map(kill_on_three, list(range(8)), "local", 2))
+    found = dict(spread(kill_on_three, list(range(8)), 2, "local"))
     assert isinstance(found[3], Lost)
     assert [found[k] for k in range(8) if k != 3] == [k * k for k in range(8) if k != 3]
 
@@ -532,7 +532,7 @@ def test_no_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "nowhere"):
         with pytest.raises(UsageError, match="no scheduler answers"):
-            list(cluster.cluster_map(slow, [1], address, 1))
+            list(cluster.spread(slow, [1], 1, address))
 
 
 def test_the_spec_of_the_docs_is_read(tmp_path: Path) -> None:

@@ -75,24 +75,11 @@ def test_a_length_that_is_no_positive_integer_is_a_usage_error(n: Any) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"seed": -1},
-        {"seed": 2**63},
-        {"seed": 0.5},
-        {"time": -1},
-        {"time": float("nan")},
-        {"time": "soon"},
-        {"c": -1},
-        {"c": 0.5},
-        {"c": 0, "free": 0.5},
-        {"free": 1.5},
-        {"free": "half"},
-        {"free": float("nan")},
-        {"target": "first"},
-        {"target": "all"},
-        {"target": 3},
-        {"restriction": "**1**"},
+        {"seed": -1}, {"seed": 2**63}, {"seed": 0.5}, {"time": -1}, {"time": float("nan")}, {"time": "soon"},
+        {"c": -1}, {"c": 0.5}, {"c": 0, "free": 0.5}, {"free": 1.5}, {"free": "half"}, {"free": float("nan")},
+        {"target": "first"}, {"target": "all"}, {"target": 3}, {"restriction": "**1**"},
     ],
-)
+)  # fmt: skip
 def test_every_bad_argument_of_certify_is_a_usage_error(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         restrict.certify(restrict.load(MODEL), 5, **options)

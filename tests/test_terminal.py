@@ -64,13 +64,9 @@ def piped(*words: str) -> str:
 def test_lines_break_at_spaces_below_the_value() -> None:
     text = "  fixed   4 of 100 positions, 94 free\n  optimum 4 fixed positions (exact)\nplain words that go on and on"
     assert wrapped(text, 24).split("\n") == [
-        "  fixed   4 of 100",
-        "    positions, 94 free",
-        "  optimum 4 fixed",
-        "    positions (exact)",
-        "plain words that go on",
-        "  and on",
-    ]
+        "  fixed   4 of 100", "    positions, 94 free", "  optimum 4 fixed", "    positions (exact)",
+        "plain words that go on", "  and on",
+    ]  # fmt: skip
     assert wrapped("  fixed   4 of 100 positions, 94 free", 30).split("\n") == [
         "  fixed   4 of 100 positions,",
         "          94 free",

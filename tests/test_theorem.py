@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.certificate.certificate import Certificate
-from restrict.cli.main import cli
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.stage1 import stage1
 from restrict.depth_reduction.lemma.stage3 import stage3
@@ -29,6 +27,7 @@ from restrict.model.task import Task
 from restrict.rows.lists import Lists
 from scripts.make_instances import INSTANCES
 from tests import naive
+from tests.commands import typed
 from tests.generator import random_length, random_program, shortest
 from tests.marks import LONG_TO_COMPILE, heavy_after
 
@@ -313,11 +312,11 @@ def test_lists_are_immutable_data() -> None:
 )
 def test_the_commands_certify_every_position_and_check_it(words: tuple[str, ...], tmp_path: Path) -> None:
     target = tmp_path / "c.json"
-    result = CliRunner().invoke(cli, [*words, "-o", str(target)])
+    result = typed(*words, "-o", target)
     assert result.exit_code == 0, result.output
     assert "s VERIFIED" in result.output
     assert ("  how     start" in result.output) == ("--trace" in words)
-    again = CliRunner().invoke(cli, ["check", words[1], str(target)])
+    again = typed("check", words[1], target)
     assert again.exit_code == 0
     assert again.output.startswith("s VERIFIED n=")
     if "--json" in words:

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numba import config
 
 import restrict
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import NotEstablished, UsageError
-from restrict.cli.main import cli
 from restrict.depth_reduction import candidates, theorem1
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import collapsed
@@ -28,6 +26,7 @@ from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from tests.clock import quicker_than
+from tests.commands import typed
 from tests.marks import LONG_TO_COMPILE
 from tests.random_ctransformer import random_ctransformer
 from tests.test_periodic import since
@@ -102,7 +101,7 @@ def test_with_nothing_to_fix_the_lemma_still_removes_all_layers() -> None:
 
 def test_the_trace_as_json_has_every_stage() -> None:
     words = ["certify", ONE, "-n", "60", "--target", "all", "--method", "lemma", "--free", "0.8", "--json"]
-    document = json.loads(CliRunner().invoke(cli, words).output)
+    document = json.loads(typed(*words).output)
     (step,) = document["stages"]
     assert document["method"] == "lemma"
     assert {"stage1", "stage2", "stage3", "c", "c_bound", "free"} == set(step)
@@ -136,18 +135,17 @@ def test_a_trivial_bound_says_so() -> None:
     """Every label of two layers of five symbols may depend on every free input: the answer is not silent about it."""
     model = "random:layers=2,heads=1,states=4,symbols=5,every=1,seed=1"
     words = ["certify", model, "-n", "40", "--target", "all", "--free"]
-    assert "the trivial bound" in CliRunner().invoke(cli, [*words, "0.9"]).output
-    assert "the trivial bound" not in CliRunner().invoke(cli, [*words, "0.2"]).output
+    assert "the trivial bound" in typed(*words, "0.9").output
+    assert "the trivial bound" not in typed(*words, "0.2").output
 
 
 def test_methods_at_the_command_line() -> None:
-    run = CliRunner().invoke
-    shown = run(cli, ["certify", ONE, "-n", "60", "--target", "all", "--method", "lemma", "--trace"]).output
+    shown = typed("certify", ONE, "-n", "60", "--target", "all", "--method", "lemma", "--trace").output
     assert "method  lemma" in shown
     assert "layer 1, Stage 1: eta" in shown
     assert "layer 1 removed: c' = " in shown
-    assert "method  exchange" in run(cli, ["certify", ONE, "-n", "60", "--target", "all"]).output
-    refused = run(cli, ["certify", ONE, "-n", "60", "--target", "all", "--method", "repeating"])
+    assert "method  exchange" in typed("certify", ONE, "-n", "60", "--target", "all").output
+    refused = typed("certify", ONE, "-n", "60", "--target", "all", "--method", "repeating")
     assert (refused.exit_code, type(refused.exception)) in ((2, SystemExit), (1, UsageError))
     with pytest.raises(UsageError, match="mentions the query's position"):
         certify_all(restrict.load(ONE), 60, method="repeating")

@@ -133,18 +133,12 @@ def test_short_rounds_up() -> None:
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        (of(1441), "1441"),
-        (of(Fraction(1, 3)), "0.333334"),
-        (of(0), "0"),
-        (of(2**40), "2^(40)"),
-        (of(2**40 + 1), "2^(40.0001)"),
-        (exp2(of(1_800_001)), "2^(1.81e6)"),
-        (exp2(of(2**70)), "2^2^(70)"),
-        (exp2(exp2(of(2**70))), "2^2^2^(70)"),
-        (exp2(exp2(of(70_000))), "2^2^(70000)"),
+        (of(1441), "1441"), (of(Fraction(1, 3)), "0.333334"), (of(0), "0"), (of(2**40), "2^(40)"),
+        (of(2**40 + 1), "2^(40.0001)"), (exp2(of(1_800_001)), "2^(1.81e6)"), (exp2(of(2**70)), "2^2^(70)"),
+        (exp2(exp2(of(2**70))), "2^2^2^(70)"), (exp2(exp2(of(70_000))), "2^2^(70000)"),
         (Tower(40, Fraction(70_000)), "2^2^...^2^(70000) with 40 twos"),
     ],
-)
+)  # fmt: skip
 def test_text_is_rounded_up(number: Tower, text: str) -> None:
     assert str(number) == text
     assert repr(number) == f"Tower({text})"

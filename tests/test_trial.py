@@ -372,7 +372,12 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "forge"), COMMANDS, ids=[f"{at}-{w[0]}" for at, (w, _) in enumerate(COMMANDS)])
+LONGER = [(["9" if w == "7" else "10" if w == "6" else w for w in words], forge) for words, forge in COMMANDS[-2:]]
+
+
+@pytest.mark.parametrize(
+    ("words", "forge"), [*COMMANDS, *(pytest.param(*longer, marks=pytest.mark.heavy) for longer in LONGER)]
+)
 def test_a_forged_answer_is_exit_1_and_no_answer(
     words: list[str], forge: Forge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -400,13 +405,14 @@ def test_a_true_certificate_passes_and_each_false_claim_is_noticed() -> None:
         try_certificate(instance, without_dependencies(free))
 
 
-def test_a_claim_about_every_position_is_tried_by_single_changes() -> None:
+@pytest.mark.parametrize("n", heavy_after((6, 10), 1))
+def test_a_claim_about_every_position_is_tried_by_single_changes(n: int) -> None:
     model = restrict.load(TAGGER)
-    found = restrict.certify(model, 6, target="all")
-    assert try_certificate(model.at(6), found).count > 2
+    found = restrict.certify(model, n, target="all")
+    assert try_certificate(model.at(n), found).count > 2
     assert found.c > 0
     with pytest.raises(Disagreement, match="depends on at most 0 symbols"):
-        try_certificate(model.at(6), replace(found, claim=replace(found.claim, c=0)))
+        try_certificate(model.at(n), replace(found, claim=replace(found.claim, c=0)))
 
 
 @pytest.mark.parametrize("n", heavy_after((100_000, 1_000_000), 1))

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import NotEstablished, UsageError
-from restrict.cli.main import cli
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.exchange import exported, to_hoa, to_smv
 from restrict.languages.monoid import star_free
@@ -21,6 +19,7 @@ from restrict.languages.varieties import CLASSES, Monoid, spelt, varieties
 from restrict.logic import parse
 from restrict.logic.ltlf import atoms, to_ltlf2dfa
 from restrict.logic.semantics import evaluate_tokens
+from tests.commands import typed
 
 
 def of(spec: str) -> dict[str, bool | None]:
@@ -41,18 +40,13 @@ def depth(spec: str) -> tuple[int | None, int | None]:
     [
         ("regex[ab]:ab|ba", "finite or cofinite", (0, 0)),
         ("regex[ab]:(a|b)(a|b)(a|b)(a|b)*", "finite or cofinite", (0, 0)),
-        ("regex[ab]:(a|b)*a(a|b)*b(a|b)*", "J-trivial", (1, 1)),
-        ("regex[ab]:a(a|b)*", "R-trivial", (1, 1)),
-        ("regex[abc]:a*b(a|b|c)*", "R-trivial", (2, 2)),
-        ("regex[ab]:(a|b)*a", "DA", (1, 1)),
-        ("regex[abc]:(a|b|c)*a(a|b)*", "DA", (2, 2)),
-        ("regex[ab]:(ab)*", "dot-depth at most 1", (1, 1)),
-        ("dyck:1,depth=1", "dot-depth at most 1", (1, 1)),
-        ("dyck:1,depth=2", "star-free", (2, None)),
-        ("dyck:1,depth=3", "star-free", (2, None)),
-        ("parity", None, (None, None)),
+        ("regex[ab]:(a|b)*a(a|b)*b(a|b)*", "J-trivial", (1, 1)), ("regex[ab]:a(a|b)*", "R-trivial", (1, 1)),
+        ("regex[abc]:a*b(a|b|c)*", "R-trivial", (2, 2)), ("regex[ab]:(a|b)*a", "DA", (1, 1)),
+        ("regex[abc]:(a|b|c)*a(a|b)*", "DA", (2, 2)), ("regex[ab]:(ab)*", "dot-depth at most 1", (1, 1)),
+        ("dyck:1,depth=1", "dot-depth at most 1", (1, 1)), ("dyck:1,depth=2", "star-free", (2, None)),
+        ("dyck:1,depth=3", "star-free", (2, None)), ("parity", None, (None, None)),
     ],
-)
+)  # fmt: skip
 def test_known_languages_are_in_their_least_class(
     spec: str, least_class: str | None, dot_depth: tuple[int | None, int | None]
 ) -> None:
@@ -232,24 +226,12 @@ def test_another_suffix_is_refused() -> None:
 
 
 FORMULAS = (
-    "b and previous a",
-    "historically (a implies weak previous b)",
-    "a strict since b",
-    "strict once (a and strict historically b)",
-    "a weak since b",
-    "a trigger (b or c)",
-    "a strong trigger b",
-    "a strict trigger b",
-    "a strict weak since b",
-    "a strict strong trigger b",
-    "first xor once c",
-    "eventually (a and next b)",
-    "a until (b and weak next c)",
-    "a strict release b",
-    "a strong release b",
-    "a strict weak until (b iff last)",
-    "always (a implies strict eventually b)",
-)
+    "b and previous a", "historically (a implies weak previous b)", "a strict since b",
+    "strict once (a and strict historically b)", "a weak since b", "a trigger (b or c)", "a strong trigger b",
+    "a strict trigger b", "a strict weak since b", "a strict strong trigger b", "first xor once c",
+    "eventually (a and next b)", "a until (b and weak next c)", "a strict release b", "a strong release b",
+    "a strict weak until (b iff last)", "always (a implies strict eventually b)",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -282,11 +264,11 @@ def test_symbols_that_ltlf2dfa_cannot_read_get_names_and_both_directions_are_ref
 def test_a_table_of_expected_classes_is_compared(tmp_path: Path) -> None:
     table = tmp_path / "classes.csv"
     table.write_text("language,star-free,R-trivial\nregex[ab]:(ab)*,yes,no\nparity,no,\n", encoding="utf-8")
-    good = CliRunner().invoke(cli, ["language", "--table", str(table)])
+    good = typed("language", "--table", table)
     assert good.exit_code == 0, good.output
     assert good.output.count("as expected") == 2
     table.write_text("language,star-free\nparity,yes\n", encoding="utf-8")
-    bad = CliRunner().invoke(cli, ["language", "--table", str(table)])
+    bad = typed("language", "--table", table)
     assert isinstance(bad.exception, NotEstablished)
     assert "1 of 1 languages are not as expected, first parity" in str(bad.exception)
     assert "permutes" in bad.output or "witness" in bad.output
@@ -297,16 +279,16 @@ def test_a_table_of_expected_classes_is_compared(tmp_path: Path) -> None:
         ("language,star-free\nnothing,yes\n", "line 2: 'nothing' is not a language"),
     ):
         table.write_text(text, encoding="utf-8")
-        found = CliRunner().invoke(cli, ["language", "--table", str(table)])
+        found = typed("language", "--table", table)
         assert isinstance(found.exception, UsageError)
         assert message in str(found.exception)
 
 
 def test_classes_and_automata_of_a_language_need_no_length(tmp_path: Path) -> None:
     target = tmp_path / "one.smv"
-    found = CliRunner().invoke(cli, ["language", "regex:(ab)*", "--classes", "--export", str(target)])
+    found = typed("language", "regex:(ab)*", "--classes", "--export", target)
     assert found.exit_code == 0, found.output
     assert "dot-depth          1 (exact)" in found.output
     assert smv_accepts(target.read_text(), [0, 1])
-    refused = CliRunner().invoke(cli, ["language", "majority", "--classes"])
+    refused = typed("language", "majority", "--classes")
     assert "is not regular" in str(refused.exception)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
 from restrict.base.errors import UsageError
 from restrict.checker.main import verify
-from restrict.cli.main import cli
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of
 from tests import verdict_cases
+from tests.commands import typed
 from tests.marks import heavy_after
 
 LOOPS = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
@@ -25,10 +23,6 @@ FORMULAS = (
     "0", "not 1", "once (1 and previous 0)", "1 since 0", "true", "false", "historically 1", "previous 1",
     "once 0 implies 1", "first and 1 or previous previous 0",
 )  # fmt: skip
-
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 @pytest.mark.parametrize("formula", heavy_after(FORMULAS, 4))
@@ -77,12 +71,12 @@ def test_nothing_is_asked_behind_the_empty_word(seed: int) -> None:
 
 def test_a_trained_model_decides_like_a_compiled_one_at_every_length(tmp_path: Path) -> None:
     program, out, words = tmp_path / "loops.json", tmp_path / "v.json", "regex[axy]:(ax)*|(ay)*"
-    assert run("compile", "-L", words, "-o", program).exit_code == 0
-    found = run("soft", "verify", LOOPS, "--all-lengths", "--equals", program, "--inputs", words, "-o", out)
+    assert typed("compile", "-L", words, "-o", program).exit_code == 0
+    found = typed("soft", "verify", LOOPS, "--all-lengths", "--equals", program, "--inputs", words, "-o", out)
     assert found.exit_code == 0, found.output
     assert "s VERIFIED right n>=0" in found.output
-    assert run("check", LOOPS, out).exit_code == 0
-    found = run("soft", "verify", LOOPS, "-n", 6, "--equals", program, "--json")
+    assert typed("check", LOOPS, out).exit_code == 0
+    found = typed("soft", "verify", LOOPS, "-n", 6, "--equals", program, "--json")
     assert found.exit_code == 3
     document = json.loads(found.stdout)
     assert (document["wrong"]["word"], document["wrong"]["shortest"]) == (["x"], True)
@@ -99,7 +93,7 @@ def test_a_trained_model_decides_like_a_compiled_one_at_every_length(tmp_path: P
     ],
 )
 def test_what_is_no_program_is_one_line(words: tuple[str, ...], says: str) -> None:
-    found = run("soft", "verify", LOOPS, "-n", 3, *words)
+    found = typed("soft", "verify", LOOPS, "-n", 3, *words)
     assert isinstance(found.exception, UsageError)
     assert says in str(found.exception)
     assert "\n" not in str(found.exception)

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError
-from restrict.cli.main import cli
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.float32 import Rounding, as_run
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
@@ -19,6 +17,7 @@ from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
+from tests.commands import typed
 from tests.marks import heavy_after
 from tests.test_soft_rounding import F, Shuffled
 
@@ -57,7 +56,7 @@ class Run(Shuffled):
             terms = (weights / sums if first else weights)[:, None, :] * v.T[None]
             read.append(self.total(terms) / (F(1) if first else sums))
         x = x + self.linear(layer.projection.weight.T, layer.projection.bias, np.concatenate(read, axis=1))
-        normal = self.scaled(x, layer.norm2)[0]
+        normal = x if layer.norm2 is None else self.scaled(x, layer.norm2)[0]
         hidden = self.linear(layer.inner.weight.T, layer.inner.bias, normal)
         hidden = self.activated(KINDS.get(model.activation, model.activation), hidden)
         x = (normal if model.post else x) + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
@@ -121,10 +120,10 @@ def test_no_execution_leaves_the_bound_of_a_case(name: str, n: int, words: int, 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 6, every=6))
 def test_no_execution_leaves_the_bound_of_random_models(seed: int) -> None:
-    """One or two heads, ReLU or GELU, positions or none, a start token or none, LayerNorm first or last, graphs that
-    branch."""
+    """One or two heads, ReLU or GELU, positions or none, a start token or none, LayerNorm first, last or nowhere,
+    graphs that branch."""
     rng = np.random.default_rng(seed)
-    norm = ("", "post", "no-last")[seed // 6 % 3]
+    norm = ("", "post", "no-last", "none")[seed // 6 % 4]
     model, naive = verdict_cases.random_checkpoint(rng, start=seed % 3 > 0, norm=norm)
     graph = verdict_cases.graph_of_words(rng, model, naive)
     found = quotients(model, graph, 5, rng, 6, 2)
@@ -197,14 +196,14 @@ def test_a_margin_that_is_smaller_than_the_rounding_is_not_right_as_run() -> Non
 
 def test_the_command_says_what_is_right_as_run() -> None:
     path = str(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
-    told = CliRunner().invoke(cli, ["soft", "verify", path, "-n", "6", "--no-recheck"]).output
+    told = typed("soft", "verify", path, "-n", "6", "--no-recheck").output
     assert "right as run in float32: every prefix; every margin is at least " in told
 
 
 def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> None:
     source, made = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "made.safetensors"
-    assert CliRunner().invoke(cli, ["soft", "import", str(source), "-o", str(made)]).exit_code == 0
-    answer = CliRunner().invoke(cli, ["soft", "verify", str(made), "-n", "4"])
+    assert typed("soft", "import", source, "-o", made).exit_code == 0
+    answer = typed("soft", "verify", made, "-n", "4")
     assert isinstance(answer.exception, ModelError)
     assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in str(answer.exception)
     with pytest.raises(ModelError, match=r"JSON, where a verdict is about a checkpoint: .* imported from"):

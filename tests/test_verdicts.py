@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from safetensors.numpy import save
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
@@ -28,11 +27,10 @@ from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
 from restrict.checker.verdict_forms import Form, between, moved, signed
 from restrict.checker.verdict_numbers import ONE, slope
-from restrict.cli.main import cli
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
 from restrict.soft.models import evaluate
-from restrict.soft.trained import decide
+from restrict.soft.trained import decide, memory
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
@@ -44,6 +42,7 @@ from restrict.soft.trained.model import Trained, forward, forward_all, load, tra
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.clock import quicker_than
+from tests.commands import typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
 
@@ -513,29 +512,25 @@ def test_the_symbols_of_a_verdict_have_names_of_their_own() -> None:
 # ---------------------------------------------------------------- files and the command
 
 
-def run(*words: object) -> Any:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
 def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     right, wrong = (verdict_cases.FOLDER / f"{name}.safetensors" for name in verdict_cases.NAMES[::2])
     out = tmp_path / "v.json"
-    found = run("soft", "verify", right, "-n", 6, "-o", out)
+    found = typed("soft", "verify", right, "-n", 6, "-o", out)
     assert found.exit_code == 0, found.output
     assert "s VERIFIED right n=0..6" in found.output
-    found = run("soft", "verify", wrong, "-n", 6, "--json")
+    found = typed("soft", "verify", wrong, "-n", 6, "--json")
     assert found.exit_code == 3
     document = json.loads(found.stdout)
     assert document["wrong"]["word"] == ["a", "b", "a"]
     assert document["wrong"]["shortest"]
-    found = run("soft", "verify", right, "-n", 60, "--time", "1e-6", "--no-recheck")
+    found = typed("soft", "verify", right, "-n", 60, "--time", "1e-6", "--no-recheck")
     assert found.exit_code == 5
     assert "stopped: time" in found.output
 
 
 def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
     path, out = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "v.json"
-    found = run("soft", "verify", path, "-n", 4, "--offset", 3, "-o", out)
+    found = typed("soft", "verify", path, "-n", 4, "--offset", 3, "-o", out)
     assert found.exit_code in (0, 3)
     document = json.loads(out.read_text())
     assert document["model"]["offset"] == 3
@@ -543,20 +538,20 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
     positions = verdict_cases.kept("tomita2-1l1h16d")[0].positions
     assert positions is not None
     for offset in (len(positions) - 4, len(positions), 4000):
-        found = run("soft", "verify", path, "-n", 4, "--offset", offset)
+        found = typed("soft", "verify", path, "-n", 4, "--offset", offset)
         assert isinstance(found.exception, UsageError)
         assert "position embeddings" in str(found.exception)
     unplaced = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
-    assert "0 position embeddings" in str(run("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
+    assert "0 position embeddings" in str(typed("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
 
 
 def test_lengths_from_the_shortest_are_all_lengths_to_the_greatest() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
-    said = [run("soft", "verify", path, "-n", n, "--no-recheck", "--json") for n in ("6", "0..6", "1..6")]
+    said = [typed("soft", "verify", path, "-n", n, "--no-recheck", "--json") for n in ("6", "0..6", "1..6")]
     assert [x.exit_code for x in said] == [0, 0, 0]
     assert [json.loads(x.output)["n"] for x in said] == [6, 6, 6]
     for wrong in ("2..6", "1..", "..6", "1..2..6", "1..-6"):
-        refused = run("soft", "verify", path, "-n", wrong)
+        refused = typed("soft", "verify", path, "-n", wrong)
         assert "not a valid integer" in str(refused.exception) + refused.output
 
 
@@ -613,7 +608,7 @@ def test_every_prefix_below_a_short_wrong_word_is_a_case_of_one_cell(monkeypatch
 
 def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph(((1, 0), (-1, 0)), frozenset({0}), (0,), (frozenset(), frozenset()))
-    table = decide.singles(graph, 3)
+    table = memory.singles(graph, 3)
     assert table is not None
     finer, seen = graph.remembering(table), set[int]()
     words = [(), (0,), (1,), (0, 1), (1, 0), (1, 1), (0, 1, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1)]
@@ -622,9 +617,9 @@ def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest
         assert finer.of[finer.state(word)] == graph.state(word)
     assert len(seen) == len(words)
     assert finer.state((0, 1, 0, 1)) == finer.state((1, 1, 1, 1, 0, 1))
-    monkeypatch.setattr(decide, "SINGLE", len(words))
-    assert decide.singles(graph, 3) is not None
-    assert decide.singles(graph, 4) is None
+    monkeypatch.setattr(memory, "SINGLE", len(words))
+    assert memory.singles(graph, 3) is not None
+    assert memory.singles(graph, 4) is None
 
 
 def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -679,31 +674,25 @@ def test_gradients_are_differences_and_attacks_find_words_of_the_case() -> None:
 
 def test_inputs_may_be_more_than_the_language() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
-    found = run("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
+    found = typed("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
     document = json.loads(found.stdout)
     assert (document["status"], len(document["wrong"]["word"])) in {("wrong", 1), ("wrong", 2), ("wrong", 3)}
-    found = run("soft", "verify", path, "-n", 4, "-L", "parity")
+    found = typed("soft", "verify", path, "-n", 4, "-L", "parity")
     assert found.exit_code == 3
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"activation_function": "silu"}, "activation_function"),
-        ({"n_head": 3}, "do not divide"),
-        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon"),
-        ({"attention": "sparsemax"}, "only 'softmax'"),
-        ({"vocab": ["0", "0", "1", "2"]}, "different names"),
-        ({"n_positions": 7}, "has shape"),
-        ({"bos_token_id": 9}, "not a row"),
-        ({"n_layer": 2}, "missing"),
-        ({"tie_word_embeddings": 1}, "true or false"),
-        ({"position_embedding_type": "rotary"}, "not one of learned"),
-        ({"position_embedding_type": "none"}, "contradict"),
-        ({"num_attention_heads": 2}, "which of them is meant"),
+        ({"activation_function": "silu"}, "activation_function"), ({"n_head": 3}, "do not divide"),
+        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon"), ({"attention": "sparsemax"}, "only 'softmax'"),
+        ({"vocab": ["0", "0", "1", "2"]}, "different names"), ({"n_positions": 7}, "has shape"),
+        ({"bos_token_id": 9}, "not a row"), ({"n_layer": 2}, "missing"),
+        ({"tie_word_embeddings": 1}, "true or false"), ({"position_embedding_type": "rotary"}, "not one of learned"),
+        ({"position_embedding_type": "none"}, "contradict"), ({"num_attention_heads": 2}, "which of them is meant"),
         ({"hidden_size": 8}, "which of them is meant"),
     ],
-)
+)  # fmt: skip
 def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     name = verdict_cases.NAMES[0]
     config = json.loads((verdict_cases.FOLDER / f"{name}.config.json").read_text()) | change
@@ -716,24 +705,21 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
 @pytest.mark.parametrize(
     "dfa",
     [
-        {"delta": [[0, 1]], "accepting": [True]},
-        {"delta": [[0, 9], [0, 1]], "accepting": [True, False]},
-        {"delta": [[0], [0]], "accepting": [True, False]},
-        {"delta": [], "accepting": []},
-        {"delta": [[0, None]], "accepting": [True], "start": "0"},
-        [],
+        {"delta": [[0, 1]], "accepting": [True]}, {"delta": [[0, 9], [0, 1]], "accepting": [True, False]},
+        {"delta": [[0], [0]], "accepting": [True, False]}, {"delta": [], "accepting": []},
+        {"delta": [[0, None]], "accepting": [True], "start": "0"}, [],
     ],
-)
+)  # fmt: skip
 def test_an_automaton_that_does_not_fit_is_refused_in_one_line(tmp_path: Path, dfa: Any) -> None:
     name = verdict_cases.NAMES[0]
     config = json.loads((verdict_cases.FOLDER / f"{name}.config.json").read_text())
     config["task"]["dfa"] = dfa
     (tmp_path / "m.safetensors").write_bytes((verdict_cases.FOLDER / f"{name}.safetensors").read_bytes())
     (tmp_path / "m.config.json").write_text(json.dumps(config))
-    found = run("soft", "verify", tmp_path / "m.safetensors", "-n", 3)
+    found = typed("soft", "verify", tmp_path / "m.safetensors", "-n", 3)
     assert isinstance(found.exception, ModelError), found.output
     assert "\n" not in str(found.exception)
-    other = run("soft", "verify", verdict_cases.FOLDER / f"{name}.safetensors", "-n", 3, "-L", "regex[ab]:(ab)*")
+    other = typed("soft", "verify", verdict_cases.FOLDER / f"{name}.safetensors", "-n", 3, "-L", "regex[ab]:(ab)*")
     assert isinstance(other.exception, UsageError)
     assert "is over" in str(other.exception)
 

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import UsageError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.cli.main import cli
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained
 from tests import verdict_cases
+from tests.commands import typed
 from tests.fuzzing import every_length
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
@@ -288,34 +287,30 @@ def test_positions_are_refused() -> None:
 # ---------------------------------------------------------------- the command
 
 
-def run(*words: object) -> Any:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
 def test_the_command_proves_every_length(tmp_path: Path) -> None:
     out = tmp_path / "v.json"
-    found = run("soft", "verify", PROVED, "--all-lengths", "-o", out)
+    found = typed("soft", "verify", PROVED, "--all-lengths", "-o", out)
     assert found.exit_code == 0, found.output
     assert "whatever its length" in found.output
     line = found.output.splitlines()[2]
     assert line.startswith("s VERIFIED right n>=0")
-    assert run("check", PROVED, out).output.strip() == line
+    assert typed("check", PROVED, out).output.strip() == line
 
 
 def test_the_command_says_where_a_model_breaks() -> None:
     path = verdict_cases.FOLDER / "contains-aba-1l1h16d-nope.safetensors"
-    found = run("soft", "verify", path, "--all-lengths", "--json")
+    found = typed("soft", "verify", path, "--all-lengths", "--json")
     assert found.exit_code == 3
     document = json.loads(found.stdout)
     assert (document["wrong"]["word"], document["wrong"]["shortest"], document["upto"]) == (["a", "b", "a"], True, 2)
     assert "shortest" in document["checked"]
-    found = run("soft", "verify", path, "--all-lengths")
+    found = typed("soft", "verify", path, "--all-lengths")
     assert "no shorter prefix is wrong" in found.output
 
 
 def test_the_command_wants_a_length_or_all() -> None:
-    assert run("soft", "verify", PROVED).exit_code == 2
-    found = run("soft", "verify", BROKEN, "--all-lengths", "--time", "1e-6")
+    assert typed("soft", "verify", PROVED).exit_code == 2
+    found = typed("soft", "verify", BROKEN, "--all-lengths", "--time", "1e-6")
     assert found.exit_code == 5
     assert "stopped: time" in found.output
 
@@ -332,7 +327,7 @@ def test_an_interrupt_during_the_check_keeps_what_the_search_decided(
     monkeypatch.setattr(confirm, "trusted_check", interrupted)
     path = verdict_cases.FOLDER / "ax-or-ay-1l1h16d-nope.safetensors"
     out = tmp_path / "every.json"
-    done = CliRunner().invoke(cli, ["soft", "verify", str(path), "--all-lengths", "-o", str(out)])
+    done = typed("soft", "verify", path, "--all-lengths", "-o", out)
     assert done.exit_code == 130, done.output
     assert "not checked" in done.output
     monkeypatch.undo()

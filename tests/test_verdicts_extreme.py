@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from safetensors.numpy import save
 
 from restrict.base.errors import ModelError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.cli.main import cli
 from restrict.soft.models.config import read_object
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward, trained
+from tests.commands import typed
 from tests.test_verdict_float32 import Run
 from tests.verdict_cases import FOLDER, weights
 
@@ -147,7 +146,7 @@ def test_the_influence_of_light_words_has_a_bound(tmp_path: Path) -> None:
         (tmp_path / "m.config.json").write_text(json.dumps(config))
         words = ["soft", "influence", str(tmp_path / "m.safetensors"), "-n", "3", "--pairs", "--logit", "--time", "1"]
         with np.errstate(all="ignore"):
-            assert CliRunner().invoke(cli, words).exit_code == 0
+            assert typed(*words).exit_code == 0
 
 
 def test_the_influence_on_the_shortest_words_has_a_bound() -> None:
@@ -155,7 +154,7 @@ def test_the_influence_on_the_shortest_words_has_a_bound() -> None:
     for name in ("tomita2-1l1h16d", "contains-aba-1l1h16d-nope"):
         for n in (1, 2, 3, 4):
             path = str(FOLDER / f"{name}.safetensors")
-            found = CliRunner().invoke(cli, ["soft", "influence", path, "-n", str(n), "--pairs", "--logit"])
+            found = typed("soft", "influence", path, "-n", n, "--pairs", "--logit")
             assert found.exit_code == 0, (name, n, found.output)
 
 

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save_file
 
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
-from restrict.cli.main import cli
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, tagged_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.wrong import wrong_of
 from tests import verdict_cases
+from tests.commands import typed
 from tests.fuzzing import every_length as judged
 from tests.fuzzing.verdicts import altered
 from tests.marks import heavy_after
@@ -182,31 +181,27 @@ def headed(tmp_path: Path) -> Path:
     return headed_as(verdict_cases.NAMES[1], tmp_path, verdict_cases.FOLDER)
 
 
-def run(*words: object) -> Any:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
 def test_a_label_is_the_greatest_iff_the_prefix_is_a_member(headed: Path, tmp_path: Path) -> None:
     out = tmp_path / "v.json"
-    found = run("soft", "verify", headed, "-n", 12, "--read-out", "greatest", "--label", "yes", "-o", out)
+    found = typed("soft", "verify", headed, "-n", 12, "--read-out", "greatest", "--label", "yes", "-o", out)
     assert found.exit_code == 0, found.output
     assert "s VERIFIED right n=0..12 greatest " in found.output
-    assert run("check", headed, out).exit_code == 0
-    found = run("soft", "verify", headed, "-n", 12, "--read-out", "greatest", "--label", "no")
+    assert typed("check", headed, out).exit_code == 0
+    found = typed("soft", "verify", headed, "-n", 12, "--read-out", "greatest", "--label", "no")
     assert found.exit_code == 3
     assert "wrong behind: the empty word" in found.output
     assert "the greatest, wanted no" in found.output
-    found = run("soft", "verify", headed, "-n", 12, "--read-out", "tags")
+    found = typed("soft", "verify", headed, "-n", 12, "--read-out", "tags")
     assert found.exit_code == 0, found.output
     page = tmp_path / "page.html"
-    assert run("report", out, "--model", headed, "-o", page).exit_code == 0
+    assert typed("report", out, "--model", headed, "-o", page).exit_code == 0
     assert "wanted one of the greatest" in page.read_text()
 
 
 def test_every_length_by_labels(headed: Path) -> None:
     """As the sign of the end token's logit, right at every length."""
     model = headed_as("tomita1-1l1h16d-nope", headed.parent)
-    found = run("soft", "verify", model, "--all-lengths", "--read-out", "tags")
+    found = typed("soft", "verify", model, "--all-lengths", "--read-out", "tags")
     assert found.exit_code == 0, found.output
     assert "s VERIFIED right n>=0 greatest " in found.output
 
@@ -215,9 +210,9 @@ def test_tags_on_other_words(headed: Path) -> None:
     graph = tagged_graph(load(headed))
     assert (graph.greatest, len(graph.delta)) == (True, 3)
     headed = headed_as(verdict_cases.NAMES[0], headed.parent, verdict_cases.FOLDER)
-    found = run("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex:(10)*")
+    found = typed("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex:(10)*")
     assert found.exit_code == 0, found.output
-    outside = run("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex[01]:0*")
+    outside = typed("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex[01]:0*")
     assert "a word that may come is none that the automaton of the tags reads" in str(outside.exception)
 
 
@@ -243,7 +238,7 @@ def test_the_next_symbol_is_one_that_the_language_allows(name: str) -> None:
     ],
 )
 def test_a_read_out_that_does_not_fit_is_one_line(headed: Path, given: tuple[str, ...], says: str) -> None:
-    found = run("soft", "verify", headed, "-n", 4, *given)
+    found = typed("soft", "verify", headed, "-n", 4, *given)
     assert found.exit_code != 0
     assert re.search(says, str(found.exception)), found.exception
     assert "\n" not in str(found.exception)
@@ -255,7 +250,7 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
     for tags in (None, ["yes"], ["yes", "no", "other"], "yes"):
         said["task"]["dfa"]["tags"] = tags
         config.write_text(json.dumps(said))
-        found = run("soft", "verify", headed, "-n", 4, "--read-out", "tags")
+        found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
         assert "no task.dfa.tags, a label of the model for each state" in str(found.exception)
 
 
@@ -263,14 +258,14 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
 def test_labels_that_do_not_fit_are_refused(headed: Path, labels: object) -> None:
     config = headed.with_name("m.config.json")
     config.write_text(json.dumps(json.loads(config.read_text()) | {"labels": labels}))
-    found = run("soft", "verify", headed, "-n", 4, "--read-out", "tags")
+    found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
     assert "config labels: expected" in str(found.exception)
 
 
 def test_the_certified_restriction_of_a_label(headed: Path) -> None:
     """Where the read-out has labels of its own, the decision is the greatest of them."""
     for given in ((), ("--label", "greatest"), ("--label", "yes")):
-        found = run("soft", "certify", headed, "-n", 5, *given)
+        found = typed("soft", "certify", headed, "-n", 5, *given)
         assert found.exit_code == 0, found.output
         assert ("forced behind every completion: no is the greatest" in found.output) == ("yes" not in given)
 
@@ -279,14 +274,14 @@ def test_the_certified_restriction_of_a_label(headed: Path) -> None:
 def test_a_configuration_names_its_read_out(name: str, tmp_path: Path) -> None:
     """The shipped language model and the shipped tagger; written with GPT-2's names they are the same."""
     path = SHIPPED / f"{name}.safetensors"
-    found = run("soft", "verify", path, "-n", 12)
+    found = typed("soft", "verify", path, "-n", 12)
     assert found.exit_code == 0, found.output
     assert f"on task (read-out {name.rsplit('-', 1)[1]})" in found.output
-    made = run(
+    made = typed(
         "soft", "import", path, "--compare", SHIPPED / f"{name}.record.json", "--weights", tmp_path / "w.safetensors"
     )
     assert made.exit_code == 0, made.output
-    again = run("soft", "verify", tmp_path / "w.safetensors", "-n", 12)
+    again = typed("soft", "verify", tmp_path / "w.safetensors", "-n", 12)
     assert again.exit_code == 0, again.output
     one, other = load(path), load(tmp_path / "w.safetensors")
     word = one.rows([one.symbols[0]] * 5)
@@ -304,7 +299,7 @@ def test_an_unknown_task_is_refused_by_the_import(headed: Path) -> None:
         ({"labels": "no yes"}, "config labels: expected a list of names"),
     ):
         config.write_text(json.dumps(said | changed))
-        found = run("soft", "import", headed, "-o", headed.with_name("o.safetensors"))
+        found = typed("soft", "import", headed, "-o", headed.with_name("o.safetensors"))
         assert says in str(found.exception)
 
 
@@ -322,12 +317,12 @@ def test_classifiers_of_transformers_have_verdicts(head: str, tmp_path: Path) ->
     path, new = tmp_path / "m.safetensors", tmp_path / "w.safetensors"
     save_file(arrays, path)
     path.with_name("m.config.json").write_text(json.dumps(config))
-    assert "soft import" in str(run("soft", "verify", path, "-n", 4).exception)
-    made = run("soft", "import", path, "--weights", new)
+    assert "soft import" in str(typed("soft", "verify", path, "-n", 4).exception)
+    made = typed("soft", "import", path, "--weights", new)
     assert made.exit_code == 0, made.output
     assert re.search(rf"read at +{'last' if head == 'score' else 'every'}", made.output)
     assert re.search("labels +q0 q1 q2 +config", made.output)
-    found = run("soft", "verify", new, "-n", 8)
+    found = typed("soft", "verify", new, "-n", 8)
     assert found.exit_code == 0, found.output
     assert "(read-out tags)" in found.output
     model, naive = load(new), Naive((SHIPPED / f"{name}.safetensors").read_bytes(), config)
@@ -340,7 +335,7 @@ def test_classifiers_of_transformers_have_verdicts(head: str, tmp_path: Path) ->
         ({"id2label": ["a", "b", "c"]}, "config id2label: expected 3 different names"),
     ):
         path.with_name("m.config.json").write_text(json.dumps(config | changed))
-        assert says in str(run("soft", "import", path, "--weights", new).exception)
+        assert says in str(typed("soft", "import", path, "--weights", new).exception)
     arrays["lm_head.weight"] = arrays["transformer.wte.weight"]
     save_file(arrays, path)
-    assert "which one is the read-out?" in str(run("soft", "import", path, "--weights", new).exception)
+    assert "which one is the read-out?" in str(typed("soft", "import", path, "--weights", new).exception)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import UsageError
 from restrict.checker.account import Meter, Place, Reject, Task
@@ -16,12 +15,12 @@ from restrict.checker.verdict import Check
 from restrict.checker.verdict_model import START, Atoms, Model
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
-from restrict.cli.main import cli
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
+from tests.commands import typed
 from tests.fuzzing import every_length as judged
 from tests.fuzzing.verdicts import altered
 from tests.marks import heavy_after
@@ -145,20 +144,20 @@ def test_the_command(tmp_path: Path) -> None:
     name = "instances/trained/first-is-last-1l1h16d-bare.safetensors"
     proof, page = str(tmp_path / "c.json"), str(tmp_path / "r.html")
     model = str(Path(__file__).parent.parent / name)
-    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-o", proof])
+    said = typed("soft", "verify", model, "-n", "6", "-o", proof)
     assert said.exit_code == 0, said.output
     assert "n = 0 .. 6: right" in said.output
     assert "no start token: nothing is asked behind the empty word" in said.output
     assert "right as run in float32: every prefix" in said.output
-    again = CliRunner().invoke(cli, ["check", model, proof])
+    again = typed("check", model, proof)
     assert again.exit_code == 0
     assert "start=none" in again.output
-    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    drawn = typed("report", proof, "--model", model, "-o", page)
     assert drawn.exit_code == 0, drawn.output
     assert "Attention of the hardest word" in Path(page).read_text()
     assert "behind every prefix of 1 to 6 symbols" in Path(page).read_text()
-    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-L", "regex:(a|b)*", "-o", proof])
+    said = typed("soft", "verify", model, "-n", "6", "-L", "regex:(a|b)*", "-o", proof)
     assert said.exit_code == 3, said.output
-    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    drawn = typed("report", proof, "--model", model, "-o", page)
     assert drawn.exit_code == 0, drawn.output
     assert "The wrong word, step by step" in Path(page).read_text()

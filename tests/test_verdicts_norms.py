@@ -1,4 +1,4 @@
-"""Models with LayerNorm behind each half of a block, or without one at the end: the same verdicts."""
+"""Models with LayerNorm behind each half of a block, without one at the end, or without any: the same verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError
 from restrict.checker import verdict_forms
@@ -16,7 +15,6 @@ from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
 from restrict.checker.verdict_model import Model
 from restrict.checker.verdict_numbers import BITS
-from restrict.cli.main import cli
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.forms import Form, Tail
@@ -24,12 +22,14 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward, trained
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
+from tests.commands import typed
 from tests.fuzzing import every_length as judged
 from tests.fuzzing.verdicts import altered
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
 
 UNIT = 1 << BITS
+NORMS = ("post", "no-last", "none")
 SHIPPED = Path(__file__).parent.parent / "instances" / "trained" / "no-equal-neighbours-1l1h16d-relu-post.safetensors"
 
 
@@ -37,8 +37,8 @@ def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
     """A random model of one or two layers, a graph that asks for signs or compares, and a length."""
     rng = np.random.default_rng([seed, 16])
     layers = 2 if rng.random() < 0.3 else 1
-    model, naive = verdict_cases.random_checkpoint(rng, layers, rng.random() < 0.7, ("post", "no-last")[seed % 2])
-    graph = verdict_cases.graph_of_words(rng, model, naive, seed % 3 == 0)
+    model, naive = verdict_cases.random_checkpoint(rng, layers, rng.random() < 0.7, NORMS[seed % 3])
+    graph = verdict_cases.graph_of_words(rng, model, naive, seed % 4 == 0)
     return model, naive, graph, int(rng.integers(1, 6 - layers))
 
 
@@ -54,8 +54,8 @@ def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
 
 def test_all_answers_occur_among_random_models() -> None:
     made = (case(seed) for seed in range(80))
-    answers = ((verify_trained(m, g, n, seconds=60).status, len(m.layers), m.post) for m, _, g, n in made)
-    wanted = {(status, layers, post) for status in ("right", "wrong") for layers in (1, 2) for post in (True, False)}
+    answers = ((verify_trained(m, g, n, seconds=60).status, len(m.layers), m.norm) for m, _, g, n in made)
+    wanted = {(status, layers, norm) for status in ("right", "wrong") for layers in (1, 2) for norm in NORMS}
     assert verdict_cases.occur(answers, wanted)
 
 
@@ -71,10 +71,10 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
 def test_answers_at_every_length_are_true(seed: int) -> None:
-    rng, norm = np.random.default_rng([seed, 4]), ("post", "no-last")[seed % 2]
+    rng, norm = np.random.default_rng([seed, 4]), NORMS[seed % 3]
     model, naive = next(made for made in iter(lambda: verdict_cases.random_checkpoint(rng, norm=norm), None)
                         if made[0].positions is None)  # fmt: skip
-    found = verdict_cases.at_every_length(model, verdict_cases.graph_of_words(rng, model, naive, seed % 3 == 0), 8)
+    found = verdict_cases.at_every_length(model, verdict_cases.graph_of_words(rng, model, naive, seed % 4 == 0), 8)
     if found.proves:
         verify(model.content, found.to_bytes())
         assert judged.true_of(model.content, found.document())
@@ -99,7 +99,7 @@ def scaled(naive: Naive, y: np.ndarray) -> np.ndarray:
     return said
 
 
-@pytest.mark.parametrize("norm", ["post", "no-last"])
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4))
 def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
     """Cells of the stream behind attention, by the plain block at their points: the bounds of search and checker are
@@ -141,7 +141,7 @@ def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
                     assert (below <= way * exact[:, place] + 1e-9).all()
 
 
-@pytest.mark.parametrize("norm", ["post", "no-last"])
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", range(6))
 def test_an_attack_follows_the_gradient(norm: str, seed: int) -> None:
     rng = np.random.default_rng([seed, 6])
@@ -160,7 +160,8 @@ def said(model: Trained, **changed: object) -> Trained:
         "n_layer": len(model.layers), "n_head": model.heads, "n_embd": model.d, "vocab_size": len(model.vocab),
         "activation_function": model.activation, "layer_norm_epsilon": "1e-05", "vocab": list(model.vocab),
         "tie_word_embeddings": model.tied, "position_embeddings": "none" if model.positions is None else "learned",
-        "n_positions": 12, "norm_first": not model.post, "final_norm": model.final is not None and not model.post,
+        "n_positions": 12, "norm_first": not model.post, "final_norm": model.norm == "",
+        "layer_norm": model.norm != "none",
     }  # fmt: skip
     return trained("other", model.content, config | changed, "m.safetensors")
 
@@ -168,15 +169,19 @@ def said(model: Trained, **changed: object) -> Trained:
 def test_what_a_configuration_says_must_fit_the_weights() -> None:
     """A file has the same tensors with LayerNorm behind each half and without a last one: neither is guessed."""
     rng, made = np.random.default_rng(3), list[Trained]()
-    for norm in ("post", "no-last", ""):
+    for norm in (*NORMS, ""):
         random = (verdict_cases.random_checkpoint(rng, norm=norm)[0] for _ in range(50))
         made.append(next(model for model in random if model.labels == model.vocab))
-        assert (said(made[-1]).post, said(made[-1]).final is None) == (norm == "post", norm == "no-last")
-    post, bare, usual = made
+        assert said(made[-1]).norm == norm
+    post, bare, none, usual = made
     for model, changed, message in (
         (bare, {"final_norm": True}, r"m.safetensors: the tensor transformer.ln_f.weight is missing"),
         (post, {"final_norm": True}, r"config final_norm: LayerNorm stands behind each half \(norm_first\)"),
         (usual, {"final_norm": False}, r"the tensor transformer.ln_f.bias is not one of GPT-2's block"),
+        (none, {"layer_norm": True}, r"the tensor transformer.h.0.ln_1.weight is missing"),
+        (none, {"norm_first": False}, r"config layer_norm: there is none, but norm_first says"),
+        (none, {"layer_norm": 0}, r"config layer_norm: expected true or false, not '?0"),
+        (usual, {"layer_norm": False}, r"the tensor transformer.h.0.ln_1.bias is not one of GPT-2's block"),
         (post, {"norm_first": "no"}, r"config norm_first: expected true or false, not 'no'"),
     ):
         with pytest.raises(ModelError, match=message):
@@ -189,7 +194,7 @@ def test_another_norm_in_the_certificate_is_another_claim() -> None:
     for seed in range(12):
         model, _, graph, _ = case(seed)
         found = verify_trained(model, graph, 1, seconds=60)
-        for other in ("post", "no-last", None, "pre"):
+        for other in (*NORMS, None, "pre"):
             document = json.loads(found.to_bytes())
             if document["model"].pop("norm") == other:
                 continue
@@ -206,23 +211,21 @@ def test_another_norm_in_the_certificate_is_another_claim() -> None:
 def test_the_command(tmp_path: Path) -> None:
     """A shipped model with LayerNorm behind each half: verdict, check, report, restriction; then a wrong word."""
     model, proof, page = str(SHIPPED), str(tmp_path / "c.json"), str(tmp_path / "r.html")
-    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-o", proof])
+    said = typed("soft", "verify", model, "-n", "6", "-o", proof)
     assert said.exit_code == 0, said.output
     assert "n = 0 .. 6: right" in said.output
     assert "right as run in float32: every prefix" in said.output
     assert json.loads(Path(proof).read_text())["model"]["norm"] == "post"
-    assert CliRunner().invoke(cli, ["check", model, proof]).output.startswith("s VERIFIED right n=0..6")
-    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    assert typed("check", model, proof).output.startswith("s VERIFIED right n=0..6")
+    drawn = typed("report", proof, "--model", model, "-o", page)
     assert drawn.exit_code == 0, drawn.output
     assert "Attention of the hardest word" in Path(page).read_text()
-    forced = CliRunner().invoke(cli, ["soft", "certify", model, "-n", "6"])
+    forced = typed("soft", "certify", model, "-n", "6")
     assert forced.exit_code == 0, forced.output
-    said = CliRunner().invoke(cli, ["soft", "verify", model, "-n", "6", "-L", "regex:(a|b|c)*", "-o", proof])
+    said = typed("soft", "verify", model, "-n", "6", "-L", "regex:(a|b|c)*", "-o", proof)
     assert said.exit_code == 3, said.output
-    drawn = CliRunner().invoke(cli, ["report", proof, "--model", model, "-o", page])
+    drawn = typed("report", proof, "--model", model, "-o", page)
     assert "The wrong word, step by step" in Path(page).read_text()
-    made = CliRunner().invoke(
-        cli, ["soft", "import", model, "--compare", model.replace("safetensors", "record.json"), "-o", page]
-    )
+    made = typed("soft", "import", model, "--compare", model.replace("safetensors", "record.json"), "-o", page)
     assert made.exit_code == 0, made.output
     assert "LayerNorm last" in made.output

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from restrict.base.errors import ModelError
 from restrict.checker.account import Meter, Place, Reject, Task
@@ -23,17 +22,19 @@ from restrict.checker.verdict_numbers import ONE
 from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import LAYERS, edged
 from restrict.checker.verdict_second import Second as Checked
-from restrict.cli.main import cli
 from restrict.kernels.second import beyond
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
-from restrict.soft.trained.decide import memories, verify_trained
+from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.histories import merged_histories
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.memory import memories
+from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Layered, Second
+from restrict.soft.trained.stored import Array
 from tests import verdict_cases
+from tests.commands import typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
 
@@ -500,7 +501,7 @@ def test_a_trained_model_of_two_layers_is_right(n: int) -> None:
 def test_a_trained_model_of_two_layers_is_wrong(tmp_path: Path) -> None:
     """By the command, with the shortest word, which the checker runs through both layers."""
     name, out = verdict_cases.FOLDER / "contains-aba-2l1h16d.safetensors", tmp_path / "v.json"
-    found = CliRunner().invoke(cli, ["soft", "verify", str(name), "-n", "4", "-o", str(out)])
+    found = typed("soft", "verify", name, "-n", "4", "-o", out)
     assert found.exit_code == 3, found.output
     assert "wrong behind: a b a b" in found.output
     assert "s VERIFIED wrong n=0..4 at=4 label=3 shortest" in found.output

@@ -91,22 +91,13 @@ def test_a_refutation_has_a_member_and_a_nonmember(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("runs 0 1", "runs 0  1"),
-        ("runs 0 1", "runs 0 1 "),
-        ("runs 0 1", " runs 0 1"),
-        ("runs 0 1", "runs 0 +1"),
-        ("runs 0 1", "runs 0 01"),
-        ("runs 0 1", "runs -0 1"),
-        ("runs 0 1", "runs 0 0x1"),
-        ("runs 0 1", "runs 0 1_"),
-        ("runs 0 1", "runs 0\t1"),
-        ("runs 0 1", "runs 0 1\r"),
-        ("runs 0 1", "runs 0 1\n"),
-        ("runs 0 1", "runs 0 " + 30 * "9"),
-        ("claim 0 3 3 0 0 1\n", "claim 0 3 3 0 0 1"),
+        ("runs 0 1", "runs 0  1"), ("runs 0 1", "runs 0 1 "), ("runs 0 1", " runs 0 1"), ("runs 0 1", "runs 0 +1"),
+        ("runs 0 1", "runs 0 01"), ("runs 0 1", "runs -0 1"), ("runs 0 1", "runs 0 0x1"), ("runs 0 1", "runs 0 1_"),
+        ("runs 0 1", "runs 0\t1"), ("runs 0 1", "runs 0 1\r"), ("runs 0 1", "runs 0 1\n"),
+        ("runs 0 1", "runs 0 " + 30 * "9"), ("claim 0 3 3 0 0 1\n", "claim 0 3 3 0 0 1"),
         ("claim 0 3 3 0 0 1\n", "claim 0 3 3 0 0 1\n\n"),
     ],
-)
+)  # fmt: skip
 def test_a_file_is_spelt_in_one_way(old: str, new: str, tmp_path: Path) -> None:
     assert code(tmp_path, PROGRAM, PROOF.replace(old, new, 1)) == 4
 
@@ -114,18 +105,11 @@ def test_a_file_is_spelt_in_one_way(old: str, new: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("operations", "wanted"),
     [
-        ("c 0 / 1 4", 4),
-        ("c 0 % 1 4", 4),
-        ("c -1 r 4", 4),
-        ("r 2", 0),
-        ("- 4 2 r 4", 4),
-        ("t 0 2", 4),
-        ("c 3 & 2 4 c 2 & 5 6 t 0 7", 0),
-        ("c 0 c 1 | 5 2 / 4 6", 0),
-        ("c 0 - 4 2 | 2 5 | 6 4 r 7", 0),
+        ("c 0 / 1 4", 4), ("c 0 % 1 4", 4), ("c -1 r 4", 4), ("r 2", 0), ("- 4 2 r 4", 4), ("t 0 2", 4),
+        ("c 3 & 2 4 c 2 & 5 6 t 0 7", 0), ("c 0 c 1 | 5 2 / 4 6", 0), ("c 0 - 4 2 | 2 5 | 6 4 r 7", 0),
         (" ".join(["c 99999999999999999999"] + [f"* {k} {k}" for k in range(4, 9)]), 4),
     ],
-)
+)  # fmt: skip
 def test_being_defined_is_decided(operations: str, wanted: int, tmp_path: Path) -> None:
     """By intervals; `min`, `max` and the absolute value have exact ones."""
     program = f"restrict-program/1 4 2 0 0 2\ntensor 5 6 7\nhead 2 -1 -1 0 0 1 0 {operations}\nmap 2 1 2\n"
@@ -147,17 +131,9 @@ def mixed(a: int, b: int) -> int:
 
 EDGES = (0, -1, 7, -9, 2**31, 2**32 - 1, -(2**33), 2**62, 2**63 - 9, 8 - 2**63, 2**63, 2**64 - 1)
 BINARY: dict[str, Callable[[int, int], int]] = {
-    "+": int.__add__,
-    "-": int.__sub__,
-    "*": int.__mul__,
-    "/": int.__floordiv__,
-    "%": int.__mod__,
-    "<": lambda a, b: +(a < b),
-    "=": lambda a, b: +(a == b),
-    "&": min,
-    "|": max,
-    "m": mixed,
-}
+    "+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__floordiv__, "%": int.__mod__,
+    "<": lambda a, b: +(a < b), "=": lambda a, b: +(a == b), "&": min, "|": max, "m": mixed,
+}  # fmt: skip
 NOUGHT = ("- 2 2", "- 3 3")
 """Registers that are 0, with intervals around it: of the position, of the key."""
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted, doing, several
-from restrict.cli.main import cli
+from tests.commands import typed
 
 SINGULAR = re.compile(
     r"(?<![\d.,-])1 (?:\w+ )?(?:positions|inputs|symbols|nodes|heads|layers|maps|rows|states|words)\b"
@@ -20,15 +19,10 @@ SINGULAR = re.compile(
 @pytest.mark.parametrize(
     ("noun", "plural"),
     [
-        ("node", "nodes"),
-        ("free input", "free inputs"),
-        ("box", "boxes"),
-        ("dependency", "dependencies"),
-        ("day", "days"),
-        ("class", "classes"),
-        ("branch", "branches"),
+        ("node", "nodes"), ("free input", "free inputs"), ("box", "boxes"), ("dependency", "dependencies"),
+        ("day", "days"), ("class", "classes"), ("branch", "branches"),
     ],
-)
+)  # fmt: skip
 def test_nouns_get_their_regular_plural(noun: str, plural: str) -> None:
     assert several(noun) == plural
     assert [counted(k, noun) for k in (0, 1, 2)] == [f"0 {plural}", f"1 {noun}", f"2 {plural}"]
@@ -41,16 +35,12 @@ def test_a_verb_follows_the_number() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "certify induction-head -n 2",
-        "certify contains-one -n 2",
-        "language parity -n 1",
-        "language 1* -n 3",
-        "lower-bound contains-one -n 5",
-        "explain contains-one --input 0100",
+        "certify induction-head -n 2", "certify contains-one -n 2", "language parity -n 1", "language 1* -n 3",
+        "lower-bound contains-one -n 5", "explain contains-one --input 0100",
     ],
-)
+)  # fmt: skip
 def test_one_is_singular(line: str) -> None:
-    said = CliRunner().invoke(cli, line.split()).output
+    said = typed(*line.split()).output
     assert said
     assert not SINGULAR.search(said), said
 

@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import restrict
 from restrict.abstract import run as abstract
 from restrict.base import blocks
 from restrict.base.errors import InternalError, ResourceLimit, RestrictError, UsageError
-from restrict.cli.main import cli
 from restrict.model.fileformat import loads
 from restrict.model.shipped import Shipped
 from restrict.rows import lists
 from restrict.sweep.workers import workers
+from tests.commands import typed
 from tests.sweep_work import added, fail, kill_first
 
 CASES: list[tuple[str, int, dict[str, Any]]] = [
@@ -199,7 +198,7 @@ MODEL = "random:layers=1,heads=1,states=2,seed=1,every=1"
 
 
 def certified(*words: str) -> Any:
-    return CliRunner().invoke(cli, ["certify", MODEL, "-n", "30", *words])
+    return typed("certify", MODEL, "-n", "30", *words)
 
 
 def test_the_options_are_for_all_positions() -> None:

@@ -65,16 +65,8 @@ MODULES = (
 FILES = tuple(Path(str(module.__file__)) for module in (*MODULES, hints))
 """What refuses a file of a user: the checker, and the reader of hints for the elaborator."""
 __all__ = [
-    "DEFAULT_LIMIT",
-    "FILES",
-    "FOLDER",
-    "JSON_BYTES",
-    "MODULES",
-    "Place",
-    "Reject",
-    "bind",
-    "check_files",
-]
+    "DEFAULT_LIMIT", "FILES", "FOLDER", "JSON_BYTES", "MODULES", "Place", "Reject", "bind", "check_files",
+]  # fmt: skip
 __all__ += ["elaborated_here", "hints", "interval", "main", "nodes", "parse", "prepare", "read", "verify"]
 
 

@@ -23,6 +23,7 @@ from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, trained
+from restrict.soft.trained.reader import inside
 from restrict.soft.trained.second import At
 from restrict.soft.trained.verdict import Search
 from tests.clock import looks
@@ -58,11 +59,13 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
 
 
 def random_checkpoint(
-    rng: np.random.Generator, layers: int = 1, start: bool = True, norm: str = ""
+    rng: np.random.Generator, layers: int = 1, start: bool = True, norm: str = "", reads: str = ""
 ) -> tuple[Trained, Naive]:  # fmt: skip
     """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, with or without
     a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own.
-    ``norm``: LayerNorm behind each half of a block (``post``), or none at the end (``no-last``)."""
+    ``norm``: LayerNorm behind each half of a block (``post``), none at the end (``no-last``), or nowhere
+    (``none``). ``reads``: the answer
+    is read at the start token, without a mask (``first``), or at a token behind the word (``last``)."""
     from safetensors.numpy import save
 
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
@@ -76,6 +79,12 @@ def random_checkpoint(
     if not start:
         del config["bos_token_id"], config["vocab"][symbols]
         config |= {"vocab_size": symbols + 1, "eos_token_id": symbols}
+    if reads == "first":
+        config |= {"place": "first", "causal": False}
+    elif reads:
+        config["vocab"].append("<sep>")
+        config |= {"vocab_size": len(config["vocab"]), "end_marker_token_id": len(config["vocab"]) - 1}
+        config["place"] = "last"
     made, other = weights(rng, config, float(rng.choice([0.3, 1.0]))), rng.spawn(1)[0]
     if other.random() < 0.5:
         made["lm_head.bias"] = other.normal(size=config["vocab_size"]).astype(np.float32)
@@ -88,10 +97,12 @@ def random_checkpoint(
         if "lm_head.bias" in made:
             made["lm_head.bias"] = other.normal(size=count).astype(np.float32)
     if norm:
-        config["norm_first" if norm == "post" else "final_norm"] = False
-        made = {key: a for key, a in made.items() if "ln_f" not in key}
+        config[{"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}[norm]] = False
+        made = {key: a for key, a in made.items() if ("ln_" if norm == "none" else "ln_f") not in key}
     content = save(made)
     said = read_object(json.dumps(config).encode(), "c", decimals=True)
+    if reads == "first":
+        config = config | {"bos_token_id": None, "reads": reads}
     return trained("random", content, said, "r"), Naive(content, config)
 
 
@@ -103,20 +114,20 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greates
     delta[rng.random(delta.shape) < 0.2] = -1
     accept = frozenset(q for q in range(states) if q == 0 or rng.random() < 0.6)
     words: dict[int, tuple[int, ...]] = {0: ()}
-    empty = model.bos is not None
+    empty, reader = not model.first, () if model.reader is None else (model.reader,)
     for q in range(states):
         for s, t in enumerate(delta[q].tolist() if q in words else []):
             words.setdefault(t, (*words[q], s))
     labels = tuple(range(model.unembed.shape[0]))
     want, shown = [], {q: words.get(q, ()) or (() if empty else (0,)) for q in range(states)}
     for q in range(states):
-        said = naive.logits(tuple(model.tokens[s] for s in shown[q]))
+        said = naive.logits((*(model.tokens[s] for s in shown[q]), *reader))
         want.append(frozenset(k for k in labels if (said[k] > 0) != (rng.random() < 0.02)))
     some = labels[: int(rng.integers(1, len(labels) + 1))]
     rows = tuple(tuple(row) for row in delta.tolist())
     if greatest:
         for q in range(states):
-            said = naive.logits(tuple(model.tokens[s] for s in shown[q]))
+            said = naive.logits((*(model.tokens[s] for s in shown[q]), *reader))
             more = {k for k in some if rng.random() < 0.25}
             want[q] = frozenset({max(some, key=lambda k: said[k])} | more if rng.random() > 0.1 else more or {some[0]})
         return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True, empty=empty)
@@ -143,9 +154,14 @@ def checked(model: Trained, graph: Graph) -> Check:
     return Check(task, made, language, Atoms(made, 0, task.meter))
 
 
+def searched(found: Verdict) -> Search:
+    """The search of a verdict, whose words have a reader behind them, where there is one."""
+    return Search(inside(found.model), found.graph, found.n + (found.model.reader is not None))
+
+
 def with_quotients(found: Verdict) -> Verdict:
     """The verdict, where every case of several heads has bounds on the quotients of the heads' denominators."""
-    search, cases = Search(found.model, found.graph, found.n), []
+    search, cases = searched(found), []
     for case in found.cases:
         search.weigh(*case.key[:2])
         search.quotients = None  # those of the case before
@@ -184,7 +200,7 @@ def by_pieces(tree: Any) -> Any:
 def with_pieces(found: Verdict) -> Verdict:
     """The verdict, where every cell is decided by two pieces of the inverse deviation's range, and bounds on what
     neurons read are given in every case; as it was, where that is not proved."""
-    search, cases = Search(found.model, found.graph, found.n), []
+    search, cases = searched(found), []
     search.turns = found.bases
     for case in found.cases:
         search.use(case.basis)
@@ -218,7 +234,8 @@ def as_said(content: bytes, document: dict[str, Any]) -> Naive:
     config = {
         "n_head": said["heads"], "layer_norm_epsilon": 1 / int(said["epsilon"][2:]), "offset": said["offset"],
         "activation_function": said["activation"], "bos_token_id": said.get("start"),
-        "norm_first": said.get("norm") != "post",
+        "norm_first": said.get("norm") != "post", "layer_norm": said.get("norm") != "none",
+        "reads": said.get("reads"),
     }  # fmt: skip
     return Naive(content, config)
 
@@ -229,6 +246,8 @@ def wrong_words(naive: Naive, document: dict[str, Any], upto: int) -> Iterator[t
     language, rows = document["language"], document["model"]["rows"]
     for word, q in prefixes((language["delta"], language["accept"]), document["n"], upto):
         if not word and "start" not in document["model"]:
+            continue
+        if "reads" in document["model"] and word[-1:] != (len(rows) - 1,):
             continue
         said = naive.logits(tuple(rows[s] for s in word))
         if any(far > 1e-9 for far in beyond(said, language, q).values()):
@@ -266,11 +285,13 @@ def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool 
 def agrees(found: Verdict) -> str:
     """An answer, its certificate and all words say the same; what the checker says of it."""
     document, line = found.document(), ""
-    bad = list(wrong_words(as_said(found.model.content, document), document, found.n))
+    bad = list(wrong_words(as_said(found.model.content, document), document, document["n"]))
     assert found.status != ("right" if bad else "wrong")
     if found.wrong is not None:
-        assert found.wrong.word in bad
-        assert not found.shortest or len(found.wrong.word) == len(bad[0])
+        word = tuple(document["wrong"]["word"])
+        assert found.wrong.word == (word if found.model.reader is None else word[:-1])
+        assert word in bad
+        assert not found.shortest or len(word) == len(bad[0])
     if found.proves:
         line = verify(found.model.content, found.to_bytes())
         assert line.split()[2] == ("wrong" if found.wrong else "right")

@@ -21,7 +21,6 @@ from restrict.rows.values import CONSTANT, Values, unrestricted
 from restrict.rows.winners import winners
 
 Cone = Literal["all"] | Mapping[str, Sequence[int]]
-Node = tuple[str, int]
 Fact = tuple[tuple[int, ...], int]
 """V as a sorted tuple, D as a bit mask."""
 SHARED, MOST_SHARED = 2**12, 2**15

@@ -17,7 +17,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Record, build
 from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.base.errors import UsageError
-from restrict.base.htmltable import facts_table, grid_table
+from restrict.base.htmltable import grid_table
 from restrict.languages.dfa import Dfa
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
@@ -92,7 +92,7 @@ class Automaton(Found):
             A symbol or ``*`` (free) for each position without a marker; ``None`` where no restriction forces it.
 
         Raises:
-            ResourceLimit: too many sets of states, or too much memory at this length.
+            ResourceLimit: too many sets of states, or too many steps at this length.
             UsageError: ``n`` is below 1, or the markers alone are longer.
             Disagreement: a run of the model contradicts it.
         """
@@ -114,8 +114,6 @@ class Automaton(Found):
         return import_module("restrict.report.figure").figure_of_dfa(self.dfa())
 
     def _repr_html_(self) -> str:
-        if self.moore is None:
-            return facts_table(f"automaton of {self.model.name}", [("labels", "at every position, by a bimachine")])
         one = self.moore
         rows = [(q, one.labels[int(one.label[q])], *map(int, one.delta[q])) for q in range(one.states)]
         title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"

@@ -52,6 +52,12 @@ class Bimachine:
         """A variable's value at every label."""
         return self.values[:, self.names.index(name)]
 
+    def facing(self, mirror: bool) -> tuple[I32, I32, I32]:
+        """Its own and the other side's successors, and ``lab``, as seen from the left, or (``mirror``) the right."""
+        if mirror:
+            return self.right, self.left, np.ascontiguousarray(self.lab.transpose(2, 1, 0))
+        return self.left, self.right, self.lab
+
     def __repr__(self) -> str:
         return f"Bimachine({len(self.left)} left, {len(self.right)} right, {len(self.values)} labels)"
 
@@ -210,8 +216,7 @@ def entries(machine: Bimachine, look: Look) -> Entries:
 
 def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Side:
     """The head as the kernels see it from the left, or (``mirror``) from the right."""
-    delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
-    lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
+    delta, back, lab = machine.facing(mirror)
     offset, edge_x, edge_b, _ = triples.edges_into(back)
     inclusive = look.mask in (("future",) if mirror else ("past", "none"))
     newer = (1 - table.later) if mirror else table.later
@@ -327,8 +332,7 @@ def _start(tr: Triples, states: int) -> I64:
 
 def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
     """All heads of one side together; the class numbers of different heads do not overlap."""
-    delta, back = (machine.right, machine.left) if mirror else (machine.left, machine.right)
-    lab = np.ascontiguousarray(machine.lab.transpose(2, 1, 0)) if mirror else machine.lab
+    delta, back, lab = machine.facing(mirror)
     place = triples.edges_into(back)[3]
     start = np.zeros((len(classes), len(back)), dtype=np.int32)
     offsets, succs, outs = [np.zeros(1, dtype=np.int32)], [], []

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.base.errors import ResourceLimit
-from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, cheapest_walk, least_costs
+from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, least_costs
+from restrict.languages.subset import SubsetGraph, shortest
 
 MAX_SETS = 20_000
-MAX_CELLS = 20_000_000
 FREE = "*"
 Set = frozenset[int]
 
@@ -130,7 +132,7 @@ def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[st
     """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones. Result: a symbol or
     ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label."""
     sets = Sets(automaton, label)
-    if len(sets.explore()) * symbols > MAX_CELLS:
-        raise ResourceLimit(f"a cheapest restriction of {symbols} symbols takes too much memory")
-    walk = cheapest_walk(sets.after, sets.forced, symbols)
-    return None if walk is None else tuple((FREE, *automaton.alphabet)[k] for k in walk)
+    edges = np.array(sets.explore(), dtype=np.int64)
+    goal = np.array([sets.forced(v) for v in range(len(edges))])
+    walk = shortest(SubsetGraph(edges[:, 0], edges[:, 1:].T, goal, False), [None] * symbols)
+    return None if walk is None else tuple(FREE if a is None else automaton.alphabet[a] for a in walk)

@@ -5,7 +5,7 @@ constant (:mod:`restrict.all_lengths.window`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import lcm, prod
 from typing import NoReturn
@@ -228,14 +228,14 @@ def _add_map(reader: _Reader, variable: Map) -> None:
     # Names in dead branches are arguments, too: the checker, which folds nothing, looks them up.
     args = tuple(a for a in variable.args if a in rule.mentions and a != "position")
     if not rule.mentions & {*POSITIONS, "position"}:
-        _step(reader, variable.name, args, lambda *c: _evaluate(expr, args, c), variable.name)
+        _step(reader, variable, args, lambda *c: _evaluate(expr, args, c))
         return
 
     def at_classes(*columns: I64) -> I64:
         p, s = columns[-2], columns[-1]
         return _evaluate(expr, (*args, "i", "n"), (*columns[:-2], p, p + s + 1))
 
-    _step(reader, variable.name, (*args, BEFORE, AFTER), at_classes, variable.name)
+    _step(reader, variable, (*args, BEFORE, AFTER), at_classes)
 
 
 def _evaluate(expr: Expr, names: tuple[str, ...], columns: tuple[I64, ...]) -> I64:
@@ -244,9 +244,8 @@ def _evaluate(expr: Expr, names: tuple[str, ...], columns: tuple[I64, ...]) -> I
     return evaluate(expr, used, total)
 
 
-def _step(reader: _Reader, target: str, args: tuple[str, ...], rule, origin: str) -> None:  # type: ignore[no-untyped-def]
-    size = reader.sizes.get(target, 0)
-    reader.steps.append(Step(target, args, rule, size, origin))
+def _step(reader: _Reader, variable: Map, args: tuple[str, ...], rule: Callable[..., I64]) -> None:
+    reader.steps.append(Step(variable.name, args, rule, reader.sizes[variable.name], variable.name))
 
 
 def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> None:

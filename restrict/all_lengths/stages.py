@@ -215,13 +215,8 @@ def extend(
 ) -> Stage:
     """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``. ``last``: only the last
     position counts, so heads are seen from the left only."""
-    tables, lefts, rights, outs = [], [], [], []
-    for look in heads:
-        seen = _seen(machine, look, limits, last)
-        tables.append(seen[0])
-        lefts.append(seen[1])
-        rights.append(seen[2])
-        outs.append(look)
+    seen = [_seen(machine, look, limits, last) for look in heads]
+    tables, lefts, rights = [s[0] for s in seen], [s[1] for s in seen], [s[2] for s in seen]
     left = bimachine.combine(machine, [c for c in lefts if c is not None], False)
     right = bimachine.combine(machine, [c for c in rights if c is not None], True)
     side_l = _deterministic(left, machine, heads, limits)

@@ -201,11 +201,9 @@ def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
     try:
         return errors_of(Walked(automaton.delta.tolist(), said, order), language, meter)
     except Reject:
-        raise ResourceLimit(_too_large(automaton)) from None
-
-
-def _too_large(automaton: Moore) -> str:
-    return f"the set of lengths is not known: too many equations for an automaton of {automaton.states} states"
+        raise ResourceLimit(
+            f"the set of lengths is not known: too many equations for an automaton of {automaton.states} states"
+        ) from None
 
 
 def settled_pair(wrong: Wrong) -> tuple[int, int]:

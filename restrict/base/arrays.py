@@ -4,6 +4,8 @@ takes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -73,6 +75,12 @@ def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> 
     """Words of one length in lexicographic order, the numbers ``start`` to ``stop`` - 1 (default: all), as int64 symbol
     indices, shape (stop - start, n)."""
     return digits(np.arange(start, symbols**n if stop is None else stop, dtype=np.int64), symbols, n)
+
+
+def word_chunks(symbols: int, n: int, most: int = 1 << 12) -> Iterator[I64]:
+    """:func:`all_words`, at most so many at a time."""
+    for start in range(0, symbols**n, most):
+        yield all_words(symbols, n, start, min(symbols**n, start + most))
 
 
 def bits_of(mask: int) -> I64:

@@ -7,6 +7,7 @@ found."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,11 @@ from typing import Any, Protocol
 
 Work = Callable[[Any, Any], Any]
 """A function at the top level of a module. Its arguments: what all blocks share, and what one block has for itself."""
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers(Protocol):

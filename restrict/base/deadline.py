@@ -8,8 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from restrict.base.errors import UsageError, quote
+
 Progress = Callable[[str, int | None], None]
 """Called now and then with what is being done and the best number of fixed positions so far."""
+
+
+def seconds(given: Any) -> float:
+    """A number of seconds, at least 0. ``given``: a number, or its text. Gives seconds, 0 .. 10^9 (thirty years): a
+    greater number becomes 10^9, since the clock cannot compute with infinity."""
+    try:
+        found = float(given)
+    except (TypeError, ValueError, OverflowError):
+        found = -1.0
+    if not found >= 0:
+        raise UsageError(f"time = {quote(given)} must be a number of seconds, at least 0")
+    return min(found, 1e9)
 
 
 class OutOfTime(Exception):

@@ -74,6 +74,11 @@ class Shaped(Protocol):
 A = TypeVar("A", bound=Shaped)
 
 
+FIELDS = {"in": "inner", "in_bias": "inner_bias", "out": "outer", "out_bias": "outer_bias"}
+"""What records call the tensors of a network."""
+NONE: Mapping[str, int] = {}
+
+
 class Taken(Generic[A]):
     """Arrays by name; one that nobody takes is an error, as it could change what the model computes. ``layout``: what
     it is then no part of; ``source`` begins every message, where one is given."""
@@ -105,6 +110,17 @@ class Taken(Generic[A]):
     def maybe(self, name: str, size: int) -> A:
         """The vector of this name and size; zero where there is none."""
         return self.take(name, (size,)) if name in self.arrays else self.zeros(size)
+
+    def table(self, place: str, axes: Mapping[str, tuple[str, ...]], known: Mapping[str, int] = NONE) -> dict[str, A]:
+        """Arrays by the names of their axes, as the trusted checker has such tables, by :data:`FIELDS`. An axis has one
+        size; what ends in ``_bias`` may be missing."""
+        sizes, found = dict(known), dict[str, A]()
+        for name, own in axes.items():
+            full, bias = f"{place}.{name}", name.endswith("_bias")
+            array = self.maybe(full, sizes[own[0]]) if bias else self.take(full, tuple(sizes.get(a) for a in own))
+            found[FIELDS.get(name, name)] = array
+            sizes |= zip(own, array.shape, strict=True)
+        return found
 
     def zeros(self, size: int) -> A:
         """The vector of so many zeros."""

@@ -4,17 +4,20 @@ which grow with the boxes and the depth."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit
 from restrict.kernels.hitting import DEPTH, FEW, NODES, STEPS, WORDS, Boxes, Stack, descend
+from restrict.kernels.plain import plain_form
 
 SYMBOLS = 62
-"""Alphabets of up to so many symbols are bits of a machine word."""
-SLICE = 5_000
-"""Nodes between two charges."""
+"""Alphabets of up to so many symbols are bits of a machine word; of more, bits of Python's integers, and the kernel
+runs plainly."""
+SLICE, PLAIN_SLICE = 5_000, 20
+"""Nodes between two charges, and where the kernel runs plainly."""
 DEEPEST = 1_000
 """Branches above a node; the checker follows no more."""
 
@@ -25,6 +28,10 @@ class Run:
 
     def __init__(self, symbols: int, most: int, small: bool) -> None:
         self.symbols, self.most, self.small = symbols, most, small
+        self.wide = symbols.bit_length() > SYMBOLS
+        self.bits: Any = object if self.wide else np.int64
+        self.descend: Any = plain_form(descend) if self.wide else descend
+        self.slice = PLAIN_SLICE if self.wide else SLICE
         self.number: dict[int, int] = {}
         self.ends, self.place, self.allowed, self.longest = [0], list[int](), list[int](), 0
         self.stack = self._stack(1, 1, 1, 8)
@@ -45,13 +52,14 @@ class Run:
         held = (len(stack.width), len(stack.chosen), stack.way.shape[1], len(stack.at))
         if any(size > old for size, old in zip(sizes, held, strict=True)):
             self._copy(*(2 * size if size > old else old for size, old in zip(sizes, held, strict=True)))
-        need = int(stack.now[WORDS]) + SLICE * (min(many, self.most + 1) + 2) if self.small else 0
+        need = int(stack.now[WORDS]) + self.slice * (min(many, self.most + 1) + 2) if self.small else 0
         if need > len(stack.words):
             more = np.zeros(2 * need, np.int64)
             more[: len(stack.words)] = stack.words
             self.stack = self.stack._replace(words=more)
-        flat = (np.array(part, np.int64) for part in (self.ends, self.place, self.allowed))
-        return descend(Boxes(*flat), many, self.most, self.small, self.stack, SLICE)
+        ends, place = (np.array(part, np.int64) for part in (self.ends, self.place))
+        boxes = Boxes(ends, place, np.array(self.allowed, self.bits))
+        return int(self.descend(boxes, many, self.most, self.small, self.stack, self.slice))
 
     @property
     def nodes(self) -> int:
@@ -90,11 +98,12 @@ class Run:
     def _stack(self, boxes: int, places: int, longest: int, depth: int) -> Stack:
         """The root's, with room for so many boxes, positions, positions of a box and branches."""
 
-        def zeros(*shape: int) -> I64:
-            return np.zeros(shape, np.int64)
+        def zeros(*shape: int, of: Any = np.int64) -> I64:
+            return np.zeros(shape, of)
 
-        by_place = [np.full(places, self.symbols, np.int64), zeros(places), zeros(places), zeros(places)]
-        by_depth = [*(zeros(depth) for _ in range(6)), *(zeros(depth, longest) for _ in range(2)), zeros(depth, boxes)]
+        by_place = [np.full(places, self.symbols, self.bits), zeros(places), zeros(places), zeros(places)]
+        before = zeros(depth, longest, of=self.bits)
+        by_depth = [*(zeros(depth) for _ in range(6)), zeros(depth, longest), before, zeros(depth, boxes)]
         by_box = [zeros(boxes) for _ in range(4)]
         tally = zeros(max(longest + 2, 2 * FEW))
         return Stack._make([zeros(6), *by_place, *by_depth, *by_box, tally, zeros(FEW + 1, boxes), zeros(0)])

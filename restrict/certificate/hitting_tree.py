@@ -34,12 +34,10 @@ from dataclasses import dataclass, field
 
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.hitting_run import SYMBOLS, Run
-from restrict.kernels.hitting import CLOSED, FEW, MOST_TRIES, OPEN
+from restrict.kernels.hitting import CLOSED, OPEN
 
 Box = Mapping[int, int]
 """Positions with their allowed symbols as bits."""
-Unmet = tuple[int, list[int], int]
-"""A box without a certain conflict, its ways, and these as bits."""
 COMPILED = 250
 """How many times as fast a compiled node is."""
 
@@ -84,7 +82,6 @@ class HittingTree:
     used: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.bits: dict[int, int] = {}
         if self.small:
             self.boxes = [dict(sorted(box.items())) for box in self.boxes]
         self.cost = 40 + sum(map(len, self.boxes)) // 2
@@ -93,14 +90,12 @@ class HittingTree:
         """Close the tree, and give its words if it is to be small: no ``most`` positions conflict with every box. Cost:
         nodes times the boxes' positions, a nanosecond each where the run is compiled; the nodes are exponential in
         ``most`` at worst."""
-        if self.alphabet.bit_length() <= SYMBOLS:
-            return self._compiled()
-        return self.plainly()
-
-    def _compiled(self) -> list[int]:
-        """Close the tree by :mod:`restrict.kernels.hitting`."""
-        run, paid, cost = Run(self.alphabet, self.most, self.small), 0, 2 + self.cost // COMPILED
-        for box in self.boxes:
+        boxes, kinds = self.boxes, dict[int, list[int]]()
+        if self.more is None and self.alphabet.bit_length() > SYMBOLS:
+            boxes, kinds = narrowed(self.boxes, self.alphabet)
+        run = Run((1 << len(next(iter(kinds.values())))) - 1 if kinds else self.alphabet, self.most, self.small)
+        paid, cost = 0, self.cost if run.wide else 2 + self.cost // COMPILED
+        for box in boxes:
             run.add(box)
         while (end := run.go()) != CLOSED:
             self.nodes, spent = run.nodes, run.nodes * cost + run.steps
@@ -109,89 +104,15 @@ class HittingTree:
             if run.nodes > self.limit:
                 raise ResourceLimit(f"the tree needs more than {self.limit} nodes")
             if end == OPEN:
-                known = len(self.boxes)
-                self._ask(run.chosen)
+                known, symbols = len(self.boxes), run.chosen
+                for p in kinds.keys() & symbols.keys():
+                    symbols[p] = sum({1 << s for k, s in enumerate(kinds[p]) if symbols[p] >> k & 1})
+                self._ask(symbols)
                 for box in self.boxes[known:]:
                     run.add(box)
         self.nodes, self.used = run.nodes, run.used
         self.charge(run.nodes * cost + run.steps - paid)
         return run.words
-
-    def plainly(self) -> list[int]:
-        """Close the tree in Python: the symbols may be many."""
-        try:
-            words = self._node(frozenset(), {}, range(len(self.boxes)))
-        except RecursionError:
-            raise ResourceLimit(f"the tree over {len(self.boxes)} boxes is too deep") from None
-        self.used.update(named(words))
-        return words
-
-    def _node(self, chosen: frozenset[int], symbols: dict[int, int], candidates: Iterable[int]) -> list[int]:
-        """The words of one node and all below it."""
-        self.nodes += 1
-        if self.nodes > self.limit:
-            raise ResourceLimit(f"the tree needs more than {self.limit} nodes")
-        self.charge(self.cost)
-        unmet, known = self._unmet(chosen, symbols, candidates), len(self.boxes)
-        if not unmet:
-            self._ask({p: symbols[p] for p in chosen})
-            unmet = self._unmet(chosen, symbols, range(known, len(self.boxes)))
-        number, ways, _ = unmet[0]
-        if not ways:
-            return [1, number]
-        room = self.most - len(chosen)
-        if (apart := self._apart(unmet, sum(self._bit(at) for at in chosen), room + 1)) is not None:
-            return [len(apart), *apart]
-        if not self.small:
-            self._sort(number, ways, chosen, symbols, unmet)
-        return self._branch(number, ways, chosen, symbols, [box for box, _, _ in unmet])
-
-    def _branch(
-        self, number: int, ways: list[int], chosen: frozenset[int], symbols: dict[int, int], rest: list[int]
-    ) -> list[int]:
-        """A branch on the ways of a box."""
-        symbols, words, count = dict(symbols), list[int](), 0
-        for way in ways:
-            known, possible, allowed = len(self.boxes), symbols.get(way, self.alphabet), self.boxes[number][way]
-            words += self._node(chosen | {way}, {**symbols, way: possible & ~allowed}, rest)
-            rest.extend(range(known, len(self.boxes)))
-            count, symbols[way] = count + 1, possible & allowed
-            if way in chosen and not symbols[way]:
-                break
-        return [-count, number, *words]
-
-    def _unmet(self, chosen: frozenset[int], symbols: dict[int, int], candidates: Iterable[int]) -> list[Unmet]:
-        """The boxes without a certain conflict, with their ways, fewest first."""
-        found: list[Unmet] = []
-        room = len(chosen) < self.most
-        for number in candidates:
-            ways, mask, met = list[int](), 0, False
-            for position, allowed in self.boxes[number].items():
-                possible = symbols.get(position, self.alphabet)
-                if possible & ~allowed and (room or position in chosen):
-                    ways.append(position)
-                    mask |= self._bit(position)
-                if position in chosen and not possible & allowed:
-                    met = True
-                    break
-            if not met:
-                found.append((number, ways, mask))
-        return sorted(found, key=lambda entry: (len(entry[1]), entry[0]))
-
-    def _sort(
-        self, number: int, ways: list[int], chosen: frozenset[int], symbols: dict[int, int], unmet: Sequence[Unmet]
-    ) -> None:
-        """Sort the ways of a box: chosen positions, then the others, and of each those that meet most boxes first."""
-        others = [self.boxes[other] for other, _, _ in unmet]
-
-        def meets(way: int) -> int:
-            hit = symbols.get(way, self.alphabet) & ~self.boxes[number][way]
-            return sum(way in other and not hit & other[way] for other in others)
-
-        ways.sort(key=lambda way: (way not in chosen, -meets(way)))
-
-    def _bit(self, position: int) -> int:
-        return self.bits.setdefault(position, 1 << len(self.bits))
 
     def _ask(self, symbols: Mapping[int, int]) -> None:
         """Have more boxes, for the node at which these positions are chosen and no box is left."""
@@ -203,38 +124,20 @@ class HittingTree:
             raise ValueError("the box supplied is met at the node that asked for it")
         self.boxes += found
 
-    def _apart(self, unmet: Sequence[Unmet], taken: int, count: int) -> list[int] | None:
-        """So many boxes whose ways have nothing in common, nor with the positions taken."""
-        usable = [(box, mask) for box, _, mask in unmet if not mask & taken]
-        found, used = list[int](), taken
-        for box, mask in usable:
-            if len(found) < count and not mask & used:
-                found.append(box)
-                used |= mask
-        if len(found) == count:
-            return found
-        if not self.small or count > FEW or len(usable) < count:
-            return None
-        tries = [MOST_TRIES]
-        exact = _disjoint(usable, 0, count, tries)
-        self.charge((MOST_TRIES - tries[0]) // 2)
-        return exact
 
-
-def _disjoint(usable: Sequence[tuple[int, int]], used: int, count: int, tries: list[int]) -> list[int] | None:
-    """So many of these with nothing in common, if they are found in time."""
-    if count == 0:
-        return []
-    for at in range(len(usable) - count + 1):
-        box, mask = usable[at]
-        tries[0] -= 1
-        if tries[0] < 0:
-            return None
-        if not mask & used:
-            later = [other for other in usable[at + 1 :] if not other[1] & mask]
-            if (more := _disjoint(later, used | mask, count - 1, tries)) is not None:
-                return [box, *more]
-    return None
+def narrowed(boxes: Sequence[Box], alphabet: int) -> tuple[list[Box], dict[int, list[int]]]:
+    """The same family over the fewest symbols, and what they stand for: at each position one of each kind of symbols
+    that no box tells apart; the last may stand there several times, so that all positions have as many."""
+    told: dict[int, list[int]] = {}
+    for box in boxes:
+        for position, allowed in box.items():
+            told.setdefault(position, []).append(allowed)
+    size = range(alphabet.bit_length())
+    each = {p: list({tuple(a >> s & 1 for a in sets): s for s in size}.values()) for p, sets in told.items()}
+    most = max(map(len, each.values()), default=0)
+    kinds = {p: kind + kind[-1:] * (most - len(kind)) for p, kind in each.items()}
+    made = [{p: sum((a >> s & 1) << k for k, s in enumerate(kinds[p])) for p, a in box.items()} for box in boxes]
+    return [*made], kinds
 
 
 def named(words: Sequence[int]) -> Iterator[int]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
@@ -19,7 +18,7 @@ from .read import Maybe, anything, integer, integers, listing, record, thing
 from .verdict_forms import Behind, Form, Side, Sign, between, moved, network, reached, signed
 from .verdict_model import MODEL, START, Atoms, Model
 from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
-from .verdict_paths import Language, longest
+from .verdict_paths import Language, longest, restriction
 
 MAX_N = 4096
 HINT = BITS - 24
@@ -96,7 +95,7 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
     check = kind(task, model, language, Atoms(model, deepest, task.meter))
     if "fixed" in fields:
         require(upto == n and wrong is None, task.top.key("upto"), "expected n, and no wrong word", upto)
-        language.fixed = restriction(fields["fixed"], n, len(model.rows), task.top.key("fixed"))
+        language.fixed = restriction(fields["fixed"], n - model.pinned, model.reader, task.top.key("fixed"))
     if upto >= 0:
         check.read_basis(fields["basis"], task.top.key("basis"))
         check.read_turned(fields.get("turned", []), task.top.key("turned"))
@@ -108,24 +107,16 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
         check.every(fields["cases"], expected, task.top.key("cases"))
     if "fixed" in fields:
         fixed = f"fixed={len(language.fixed)} cases={len(fields['cases'])}"
-        return f"s VERIFIED forced n={n}{language.told}{model.told} {fixed} {model.sha256}"
+        return f"s VERIFIED forced n={n - model.pinned}{language.told}{model.told} {fixed} {model.sha256}"
     if wrong is None:
         require(upto >= 0 and fields["cases"] != [], task.top.key("cases"), "nothing is claimed of any word")
-        shown = "" if upto == n else f" prefixes=0..{upto}"
+        shown = "" if upto == n else f" prefixes=0..{upto - model.pinned}"
         shown += language.told + model.told
-        return f"s VERIFIED right n=0..{n}{shown} cases={len(fields['cases'])} {model.sha256}"
+        return f"s VERIFIED right n=0..{n - model.pinned}{shown} cases={len(fields['cases'])} {model.sha256}"
     check.refuted(wrong, n, task.top.key("wrong"))
     shortest = " shortest" if upto == len(wrong["word"]) - 1 else ""
-    at = f"at={len(wrong['word'])} label={wrong['label']}{shortest}"
-    return f"s VERIFIED wrong n=0..{n}{language.told}{model.told} {at} {model.sha256}"
-
-
-def restriction(value: list[Any], n: int, symbols: int, place: Place) -> dict[int, int]:
-    """The fixed symbols: pairs of a position and a symbol, in the order of the positions."""
-    pairs = [integers(0, n)(pair, place.item(k)) for k, pair in enumerate(value)]
-    require(all(len(p) == 2 and p[0] > 0 and p[1] < symbols for p in pairs), place, "expected [position, symbol]")
-    require(all(p[0] < q[0] for p, q in pairwise(pairs)), place, "expected each position once, in order")
-    return {p[0]: p[1] for p in pairs}
+    at = f"at={len(wrong['word']) - model.pinned} label={wrong['label']}{shortest}"
+    return f"s VERIFIED wrong n=0..{n - model.pinned}{language.told}{model.told} {at} {model.sha256}"
 
 
 class Check:
@@ -141,6 +132,9 @@ class Check:
         self.edges = 3 * len(model.rows)
         self.meter.charge(4 * len(language.delta) * (len(model.rows) + 1))
         self.far = language.distances()
+        over = (t for row in language.delta for t in row[model.reader :] if t >= 0)
+        once = all(max(language.delta[t]) < 0 for t in over)
+        require(once, task.top.key("language"), "expected nothing behind the token at which the answer is read")
         self.weights: list[list[list[Interval]]] = []
         self.held: list[Side] = []
         self.inner: list[list[list[Form]]] = []
@@ -232,13 +226,13 @@ class Check:
 
     def keys(self, n: int, first: int, upto: int) -> Iterator[Key]:
         """The cases: what a prefix of ``first`` to ``upto`` symbols, of a word of at most ``n``, can end with."""
-        if first == 0 == self.model.first and self.far[0] <= n:
+        if first == 0 == self.model.first + self.model.pinned and self.far[0] <= n:
             yield (0, START, 0)
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
             self.meter.charge((2 * len(before) + len(self.far)) * (len(symbols) + 1))
             self.edges = max(self.edges, (len(before) + 3) * (2 * len(symbols) + 1))
-            for a in symbols if i >= first else ():
+            for a in self.model.ends if i >= first else ():
                 if self.language.fixed.get(i, a) != a:
                     continue
                 found = {t for p in before if (t := self.language.delta[p][a]) >= 0 and self.far[t] <= n - i}
@@ -454,6 +448,8 @@ class Check:
         require(all(s < symbols for s in word), place.key("word"), "no such symbol")
         require(len(word) >= self.model.first, place.key("word"), "expected a symbol: there is no start token")
         require(label in self.signs, place.key("label"), "not one of the language's labels", label)
+        read = not self.model.pinned or word[-1:] == [self.model.reader]
+        require(read, place.key("word"), "expected the token at which the answer is read at its end")
         states = [0]
         for s in word:
             states.append(self.language.delta[states[-1]][s])

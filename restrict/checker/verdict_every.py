@@ -69,13 +69,13 @@ def verify(task: Task) -> str:
     upto = check.blocks[-1][1]
     if wrong is None:
         require(check.count > 0, top.key("cases"), "nothing is claimed of any word")
-        shown = "n>=0" if upto == ALL else f"n>=0 prefixes=0..{upto}"
+        shown = "n>=0" if upto == ALL else f"n>=0 prefixes=0..{upto - model.pinned}"
         return f"s VERIFIED right {shown}{language.told}{model.told} cases={check.count} {model.sha256}"
     length = len(wrong["word"])
     require(ALL < upto < max(length, 1), top.key("blocks"), "expected lengths below that of the wrong word", upto)
     check.refuted(wrong, length + len(language.delta), top.key("wrong"))
     shortest = " shortest" if upto == max(length - 1, 0) else ""
-    at = f"at={length} label={wrong['label']}{shortest}"
+    at = f"at={length - model.pinned} label={wrong['label']}{shortest}"
     return f"s VERIFIED wrong n>=0{language.told}{model.told} {at} {model.sha256}"
 
 
@@ -102,11 +102,11 @@ class Everywhere(Check):
 
     def blocked(self) -> Iterator[Key]:
         """The cases: what a prefix with a length of a block may end with."""
-        if 0 in self.living and self.empty and not self.model.first:
+        if 0 in self.living and self.empty and not self.model.first + self.model.pinned:
             yield (0, START, 0)
         for b, (first, last) in enumerate(self.blocks[1:], 1):
             before = self.standing(first, last)
-            for a in range(len(self.model.rows)):
+            for a in self.model.ends:
                 found = {self.language.delta[p][a] for p in before} & self.living
                 self.meter.hold(100 * len(found))
                 yield from ((b, a, q) for q in sorted(found))

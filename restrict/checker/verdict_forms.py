@@ -201,7 +201,8 @@ def network(epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behin
     """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
     ``slack`` is due to rounding."""
     wide = centred(y)
-    (centre, spans, rest), size, dev = divided(epsilon, wide, image)
+    whole = Form(image.centre, [*image.spans, [0] * len(image.centre)], image.rest), ONE, 0
+    (centre, spans, rest), size, dev = whole if f.bare else divided(epsilon, wide, image)
     hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + f.shift.radius for r in rest])
     return behind(f, wide, y, image, (hidden, chords(f.kinds, hidden), slack), size, dev, [0], [[0] * len(centre)] * 2)
 
@@ -213,7 +214,7 @@ def between(
     makes of ``y`` is between the ends ``held``."""
     wide, m, reach, radius = centred(y), len(y.spans), reached(image), f.shift.radius
     *_, low, high = variance(epsilon, wide)
-    first, last = ONE**2 // (math.isqrt(high) + 1), ONE**2 // math.isqrt(low) + 1
+    first, last = (ONE, ONE) if f.bare else (ONE**2 // (math.isqrt(high) + 1), ONE**2 // math.isqrt(low) + 1)
     ranges = [(max(c - r, a), max(c - r, a, min(c + r, b)))
               for c, r, (a, b) in zip(image.centre, reach, held, strict=True)]  # fmt: skip
     reaches = [max(map(abs, side)) for side in ranges], [abs(c) + r for c, r in zip(image.centre, reach, strict=True)]

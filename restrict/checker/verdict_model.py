@@ -37,7 +37,8 @@ MODEL = {
     "alphabet": listing,
     "rows": integers(0, SIZE),
     "start": Maybe(integer(0, SIZE)),
-    "norm": Maybe(("post", "no-last")),
+    "norm": Maybe(("post", "no-last", "none")),
+    "reads": Maybe(("first", "last")),
 }
 START = -1
 """The index of the start token, where symbols have theirs from 0."""
@@ -58,12 +59,12 @@ class Head(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block: attention behind ``first``, if there is one, the network behind ``second``."""
+    """A block: attention behind ``first`` and the network behind ``second``, where there are LayerNorms."""
 
     first: Norm | None
     attention: list[Head]
     bias: Vector
-    second: Norm
+    second: Norm | None
     network: Network
 
 
@@ -114,6 +115,11 @@ class Model:
         self.alphabet = [string(name, place.key("alphabet")) for name in fields["alphabet"]]
         self.rows, self.start = list(fields["rows"]), fields.get("start")
         self.first, self.told = (1, " start=none") if self.start is None else (0, "")
+        self.ends, self.reader = range(len(self.rows)), len(self.rows)
+        if "reads" in fields:  # the last row is the token at which the answer is read: a word's last (Lemma V17)
+            self.ends, self.told, self.reader = self.ends[-1:], f" read={fields['reads']}", len(self.rows) - 1
+            require(fields.get("layers", 1) == 1, place.key("reads"), "expected one layer")
+        self.pinned = len(self.rows) - self.reader
         file = Tensors(task, fields["sha256"])
         shape = located(file.header.get("transformer.wte.weight"), FLOATS, file.data, task.model_place)[1]
         require(len(shape) == 2 and 2 <= min(shape) <= max(shape) <= SIZE, task.model_place, "wte has a wrong shape")
@@ -136,8 +142,15 @@ class Model:
         if fields["positions"] == "learned":
             count = file.length("transformer.wpe.weight", 1, 1 << 20)
             self.positions = file.take("transformer.wpe.weight", count, d)
+        self.ahead = fields.get("reads") == "first"
+        if self.ahead:
+            require(self.start is None, Place("model").key("start"), "expected none: the answer is read there")
+            if self.positions is not None:  # the reader's embedding comes last, so that the first symbol's is the first
+                require(self.offset < len(self.positions), Place("model").key("offset"), "no such embedding")
+                self.positions = [*self.positions[self.offset + 1 :], self.positions[self.offset]]
+                self.offset = 0
         self.last: Norm | None = None
-        self.adds = int(fields.get("norm") != "post")
+        self.adds, self.bare = int(fields.get("norm") != "post"), fields.get("norm") == "none"
         self.blocks = [self.block(file, f"transformer.h.{number}.") for number in range(fields.get("layers", 1))]
         if self.adds:
             self.last = None if "norm" in fields else self.norm(file, "transformer.ln_f")
@@ -156,7 +169,8 @@ class Model:
         for at in range(0, d, dk):
             query, key, value = (linear(columns[t : t + dk], bias[t : t + dk]) for t in (at, d + at, 2 * d + at))
             attention.append(Head(query, key, value, linear([row[at : at + dk] for row in out], [0] * d)))
-        (one, two), bias = (self.norm(file, h + f"ln_{k}") for k in (1, 2)), file.take(h + "attn.c_proj.bias", d)[0]
+        one, two = (None if self.bare else self.norm(file, h + f"ln_{k}") for k in (1, 2))
+        bias = file.take(h + "attn.c_proj.bias", d)[0]
         first, second = (one, two) if self.adds else (self.last, one)
         self.last = two  # of a block behind whose halves they stand it is the next one's first
         width = file.length(h + "mlp.c_fc.bias", 4 * d, 4 * SIZE)
@@ -180,7 +194,8 @@ class Model:
         row = self.embed[self.rows[symbol] if symbol != START or self.start is None else self.start]
         if self.positions is None:
             return Ball(row, 1)
-        return Ball([a + b for a, b in zip(row, self.positions[self.offset + j - self.first], strict=True)], 2)
+        at = -1 if self.ahead and symbol == self.reader else self.offset + j - self.first
+        return Ball([a + b for a, b in zip(row, self.positions[at], strict=True)], 2)
 
     def sign(self, label: int) -> Sign:
         """A label behind the last LayerNorm (Lemma 4), or without one."""

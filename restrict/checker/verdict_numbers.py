@@ -85,7 +85,7 @@ class Network(NamedTuple):
     weight and without its mean, for what is not yet divided by the deviation, ``shift`` what the biases add. ``back``
     has the transposes of ``outer`` and ``normal``; ``stretch`` is a bound on the norm of ``outer``. ``kinds`` are the
     neurons' activations; ``adds`` is 1 if the sum is added to the stream in front of the LayerNorm, and 0 if to what is
-    behind it, which neurons that change nothing carry (Lemma V16)."""
+    behind it, which neurons that change nothing carry (Lemma V16). ``bare``: there is no LayerNorm."""
 
     inner: Linear
     outer: Linear
@@ -95,6 +95,7 @@ class Network(NamedTuple):
     stretch: int
     kinds: list[str]
     adds: int
+    bare: bool
 
 
 def dot(a: Sequence[int], b: Sequence[int]) -> int:
@@ -149,8 +150,10 @@ def turned(row: Vector, w: Vector) -> tuple[Vector, int]:
     return [v - mean for v in made], 4 * (max(map(abs, chain(row, w))) >> BITS) + 11
 
 
-def networked(norm: Norm, kind: str, adds: int, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]) -> Network:
-    """A network behind a LayerNorm, made ready: its matrices are given input by output, with their biases."""
+def networked(
+    norm: Norm | None, kind: str, adds: int, inner: tuple[Matrix, Vector], outer: tuple[Matrix, Vector]
+) -> Network:
+    """A network, behind a LayerNorm or not, made ready: its matrices are given input by output, with their biases."""
     kinds = [kind] * len(inner[1])
     if not adds:
         same = [[ONE * (j == k) for j in range(len(outer[1]))] for k in range(len(outer[1]))]
@@ -158,11 +161,13 @@ def networked(norm: Norm, kind: str, adds: int, inner: tuple[Matrix, Vector], ou
                                                       inner[1] + [0] * len(same))  # fmt: skip
         outer = outer[0] + same, outer[1]
     first, last = (linear(transposed(stored), bias) for stored, bias in (inner, outer))
-    rows, offs = zip(*(turned(row, norm.weight) for row in transposed(inner[0])), strict=True)
+    read = ((row, 1) if norm is None else turned(row, norm.weight) for row in transposed(inner[0]))
+    rows, offs = zip(*read, strict=True)
     back = [packed(outer[0]), packed(transposed(rows))]
     normal = linear(list(rows), [0] * len(rows), max(offs))
     stretch = (last.norm + 1) * len(outer[1])
-    return Network(first, last, normal, image(first, Ball(norm.bias, 1)), back, stretch, kinds, adds)
+    shift = image(first, Ball([0] * len(outer[1]) if norm is None else norm.bias, 1))
+    return Network(first, last, normal, shift, back, stretch, kinds, adds, norm is None)
 
 
 def stretched(f: Network) -> Network:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from .account import Place, require
@@ -116,3 +117,11 @@ def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> in
     for u, way in zip(weights[1:], language.leading(len(weights) - 1, a, q), strict=True):
         phi = {t: max([phi[p] + u[s] for p, s in step], default=NEVER) for t, step in way}
     return phi.get(q, NEVER)
+
+
+def restriction(value: list[Any], n: int, symbols: int, place: Place) -> dict[int, int]:
+    """The fixed symbols: pairs of a position and a symbol, in the order of the positions."""
+    pairs = [integers(0, n)(pair, place.item(k)) for k, pair in enumerate(value)]
+    require(all(len(p) == 2 and p[0] > 0 and p[1] < symbols for p in pairs), place, "expected [position, symbol]")
+    require(all(p[0] < q[0] for p, q in pairwise(pairs)), place, "expected each position once, in order")
+    return {p[0]: p[1] for p in pairs}

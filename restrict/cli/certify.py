@@ -91,7 +91,7 @@ class Wish:
 @common.LENGTH_OR_ALL
 @click.option(
     "--target",
-    type=common.TargetType(),
+    type=common.TARGETS,
     default="last",
     show_default=True,
     help="last; or, for models with output at every position, a position, or all of them at once.",
@@ -105,7 +105,7 @@ class Wish:
 )
 @click.option(
     "--free",
-    type=common.Share(),
+    type=common.SHARE,
     help="Keep at least this fraction of the positions free; make c as small as possible.",
 )
 @click.option(

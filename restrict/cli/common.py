@@ -48,6 +48,15 @@ def at_most(x: float) -> str:
     return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
 
 
+def right_up_to(longest: int, most: int = LONGEST // 10) -> str:
+    """Up to which length floating point is certified; ``most``: the longest that there is, by default that
+    of softmax models."""
+    if longest >= most:
+        return f"right up to n = {longest}, the longest (certified)"
+    what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
+    return f"{what}; from n = {longest + 1} on the result may be wrong"
+
+
 def no_model(path: Path, advice: str) -> None:
     """Refuse the name of a model where a file with a result is expected."""
     from restrict.model.source import GENERATORS
@@ -74,18 +83,43 @@ class Text(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-class TargetType(click.ParamType):  # type: ignore[type-arg]
-    """``last``, ``all`` or a position."""
+class Read(click.ParamType):  # type: ignore[type-arg]
+    """What a function reads from the text; where it refuses, the error says what the text is not."""
 
-    name = "target"
+    def __init__(self, name: str, read: Callable[[Any], Any], wrong: str) -> None:
+        self.name, self.read, self.wrong = name, read, wrong
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The target as the API has it."""
-        if value in ("last", "all") or isinstance(value, int):
-            return value
-        if not value.isascii() or not value.isdigit() or len(value) > 9:
-            self.fail(f"{value!r} is neither last, all nor a position", param, ctx)
-        return int(value)
+        """The value as the API has it."""
+        try:
+            return self.read(value)
+        except UsageError:
+            self.fail(f"{value!r} is {self.wrong}", param, ctx)
+
+
+def _target(value: Any) -> Any:
+    if value in ("last", "all") or isinstance(value, int):
+        return value
+    if not value.isascii() or not value.isdigit() or len(value) > 9:
+        raise UsageError("no target")
+    return int(value)
+
+
+def _seconds(value: Any) -> float:
+    from restrict.base.deadline import seconds
+
+    return seconds(value)
+
+
+def _share(value: Any) -> Fraction:
+    from restrict.model.arguments import the_share
+
+    return the_share("the fraction", value)
+
+
+TARGETS = Read("target", _target, "neither last, all nor a position")
+SECONDS = Read("seconds", _seconds, "not a number of seconds, at least 0")
+SHARE = Read("fraction", _share, "not a fraction between 0 and 1")
 
 
 class Whole(click.ParamType):  # type: ignore[type-arg]
@@ -110,36 +144,6 @@ class Whole(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
-class Seconds(click.ParamType):  # type: ignore[type-arg]
-    """A number of seconds, at least 0."""
-
-    name = "seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number."""
-        from restrict.model.arguments import seconds
-
-        try:
-            return seconds(value)
-        except UsageError:
-            self.fail(f"{value!r} is not a number of seconds, at least 0", param, ctx)
-
-
-class Share(click.ParamType):  # type: ignore[type-arg]
-    """A fraction in [0, 1], exactly as written."""
-
-    name = "fraction"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        """The fraction."""
-        from restrict.model.arguments import the_share
-
-        try:
-            return the_share("the fraction", value)
-        except UsageError:
-            self.fail(f"{value!r} is not a fraction between 0 and 1", param, ctx)
-
-
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_model)
 LENGTH = click.option("-n", "n", type=Whole(1, LONGEST), required=True, help="Length, markers included.")
 
@@ -162,9 +166,9 @@ LENGTH_OR_ALL = length_or_all(
 )
 
 
-TARGET = click.option("--target", type=TargetType(), default="last", show_default=True, help="last, or a position.")
+TARGET = click.option("--target", type=TARGETS, default="last", show_default=True, help="last, or a position.")
 SEED = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer.")
-TIME = click.option("--time", type=Seconds(), help="Search up to this many seconds; keep the best found.")
+TIME = click.option("--time", type=SECONDS, help="Search up to this many seconds; keep the best found.")
 FILE = click.Path(dir_okay=False, path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

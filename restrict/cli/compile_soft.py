@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.base.wording import counted
-from restrict.cli.common import at_most
+from restrict.cli.common import at_most, right_up_to
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
     from restrict.simulate.formulas.compiler import Compiled
-
-
-LONGEST = 10_000_000
-"""``restrict.soft.models.model.MAX_N``, which is not imported here."""
 
 
 COUNTS = "formulas that count (Theorems 20 to 23) may: give one in place of --language, such as 'odd(#past 1)'"
@@ -109,12 +105,7 @@ def _text(found: dict[str, Any], compiled: Compiled, options: CompileOptions, wo
     )
     if options.n is not None:
         told.append(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
-    for kind in ("float64", "float32"):
-        length = found[f"certified_length_{kind}"]
-        after = (
-            "the longest that the format allows" if length >= LONGEST else f"from n = {length + 1} on it may be wrong"
-        )
-        told.append(f"  {kind}: certified up to n = {length}; {after}")
+    told += [f"  {kind}: {right_up_to(found[f'certified_length_{kind}'])}" for kind in ("float64", "float32")]
     for head in heads:
         bound = f", within {at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
         told.append(

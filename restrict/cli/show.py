@@ -26,10 +26,10 @@ EXAMINED = 1_000_000
 @common.model_option("Also show the values of each examined node.")
 @common.JSON
 def show(certificate: Path, model: str | None, as_json: bool) -> None:
-    """Draw a certificate, a refutation or a lower bound: the witnesses, the restriction and the cone; the boxes.
+    """Draw a certificate or a refutation: the witnesses, the restriction and the cone.
 
-    Other files that `restrict report` knows (automata, proofs for all lengths, soft certificates, influence tables)
-    are printed as facts and tables.
+    Other files that `restrict report` knows (lower bounds, automata, proofs for all lengths, soft certificates,
+    influence tables) are printed as facts and tables.
     """
     from restrict.base.strictjson import Node, parse
     from restrict.model.source import load
@@ -51,32 +51,22 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
 
 
 def _drawing(root: Node, kind: object, program: Model | None) -> str:
-    """The drawing of a certificate, a refutation or a lower bound; ``root`` is the file, which is read once."""
-    from restrict.certificate import lower_bound, refutation
+    """The drawing of a certificate or a refutation; ``root`` is the file, which is read once."""
+    from restrict.certificate import refutation
     from restrict.certificate.certificate import Certificate
     from restrict.certificate.outline import read_outline
-    from restrict.report.lower_bound import bound_picture
     from restrict.report.text import certificate_picture, witness_lines
 
-    if kind == lower_bound.FORMAT:
-        bound = lower_bound.LowerBound.from_json(root)
-        _belongs(bound.sha256, "lower bound", program)
-        return bound_picture(bound, program)
     lines: list[str] = []
     if kind == refutation.FORMAT:
         refuted = refutation.Refutation.from_json(root)
         lines = [f"refutation of {refuted.language}", *witness_lines(refuted)]
         root = root.fields(root.value)["certificate"]
     outline, found = read_outline(root), None
-    _belongs(outline.sha256, "certificate", program)
     if program is not None:
+        if program.digest != outline.sha256:
+            raise ModelError(f"model.sha256: the file is for another model than {program.source or program.name}")
         nodes = outline.n * len(program.variables) if outline.cone == "all" else 0
         if outline.positions + nodes <= EXAMINED:
             found = Certificate.from_json(root)
     return "\n".join([*lines, certificate_picture(outline, program, found)])
-
-
-def _belongs(digest: str | None, what: str, program: Model | None) -> None:
-    """Refuse a proof that is for another model."""
-    if program is not None and program.digest != digest:
-        raise ModelError(f"model.sha256: the {what} is for another model than {program.source or program.name}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.base.errors import RestrictError
+from restrict.base.errors import RestrictError, UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import Told, put
@@ -28,20 +28,14 @@ LONG = 10_000_000
 """From this length on a compilation takes tens of seconds, and it is said how many before it starts."""
 
 
-class Epsilon(click.ParamType):  # type: ignore[type-arg]
-    """A positive number as a decimal or a fraction, exactly as written."""
+def _epsilon(value: Any) -> Fraction:
+    from fractions import Fraction
 
-    name = "epsilon"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        """The number."""
-        from fractions import Fraction
-
-        if isinstance(value, Fraction):
-            return value
-        if len(value) > 40 or not re.fullmatch(r"\d+/0*[1-9]\d*|\d*\.?\d+(e-?\d{1,2})?", value, re.ASCII):
-            self.fail(f"{value!r} is not a positive number such as 0.01 or 1/100", param, ctx)
-        return Fraction(value)
+    if isinstance(value, Fraction):
+        return value
+    if len(value) > 40 or not re.fullmatch(r"\d+/0*[1-9]\d*|\d*\.?\d+(e-?\d{1,2})?", value, re.ASCII):
+        raise UsageError("no number")
+    return Fraction(value)
 
 
 @click.command("simulate")
@@ -49,7 +43,7 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]
 @common.LENGTH
 @click.option(
     "--epsilon",
-    type=Epsilon(),
+    type=common.Read("epsilon", _epsilon, "not a positive number such as 0.01 or 1/100"),
     default="1/5",
     show_default=True,
     help="How far what a head reads may be from the hard value; at most 1/4, so that rounding restores it exactly.",
@@ -126,13 +120,11 @@ def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None
         save(soft, n, torch_file)
 
 
-def _safe(compiled: Compiled, safe: int) -> str:
-    """What is certified about floating point."""
-    if not compiled.every_length:
-        return f"right at n = {safe} (certified)" if safe else f"at n = {compiled.n} the result may be wrong"
-    if safe >= common.LONGEST // 10:
-        return f"right up to n = {safe}, the longest (certified)"
-    return f"right up to n = {safe} (certified); from n = {safe + 1} on the result may be wrong"
+def _safe(n: int, longest: int, every_length: bool, *most: int) -> str:
+    """What is certified about floating point; ``most``: the longest length, if not that of the format."""
+    if not every_length:
+        return f"right at n = {n} (certified)" if longest else f"at n = {n} the result may be wrong"
+    return common.right_up_to(longest, *most)
 
 
 def _text(compiled: Compiled, found: Measured) -> str:
@@ -143,7 +135,7 @@ def _text(compiled: Compiled, found: Measured) -> str:
         f"needed 1/tau: {compiled.scale:.6g}; every head is within {common.at_most(compiled.error)} of the hard one "
         f"(certified; asked for {compiled.epsilon}), and rounding makes it exact",
         _measured(found),
-        *(f"{kind}: {_safe(compiled, longest)}" for kind, longest in soft.certified.items()),
+        *(f"{kind}: {_safe(n, longest, compiled.every_length)}" for kind, longest in soft.certified.items()),
     ]
     every = "every length at which the program is defined" if compiled.every_length else f"n = {n} only"
     told.append(f"the softmax model holds for {every}")
@@ -236,14 +228,6 @@ def _srasp(
         f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, "
         + (f"at every length up to {n}" if budget.every_length else f"at n = {n}"),
         _measured(found),
-        *(f"{kind}: {_safe_up_to(n, longest, budget.every_length)}" for kind, longest in safe.items()),
+        *(f"{kind}: {_safe(n, longest, budget.every_length, n)}" for kind, longest in safe.items()),
     ]
     put(Told(lambda: "\n".join(told), lambda: document), as_json, {"softmax model in": output})
-
-
-def _safe_up_to(n: int, longest: int, every_length: bool) -> str:
-    """What is certified about floating point for an S-RASP program."""
-    if not every_length:
-        return f"right at n = {n} (certified)" if longest else f"at n = {n} it may be wrong"
-    what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
-    return what if longest == n else f"{what}; from n = {longest + 1} on the result may be wrong"

@@ -12,7 +12,7 @@ from restrict.cli.common import (
     JSON,
     LENGTH,
     LONGEST,
-    Seconds,
+    SECONDS,
     Text,
     Whole,
     leave_interrupted,
@@ -48,7 +48,7 @@ STATES = ("was not re-checked", "is valid")
     "--position", type=Whole(0, LONGEST), help="Where the output is read, for models that have it everywhere."
 )
 @click.option(
-    "--time", "seconds", type=Seconds(), default=30.0, show_default=True, help="Stop improving after this many seconds."
+    "--time", "seconds", type=SECONDS, default=30.0, show_default=True, help="Stop improving after this many seconds."
 )
 @click.option(
     "--no-recheck", is_flag=True, help="Leave out the re-check in exact arithmetic: a bound, not called certified."

@@ -135,8 +135,8 @@ def _pair_text(name: str, what: str, inputs: str | None, rows: Sequence[dict[str
     """The table, then the words that attain the last row."""
     cells = [("n", "certified bound", "attained", "quotient")]
     for row in rows:
-        quotient = row["bound"] / row["attained"] if row["attained"] > 0 else math.inf
-        cells.append((str(row["n"]), number(row["bound"]), number(row["attained"]), f"{quotient:.4f}"))
+        quotient = f"{row['bound'] / row['attained']:.4f}" if row["attained"] > 0 else "-"
+        cells.append((str(row["n"]), number(row["bound"]), number(row["attained"]), quotient))
     which = f"both words prefixes of {inputs}" if inputs else "all words"
     told = [f"{name}: {what}, one symbol exchanged; {which}"]
     told.append(columns(cells, right=True))

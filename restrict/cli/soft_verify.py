@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
-from restrict.cli.common import JSON, Seconds, Text, Whole, length_or_all, output_option, progress_on
+from restrict.cli.common import JSON, SECONDS, Text, Whole, length_or_all, output_option, progress_on
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
 
@@ -53,7 +53,7 @@ class Upto(Whole):
     "--offset", type=Whole(0, 4096), default=0, show_default=True,
     help="The start token stands at this position embedding, the symbols behind it.",
 )  # fmt: skip
-@click.option("--time", "seconds", type=Seconds(), default=600.0, show_default=True, help="Stop after this long.")
+@click.option("--time", "seconds", type=SECONDS, default=600.0, show_default=True, help="Stop after this long.")
 @click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
 @output_option("the certificate")
 @JSON
@@ -85,7 +85,6 @@ def verify_trained_command(
     from restrict.cli.trained_words import document, leave, text
     from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
-    from restrict.soft.trained.every_length import verify_every_length
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(model), offset)
@@ -100,6 +99,8 @@ def verify_trained_command(
         given["tell"] = lambda what: progress(what, None)
         found: Any
         if n is None or all_lengths:
+            from restrict.soft.trained.every_length import verify_every_length
+
             found = verify_every_length(loaded, graph, longest=n or 4096, **given)
         else:
             found = verify_trained(loaded, graph, n, float32=True, decided=begun(parts), **given)

@@ -52,7 +52,6 @@ def sweep(
       seed = {from = 0, to = 9}
       n = [1000, 10000]
     """
-    from restrict.sweep.local import cores
     from restrict.sweep.run import Engine
     from restrict.sweep.spec import read_spec
 
@@ -69,7 +68,7 @@ def sweep(
         check_writable(rows)
     if rows.exists() and not rows.is_file():
         raise UsageError(f"{rows}: rows can only be added to a regular file")
-    engine = Engine(cores() if jobs is None else jobs, dask)
+    engine = Engine(jobs, dask)
     summary = _recheck(rows, engine, fast, as_json) if recheck else _run(described.items, rows, engine, retry)
     if parquet is not None:
         summary["parquet"] = _table(rows, parquet)

@@ -36,6 +36,8 @@ def longest(found: Verdict | EveryLength) -> int | None:
 
 def symbol(found: Verdict | EveryLength, a: int) -> str:
     """The name of a symbol; the start token's for -1."""
+    if a < 0 and found.model.reader is not None:
+        return found.model.vocab[found.model.reader]
     return "the start" if a < 0 else found.model.symbols[a]
 
 

@@ -21,9 +21,9 @@ def warm_up(listed: bool, jobs: int | None, as_json: bool) -> None:
     This takes some minutes of processor time, once for each version of restrict on a machine. It is never needed:
     commands compile what they need when that pays.
     """
+    from restrict.base.blocks import cores
     from restrict.kernels.cache import folder, forms
     from restrict.sweep.exercises import EXERCISES, warm
-    from restrict.sweep.local import cores
 
     if not listed:
         for _ in shown(warm(jobs or cores()), len(EXERCISES)):

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import digits
+from restrict.base.arrays import digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
@@ -27,7 +27,7 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from restrict.optimum.enumeration import KEPT, Labels, all_labels, confirm_one, word_chunks, words_fit
+from restrict.optimum.enumeration import KEPT, Labels, all_labels, confirm_one, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
@@ -130,7 +130,7 @@ def _immune_by_table(
 ) -> Immune:
     """The proof by the table that no restriction has one label and leaves membership open."""
     count, m = len(labels), len(instance.unpinned)
-    mixed = [t for t in range(len(names)) if len(set(members[labels == t].tolist())) == 2]
+    mixed = _mixed(labels, members, len(names))
     if not mixed:
         text = f"the model's label tells members from non-members on all {count} words of this length"
         output = instance.model.output

@@ -12,15 +12,19 @@ by the language's own completions; :meth:`Openness.allows` is asked thousands of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import reduce
 from itertools import groupby, islice
+from operator import or_
 
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
 from restrict.force.state import ForcingState
+from restrict.languages.dyck import Balanced
 from restrict.languages.protocol import Language, Word, word_positions
 from restrict.languages.regular import Regular
+from restrict.languages.subset import bits, images
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 
@@ -37,11 +41,8 @@ SHORT = 300
 
 
 def is_dyck(language: Language) -> bool:
-    """Whether the members are the balanced words over brackets, of any depth. Result: whether its specification says
-    so; false for bounded depth, which is regular."""
-    return language.spec.startswith(("dyck:", "dyck[", "shuffle-dyck:", "shuffle-dyck[")) and not isinstance(
-        language, Regular
-    )
+    """Whether the members are the balanced words over brackets, of any depth; bounded depth is regular."""
+    return isinstance(language, Balanced)
 
 
 class Openness:
@@ -158,10 +159,8 @@ class Reach:
     """The states that an automaton may be in at the end, under cells that are fixed or free. Sets are bit masks."""
 
     def __init__(self, language: Regular, instance: Instance, base: Mapping[int, int]) -> None:
-        self.dfa = language.dfa
-        letter = [self.dfa.index[s] for s in instance.model.alphabet]
-        self.letter = letter
-        self.accept = sum(1 << q for q in self.dfa.accept)
+        self.letters, self.accept = images(language.dfa, False), bits(language.dfa.target(True))
+        self.letter = letter = [language.dfa.index[s] for s in instance.model.alphabet]
         positions = list(instance.unpinned)
         # Stretches (first, stop, letters) between which everything is free; positions without markers are contiguous.
         self.first, self.stop = (positions[0], positions[-1] + 1) if positions else (0, 0)
@@ -205,11 +204,8 @@ class Reach:
         """After one symbol, -1 for any. Answers are remembered. ``a``: a letter number of the automaton, or -1 for any
         symbol."""
         if (states, a) not in self.images:
-            delta, found = self.dfa.delta, 0
-            for q in _bits(states):
-                for b in range(len(self.letter)) if a < 0 else (a,):
-                    found |= 1 << delta[q][b]
-            self.images[states, a] = found
+            letters = self.letters if a < 0 else [self.letters[a]]
+            self.images[states, a] = reduce(or_, (after(states) for after in letters))
         return self.images[states, a]
 
     def jump(self, states: int, a: int, count: int) -> int:
@@ -256,10 +252,3 @@ class Heights:
         return all(self.prefix[q] >= 2 * t for t, q in enumerate(closers, 1)) and all(
             self.suffix[q] >= 2 * t for t, q in enumerate(openers, 1)
         )
-
-
-def _bits(states: int) -> Iterable[int]:
-    while states:
-        low = states & -states
-        yield low.bit_length() - 1
-        states ^= low

@@ -9,18 +9,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from restrict.base.arrays import I64, symbols_set
-from restrict.base.errors import UsageError
 from restrict.cover.problem import CoverProblem
 
 
-def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[list[list[int]], I64]:
+def encode(problem: CoverProblem, budget: int | None) -> tuple[list[list[int]], I64]:
     """Clauses, and the ascending literals ``input * symbols + symbol`` that occur: variable ``t + 1`` is
     ``literals[t]``; then come the cubes' variables, then the counter's, where a ``budget`` of inputs beyond the prior
     ones is given."""
     from pysat.card import CardEnc, EncType
 
-    if not hasattr(EncType, encoding):
-        raise UsageError(f"no cardinality encoding {encoding!r} in PySAT")
     core = problem.core
     literals, index = np.unique(core.cube_lit, return_inverse=True)
     variable = (index + 1).tolist()
@@ -38,7 +35,7 @@ def encode(problem: CoverProblem, budget: int | None, encoding: str) -> tuple[li
         clauses += [[-v] for v in range(1, len(literals) + 1)]
     elif budget is not None and budget < len(literals):
         every = list(range(1, len(literals) + 1))
-        clauses += CardEnc.atmost(every, budget, top_id=top, encoding=getattr(EncType, encoding)).clauses
+        clauses += CardEnc.atmost(every, budget, top_id=top, encoding=EncType.seqcounter).clauses
     return clauses, literals
 
 

@@ -26,7 +26,6 @@ class InfeasibilityProof:
     pair: int = -1
     multipliers: I64 | None = None
     lemmas: tuple[str, ...] | None = None
-    encoding: str = "seqcounter"
 
     def verify(self, problem: CoverProblem) -> None:
         """Check it against the problem."""
@@ -35,7 +34,7 @@ class InfeasibilityProof:
         elif self.kind == "packing":
             good = self.multipliers is not None and packing_value(problem, self.multipliers) > self.budget
         else:
-            good = self.lemmas is not None and refutes(encode(problem, self.budget, self.encoding)[0], self.lemmas)
+            good = self.lemmas is not None and refutes(encode(problem, self.budget)[0], self.lemmas)
         if not good:
             raise NotEstablished(f"the {self.kind} proof that budget {self.budget} is impossible does not hold")
 

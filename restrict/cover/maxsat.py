@@ -25,7 +25,7 @@ def maxsat(problem: CoverProblem, budget: int | None = None, *, time: float | No
 
     if len(problem.core.dead):
         return impossible(problem, InfeasibilityProof.by_pair(problem, budget), "maxsat")
-    clauses, literals = encode(problem, None, "seqcounter")
+    clauses, literals = encode(problem, None)
     formula: Any = WCNF()
     formula.extend(clauses)
     for v in range(1, len(literals) + 1):

@@ -15,19 +15,15 @@ from restrict.sat.limit import alarm
 SOLVER = "glucose4"
 
 
-def sat(
-    problem: CoverProblem, budget: int | None, *, time: float | None = None, proof: bool = True,
-    encoding: str = "seqcounter",
-) -> CoverSolution:  # fmt: skip
+def sat(problem: CoverProblem, budget: int | None, *, time: float | None = None) -> CoverSolution:
     """Decide whether ``budget`` (None: any number) suffices; "impossible" comes with a checked proof. An answer within
-    the budget is made minimal by deletion. ``proof = False`` skips the proof and its check; an "impossible" then does
-    not verify. ``time``: seconds for the search; ``None``: no limit."""
+    the budget is made minimal by deletion. ``time``: seconds for the search; ``None``: no limit."""
     from pysat.solvers import Solver
 
     if len(problem.core.dead):
         return impossible(problem, InfeasibilityProof.by_pair(problem, budget), "sat")
-    clauses, literals = encode(problem, budget, encoding)
-    with Solver(name=SOLVER, bootstrap_with=clauses, with_proof=proof) as oracle:
+    clauses, literals = encode(problem, budget)
+    with Solver(name=SOLVER, bootstrap_with=clauses, with_proof=True) as oracle:
         with alarm(time, oracle.interrupt):
             answer = oracle.solve_limited(expect_interrupt=True)
         statistics: Statistics = {"clauses": len(clauses), **{k: int(v) for k, v in oracle.accum_stats().items()}}
@@ -38,11 +34,9 @@ def sat(
             space.prune(np.random.default_rng(0))
             symbols = space.symbols()
             return solution_of(problem, symbols, budget, "sat", statistics)
-        lemmas = tuple(oracle.get_proof()) if proof else None
+        lemmas = tuple(oracle.get_proof())
     least = problem.inputs if budget is None else budget
-    found = InfeasibilityProof(least, "sat", lemmas=lemmas, encoding=encoding)
-    if lemmas is not None:
-        statistics["lemmas"] = len(lemmas)
-        if not refutes(clauses, lemmas):
-            raise NotEstablished(f"{SOLVER} says that budget {budget} is impossible, but its proof does not check")
-    return impossible(problem, found, "sat", statistics)
+    statistics["lemmas"] = len(lemmas)
+    if not refutes(clauses, lemmas):
+        raise NotEstablished(f"{SOLVER} says that budget {budget} is impossible, but its proof does not check")
+    return impossible(problem, InfeasibilityProof(least, "sat", lemmas=lemmas), "sat", statistics)

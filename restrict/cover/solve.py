@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 from restrict.base.deadline import Deadline
@@ -28,32 +29,28 @@ MODERATE = 20_000
 def solve(
     problem: CoverProblem, *, solver: str = "auto", budget: int | None = None, seed: int = 0,
     time: float | None = None, steps: int | None = None, rounds: int = ROUNDS, q: float | None = None,
-    cap: int | None = None, delta: float = 0.1, proof: bool = True,
+    cap: int | None = None, delta: float = 0.1,
 ) -> CoverSolution:  # fmt: skip
     """Capture every pair with few set inputs (at most ``budget``, if given)."""
     if solver not in SOLVERS:
         raise UsageError(f"no solver {solver!r}: choose one of {', '.join(SOLVERS)}")
     if budget is not None and budget < 0:
         raise UsageError(f"the budget is {budget}: it must be at least 0")
-    if solver == "greedy":
-        return greedy(problem, budget, seed)
-    if solver == "decimate":
-        return decimate(problem, budget, seed, rounds)
-    if solver == "local":
-        return local(problem, budget, seed, time, steps, rounds)
-    if solver == "resample":
-        return resample(problem, q=q, budget=budget, seed=seed, cap=cap, delta=delta)
-    if solver == "sat":
-        return sat(problem, budget, time=time, proof=proof)
-    if solver == "maxsat":
-        return maxsat(problem, budget, time=time)
-    return _auto(problem, budget, seed, time, steps, rounds, proof)
+    by_name: dict[str, Callable[[], CoverSolution]] = {
+        "auto": lambda: _auto(problem, budget, seed, time, steps, rounds),
+        "greedy": lambda: greedy(problem, budget, seed),
+        "decimate": lambda: decimate(problem, budget, seed, rounds),
+        "local": lambda: local(problem, budget, seed, time, steps, rounds),
+        "resample": lambda: resample(problem, q=q, budget=budget, seed=seed, cap=cap, delta=delta),
+        "sat": lambda: sat(problem, budget, time=time),
+        "maxsat": lambda: maxsat(problem, budget, time=time),
+    }
+    return by_name[solver]()
 
 
 def _auto(
-    problem: CoverProblem, budget: int | None, seed: int, time: float | None, steps: int | None, rounds: int,
-    proof: bool,
-) -> CoverSolution:  # fmt: skip
+    problem: CoverProblem, budget: int | None, seed: int, time: float | None, steps: int | None, rounds: int
+) -> CoverSolution:
     """Without a budget, MaxSAT where the problem is small. Else local search; where it misses the budget, the packing
     bound and, if the problem is not large, SAT in the time that is left; after that, its answer."""
     deadline = Deadline.after(time)
@@ -69,6 +66,6 @@ def _auto(
     if size > MODERATE:
         return found
     try:
-        return sat(problem, budget, time=deadline.left, proof=proof)
+        return sat(problem, budget, time=deadline.left)
     except ResourceLimit:
         return found

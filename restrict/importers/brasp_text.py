@@ -1,4 +1,4 @@
-"""B-RASP programs as text (Yang, Chiang & Angluin 2024, section 3): grammar, parser, and an evaluator.
+"""B-RASP programs as text (Yang, Chiang & Angluin 2024, section 3): grammar and parser.
 
 A program defines Boolean vectors over the positions of a word, each from earlier ones: position-wise, or by attention,
 
@@ -6,15 +6,12 @@ A program defines Boolean vectors over the positions of a word, each from earlie
 
 which is ``V(i,j)`` for the leftmost (or rightmost) ``j`` where the mask ``M`` and the score predicate ``S`` hold, and
 ``D(i)`` where there is none. ``Q_a(i)`` holds where the symbol is ``a``. docs/importers.md has the grammar.
-
-:func:`evaluate` is that definition and nothing else; it knows nothing of models and is what the importer is tested
-against.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -85,20 +82,6 @@ class Brasp:
     every: bool
 
 
-# ---------------------------------------------------------------- the definition
-
-
-def holds(formula: Formula, vectors: dict[str, list[bool]], word: Sequence[str], i: int, j: int) -> bool:
-    """The truth of a formula over vectors (n truth values each) and symbols at ``i`` and ``j`` (``i`` again where it
-    reads ``i`` only). This is the definition; it is slow and serves for comparison."""
-    if isinstance(formula, Constant):
-        return formula.value
-    if isinstance(formula, Atom):
-        at = i if formula.index == "i" else j
-        return word[at] == formula.name if formula.symbol else vectors[formula.name][at]
-    return applied(formula.op, [holds(part, vectors, word, i, j) for part in formula.parts])
-
-
 def applied(op: str, values: Sequence[bool]) -> bool:
     """An operation on the truth values of its parts."""
     match op:
@@ -113,35 +96,6 @@ def applied(op: str, values: Sequence[bool]) -> bool:
         case "iff":
             return values[0] == values[1]
     return not values[0] or values[1]
-
-
-MASKS: dict[str, Callable[[int, int], bool]] = {
-    "none": lambda i, j: True,
-    "past": lambda i, j: j <= i,
-    "strict_past": lambda i, j: j < i,
-    "future": lambda i, j: j >= i,
-    "strict_future": lambda i, j: j > i,
-}
-
-
-def evaluate(program: Brasp, word: Sequence[str]) -> dict[str, list[bool]]:
-    """All vectors on a word, from the definition. Cost O(n^2) formulas per attention. Result: the vectors by name, in
-    the order of definition, each with n truth values."""
-    vectors: dict[str, list[bool]] = {}
-    n = len(word)
-    for d in program.definitions:
-        rule, row = d.rule, []
-        for i in range(n):
-            if not isinstance(rule, Attend):
-                row.append(holds(rule, vectors, word, i, i))
-                continue
-            found = [j for j in range(n) if MASKS[rule.mask](i, j) and holds(rule.score, vectors, word, i, j)]
-            if found:
-                row.append(holds(rule.value, vectors, word, i, found[0] if rule.ties == "left" else found[-1]))
-            else:
-                row.append(holds(rule.default, vectors, word, i, i))
-        vectors[d.name] = row
-    return vectors
 
 
 # ---------------------------------------------------------------- the text

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from restrict.base.errors import quote
 from restrict.importers.tp_forms import EQUAL, MEMBER, match
@@ -27,48 +28,42 @@ def wanted_of(reader: Reader, function: ast.FunctionDef) -> dict[Value, Value]:
     if len(names) != 2 or len(function.body) != 1:
         reader.fail(function, f"{function.name} is not a chain of `if query in {{...}}: return key == constant`")
     wanted: dict[Value, Value] = {}
-    for values, answer in _branches(reader, function, function.body[0], names[0]):
-        found: dict[str, object] = {}
+    for members, answer in _branches(reader, function, function.body[0], names[0]):
+        found: dict[str, Any] = {}
         if not match(EQUAL, answer, found) or found["Xname"] != names[1]:
             reader.fail(
                 answer, f"{function.name}: a branch must return `{names[1]} == constant`, not {kind_of(answer)}"
             )
         target = constant_of(reader, found["XX"])
-        for value in values:
-            wanted.setdefault(value, target)
+        for member in members:
+            wanted.setdefault(constant_of(reader, member), target)
     return wanted
 
 
-def _chain(reader: Reader, function: ast.FunctionDef, node: ast.stmt, form: str) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The branches of an if/elif chain, each with its test and what it returns."""
+def _branches(
+    reader: Reader, function: ast.FunctionDef, node: ast.stmt, name: str
+) -> Iterator[tuple[list[ast.expr], ast.expr]]:
+    """The branches of an if/elif chain on ``name in {constants}`` or ``name == constant``: the constants, and what it
+    returns."""
+    form = f"expected `if {name} in {{...}}: return ...`, not"
     while True:
         if not (isinstance(node, ast.If) and len(node.body) == 1 and isinstance(node.body[0], ast.Return)):
-            reader.fail(node, f"{function.name}: expected `{form}`, not {kind_of(node)}")
+            reader.fail(node, f"{function.name}: {form} {kind_of(node)}")
         if node.body[0].value is None:
             reader.fail(node, f"{function.name}: a branch returns nothing")
-        yield node.test, node.body[0].value
+        found: dict[str, Any] = {}
+        equal = match(EQUAL, node.test, found) and found["Xname"] == name
+        if not equal:
+            found.clear()
+        some = ast.Set([found["XX"]]) if equal else found["XX"] if match(MEMBER, node.test, found) else None
+        if found.get("Xname") != name or not isinstance(some, ast.Set | ast.List | ast.Tuple):
+            reader.fail(node.test, f"{function.name}: {form} {kind_of(node.test)}")
+        yield some.elts, node.body[0].value
         if not node.orelse:
             return
         if len(node.orelse) != 1:
             reader.fail(node.orelse[0], f"{function.name}: more than one statement in an else")
         node = node.orelse[0]
-
-
-def _branches(
-    reader: Reader, function: ast.FunctionDef, node: ast.stmt, name: str
-) -> Iterator[tuple[list[Value], ast.expr]]:
-    """The branches on ``name in {constants}`` or ``name == constant``, each with what it returns."""
-    for test, answer in _chain(reader, function, node, f"if {name} in {{...}}: return ..."):
-        found: dict[str, object] = {}
-        if match(EQUAL, test, found) and found["Xname"] == name:
-            members = [found["XX"]]
-        else:
-            found.clear()
-            some = found["XX"] if match(MEMBER, test, found) else None
-            if found.get("Xname") != name or not isinstance(some, ast.Set | ast.List | ast.Tuple):
-                reader.fail(test, f"{function.name}: expected `{name} in {{...}}`, not {kind_of(test)}")
-            members = [*some.elts]
-        yield [constant_of(reader, m) for m in members], answer
 
 
 def constant_of(reader: Reader, node: object) -> Value:
@@ -93,9 +88,10 @@ def table_of(reader: Reader, function: ast.FunctionDef, count: int) -> tuple[dic
     if not (2 <= len(body) <= 3 and ast.unparse(body[0]) == f"key = {key}" and isinstance(body[-1], ast.Return)):
         reader.fail(function, f"{function.name} is not `key = {key}`, a chain of `if key in {{...}}` and a last return")
     table: dict[tuple[Value, ...], Value] = {}
-    for members, answer in _cases(reader, function, body[1]) if len(body) == 3 else ():
+    for members, answer in _branches(reader, function, body[1], "key") if len(body) == 3 else ():
         value = constant_of(reader, answer)
-        for member in members:
+        for one in members:
+            member = tuple(constant_of(reader, e) for e in (one.elts if isinstance(one, ast.Tuple) else [one]))
             if len(member) != len(names):
                 reader.fail(answer, f"{function.name}: a case has {len(member)} values for {len(names)} arguments")
             table.setdefault(member, value)
@@ -103,19 +99,3 @@ def table_of(reader: Reader, function: ast.FunctionDef, count: int) -> tuple[dic
     if body[-1].value is None:
         reader.fail(body[-1], f"{function.name} returns nothing")
     return table, constant_of(reader, body[-1].value)
-
-
-def _cases(
-    reader: Reader, function: ast.FunctionDef, node: ast.stmt
-) -> Iterator[tuple[list[tuple[Value, ...]], ast.expr]]:
-    """The branches on ``key in {tuples}``, each with what it returns."""
-    form = "if key in {...}: return constant"
-    for test, answer in _chain(reader, function, node, form):
-        found: dict[str, object] = {}
-        some = found["XX"] if match(MEMBER, test, found) else None
-        if found.get("Xname") != "key" or not isinstance(some, ast.Set):
-            reader.fail(test, f"{function.name}: expected `{form}`, not {kind_of(test)}")
-        yield (
-            [tuple(constant_of(reader, e) for e in (m.elts if isinstance(m, ast.Tuple) else [m])) for m in some.elts],
-            answer,
-        )

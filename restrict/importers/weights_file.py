@@ -19,6 +19,7 @@ from restrict.base.files import naming, read_bytes
 from restrict.base.strictjson import Node
 from restrict.base.tensorfile import FLOATS, Taken, arrays_of, described
 from restrict.checker.read import Maybe, string
+from restrict.checker.soft_model import HEAD_TENSORS, NETWORK_TENSORS
 from restrict.importers.common import OUTSIDE
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import MASKS, Mask
@@ -32,6 +33,7 @@ TYPES = {
 }  # fmt: skip
 HEAD = {"attention": Maybe(string), "mask": Maybe(MASKS), "ties": Maybe(("left", "right"))}
 """What the description says of a head."""
+MATRICES = {name: axes for name, axes in HEAD_TENSORS.items() if not name.endswith("_bias")}
 DESCRIBED = "the transformer (docs/importers.md); `restrict soft import` reads trained softmax weights"
 
 
@@ -156,26 +158,16 @@ def _layer(node: Node, place: str, tensors: _Tensors, d: int) -> TransformerLaye
     )
     if f"{place}.ffn.in" not in tensors.arrays:
         return TransformerLayer(heads, None)
-    inner = tensors.take(f"{place}.ffn.in", (None, d))
-    width = len(inner.ints)
-    outer = tensors.take(f"{place}.ffn.out", (d, width))
-    return TransformerLayer(
-        heads,
-        FeedForward(
-            inner, tensors.maybe(f"{place}.ffn.in_bias", width), outer, tensors.maybe(f"{place}.ffn.out_bias", d)
-        ),
-    )
+    return TransformerLayer(heads, FeedForward(**tensors.table(f"{place}.ffn", NETWORK_TENSORS, {"d": d})))
 
 
 def _head(node: Node, place: str, tensors: _Tensors, d: int) -> AttentionHead:
     fields = node.read(HEAD)
     if fields.get("attention", "hard") != "hard":
         raise ModelError(f"{place}: attention {quote(fields['attention'])} is not 'hard' (one position): {OUTSIDE}")
-    query = tensors.take(f"{place}.query", (None, d))
-    key = tensors.take(f"{place}.key", (len(query.ints), d))
-    value = tensors.take(f"{place}.value", (None, d))
-    move = tensors.take(f"{place}.output", (d, len(value.ints))) @ value
-    return AttentionHead(query, key, move, fields.get("mask", "none"), fields.get("ties", "left"))
+    taken = tensors.table(place, MATRICES, {"d": d})
+    move = taken["output"] @ taken["value"]
+    return AttentionHead(taken["query"], taken["key"], move, fields.get("mask", "none"), fields.get("ties", "left"))
 
 
 def _output(node: Node, classes: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from restrict.kernels.hashing import (
     slot,
     taller,
 )
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 
 class Parts(NamedTuple):
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
     out: I32
 
 
-@kernel
+@making_kernel
 def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
     """The side automaton whose states are ``(a, f)``, ``f`` giving each head and ``b`` a class of summaries. Returns
     ``(base, delta, vectors, status)``: ``base`` the component ``a``, ``delta`` (S, X), ``vectors`` (S, H*B+1) whose
@@ -85,7 +85,7 @@ def determinise(parts: Parts, limit: int) -> tuple[I32, I32, I32, int]:
     return rows[:count, width - 1].copy(), delta[:count].copy(), rows[:count].copy(), 0
 
 
-@kernel
+@making_kernel
 def outcomes(parts: Parts, base: I32, vectors: I32, only: int) -> tuple[I32, I32]:
     """What each state of the new side says at each ``(x, b)``: the number of a distinct row (label, out of each head).
     Returns ``(at, rows)``, ``at`` (S, X, B) with -1 where no such position exists, ``rows`` (K, 1+H). Where ``only`` is
@@ -135,7 +135,7 @@ class Meeting(NamedTuple):
     off_r: I32
 
 
-@kernel
+@making_kernel
 def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
     """The pairs ``left row * rights + right row`` that occur together at some position. ``status`` 1: too many."""
     keys = np.full(1024, -1, dtype=np.int64)
@@ -189,7 +189,7 @@ def meetings(m: Meeting, rights: int, limit: int) -> tuple[I64, int]:
     return found[:count].copy(), 0
 
 
-@kernel
+@making_kernel
 def behaviours(m: Meeting, rights: int, pairs: I64, label: I32, mirror: bool) -> I32:
     """What each new left state (``mirror``: right state) does, as numbers that are equal exactly for equal labels.
     Returns ``(S, X * B)``: for each letter and old state ``b`` opposite, the number of the vector of labels at all new
@@ -254,7 +254,7 @@ class Vectors(NamedTuple):
     slots: I32
 
 
-@kernel
+@making_kernel
 def roomy(kept: Vectors, number: int, fresh: int, size: int) -> Vectors:
     """The vectors with room for one more of this size; ``fresh``: the first that is in the table."""
     pool, start, slots = kept
@@ -300,7 +300,7 @@ def found_or_new(kept: Vectors, number: int, size: int) -> int:
     return kept.slots[at]  # type: ignore[no-any-return]
 
 
-@kernel
+@making_kernel
 def equal_rows(rows: I32) -> I32:
     """For each row the number of the first equal one, numbered by first occurrence. Cost O(cells)."""
     out = np.empty(len(rows), dtype=np.int32)
@@ -317,7 +317,7 @@ def equal_rows(rows: I32) -> I32:
     return out
 
 
-@kernel
+@making_kernel
 def labels_of(m: Meeting, rights: int, pairs: I64, label: I32, reps_l: I32, reps_r: I32) -> I32:
     """The labels (L, X, R) of the representatives of the merged states."""
     keys, ids = rehash_keys(pairs, len(pairs), power(len(pairs)))
@@ -348,7 +348,7 @@ class Facing(NamedTuple):
     later: I32
 
 
-@kernel
+@making_kernel
 def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
     """For each edge, the least entry of its cell that every entry of the other side treats alike. Two left entries at a
     cell are alike if with each right entry that occurs there the head gives the same value; and the other way round.
@@ -379,24 +379,8 @@ def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
             if right[c, k // 63] >> (k % 63) & 1:
                 other[others] = k
                 others += 1
-        for i in range(some):
-            to_l[c, own[i]] = own[i]
-            for j in range(i):
-                alike = to_l[c, own[j]] == own[j]
-                for k in range(others):
-                    alike = alike and _winner(f, u, own[i], other[k]) == _winner(f, u, own[j], other[k])
-                if alike:
-                    to_l[c, own[i]] = own[j]
-                    break
-        for i in range(others):
-            to_r[c, other[i]] = other[i]
-            for j in range(i):
-                alike = to_r[c, other[j]] == other[j]
-                for k in range(some):
-                    alike = alike and _winner(f, u, own[k], other[i]) == _winner(f, u, own[k], other[j])
-                if alike:
-                    to_r[c, other[i]] = other[j]
-                    break
+        _alike(f, u, own[:some], other[:others], False, to_l[c])
+        _alike(f, u, other[:others], own[:some], True, to_r[c])
     out_l = np.full(len(f.cell_l), -1, dtype=np.int32)
     out_r = np.full(len(f.cell_r), -1, dtype=np.int32)
     for e in range(len(f.cell_l)):
@@ -406,6 +390,23 @@ def canonical(f: Facing, cells: int) -> tuple[I32, I32]:
         if f.seen_r[e] >= 0:
             out_r[e] = to_r[f.cell_r[e], f.seen_r[e]]
     return out_l, out_r
+
+
+@kernel
+def _alike(f: Facing, u: int, own: I32, other: I32, mirror: bool, to: I32) -> None:
+    """For each of one side's entries the first one that all of the other side's treat alike."""
+    for i in range(len(own)):
+        to[own[i]] = own[i]
+        for j in range(i):
+            alike = to[own[j]] == own[j]
+            for k in range(len(other)):
+                if mirror:
+                    alike = alike and _winner(f, u, other[k], own[i]) == _winner(f, u, other[k], own[j])
+                else:
+                    alike = alike and _winner(f, u, own[i], other[k]) == _winner(f, u, own[j], other[k])
+            if alike:
+                to[own[i]] = own[j]
+                break
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 
 class ListArrays(NamedTuple):
@@ -61,7 +61,7 @@ def arrange(values: I64, first: int, stop: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@kernel
+@making_kernel
 def filter_lists(
     start: I64, stop: I64, lj: I64, lw: I64, own_j: I64, own_w: I64, ptr: I64, flat: I64, out: I64, ends: I64,
     reached: I64,
@@ -89,7 +89,7 @@ def filter_lists(
         ends[r] = used
 
 
-@kernel
+@making_kernel
 def head_values(
     a: ListArrays, by_key: int, by_query: int, values: SetArrays, default: int, domain: int, counts: I64, several: I64,
     out: I64, fill: int,
@@ -130,7 +130,7 @@ def head_values(
             arrange(out, first, used)
 
 
-@kernel
+@making_kernel
 def map_values(
     table: I64, strides: I64, ptrs: I64, flats: I64, offsets: I64, domain: int, counts: I64, out: I64, fill: int
 ) -> None:
@@ -169,7 +169,7 @@ def map_values(
             arrange(out, first, used)
 
 
-@kernel
+@making_kernel
 def truth_values(
     ptr: I64, inputs: I64, table_ptr: I64, tables: I64, symbols: int, fixed: I64, domain: int, counts: I64, out: I64,
     fill: int,

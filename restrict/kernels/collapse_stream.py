@@ -12,7 +12,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.collapse import SetArrays
 from restrict.kernels.input_sets import SetRows, include, put
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 from restrict.kernels.scan_lists import ScanKeys, Span, scan_room, scan_row, wanted
 
 ROOM = 1 << 14
@@ -107,7 +107,7 @@ def has_all(values: I64, depends: I64, sets: DependSets) -> bool:
     return ones(values) == sets.several
 
 
-@kernel
+@making_kernel
 def stream_positions(
     first: int, stop: int, rows: StreamRows, keys: ScanKeys, gives: SetArrays, rules: HeadRules, sets: DependSets,
     out: Collapsed, depends: I64, ends: I64,

@@ -8,10 +8,10 @@ from math import exp, log
 import numpy as np
 
 from restrict.base.arrays import F64, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 
-@kernel
+@making_kernel
 def believe(
     pair_ptr: I64, pair_lit: I64, symbols: int, price: float, sweeps: int, captured: I64, decided: I64,
     absent: F64, others: F64, push: F64, belief: F64,

@@ -8,13 +8,13 @@ from math import log1p
 import numpy as np
 
 from restrict.base.arrays import F64, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import making_kernel
 
 OUTWARD = 2.0**-50
 """Relative outward step around a library logarithm (4 ulp; libm's error is below 1)."""
 
 
-@kernel
+@making_kernel
 def dual_steps(pair_ptr: I64, pair_lit: I64, share: F64, steps: int, x: F64, y: F64, y_sum: F64) -> None:
     """Primal-dual steps (Chambolle & Pock 2011, with the diagonal steps of Pock & Chambolle, ICCV 2011) for the LP
     ``min sum x, sum_l share[p, l] x_l >= 1, 0 <= x <= 1``; ``y`` are the pairs' multipliers, ``y_sum`` their sum over
@@ -43,7 +43,7 @@ def dual_steps(pair_ptr: I64, pair_lit: I64, share: F64, steps: int, x: F64, y: 
                 price[pair_lit[t]] += share[t] * y[p]
 
 
-@kernel
+@making_kernel
 def failure_logs(
     pair_ptr: I64, cube_ptr: I64, cube_lit: I64, symbols: int, q: float, inputs: int, log_p: F64, exact: I64
 ) -> None:
@@ -80,7 +80,7 @@ def failure_logs(
         log_p[p], exact[p] = min(0.0, total), whole
 
 
-@kernel
+@making_kernel
 def neighbour_sums(
     scope_ptr: I64, scope: I64, input_ptr: I64, input_pair: I64, cost: F64, sums: F64, degree: I64
 ) -> None:

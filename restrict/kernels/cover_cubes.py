@@ -30,7 +30,7 @@ from restrict.kernels.cover_state import (
     release,
     rival,
 )
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 NOISE = 16
 """One exchange in so many takes a random cube: without it, cubes of several literals are undone and redone forever."""
@@ -116,7 +116,7 @@ def need(q: int, a: Cubes, s: State) -> int:
     return count
 
 
-@kernel
+@making_kernel
 def greedy_cubes(a: Cubes, s: State, order: I64, limit: int) -> None:
     """Satisfy the cube with most newly captured pairs per newly set input, until none is left or ``limit`` is reached.
     The gain of a cube can rise when one of its literals comes to hold, so those cubes are pushed again; a popped entry

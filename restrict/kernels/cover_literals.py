@@ -62,7 +62,9 @@ def greedy_with_numpy(a: Literals, order: I64, limit: int, chosen: I64) -> int:
 
 
 @sized_kernel(
-    reads=lambda a, order, limit, _: (a.pair_lit.shape[0] + order.shape[0] * limit) // 50, plainly=greedy_with_numpy
+    reads=lambda a, order, limit, _: (a.pair_lit.shape[0] + order.shape[0] * limit) // 50,
+    plainly=greedy_with_numpy,
+    makes=True,
 )
 def greedy_literals(a: Literals, order: I64, limit: int, chosen: I64) -> int:
     """Greedy set cover: the literal with most uncaptured pairs, ties by ``order``, until none helps or ``limit``. Gains

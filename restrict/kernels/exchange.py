@@ -88,7 +88,7 @@ def occurrences_with_numpy(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I3
     occ_rank[:] = order - row_ptr[row[order]]
 
 
-@sized_kernel(reads=lambda *arrays: arrays[1].shape[0] // 50, plainly=occurrences_with_numpy)
+@sized_kernel(reads=lambda *arrays: arrays[1].shape[0] // 50, plainly=occurrences_with_numpy, makes=True)
 def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank: Ranks) -> None:
     """The rows and ranks at which each literal stands, by row; ``occ_ptr`` (literals + 1) is given."""
     at = occ_ptr[:-1].copy()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from restrict.base.arrays import F64, I32, I64
 from restrict.kernels.exchange import LiteralRows
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 COUNT, NEXT, SPENT = range(3)
 
@@ -126,7 +126,7 @@ def force(l: int, a: LiteralRows, s: RowLengths) -> None:
     s.weight[l // a.symbols] = 0
 
 
-@kernel
+@making_kernel
 def force_keys(
     a: LiteralRows, cubes: KeyCubes, s: RowLengths, budget: int, assignment: I64, q: KeyQueue, work: int
 ) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from restrict.base.arrays import I32, I64
 from restrict.kernels.collapse import ListArrays, SetArrays, holds
 from restrict.kernels.copying import copy
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 
 class CubeArrays(NamedTuple):
@@ -94,7 +94,7 @@ def advance(at: I64, mask: int, m: MapArrays, i: int) -> bool:
     return False
 
 
-@kernel
+@making_kernel
 def map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
     """Cubes of a map: force some arguments so that it is constant whatever the others are."""
     args, n = m.strides.shape[0], cubes.length.shape[0]
@@ -112,7 +112,7 @@ def map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
                     break
 
 
-@kernel
+@making_kernel
 def wide_map_cubes(m: MapArrays, cubes: CubeArrays) -> None:
     """Cubes of a map of many arguments, where not all boxes are tried: take the cheapest point of each value, then
     leave free each argument that need not be forced."""
@@ -154,7 +154,7 @@ def merge_at(found: I64, i: int, mask: int, at: I64, m: MapArrays) -> int:
     return size
 
 
-@kernel
+@making_kernel
 def box_value(m: MapArrays, mask: int, at: I64, i: int) -> int:
     """The one value of the map where the arguments in ``mask`` are as in ``at`` and the others any; -1: several."""
     args, row = m.strides.shape[0], i if m.table.shape[0] > 1 else 0
@@ -187,7 +187,7 @@ def cheapest_other(j: int, w: int, h: HeadArrays, here: I64, size: int, trial: I
     return least, chosen
 
 
-@kernel
+@making_kernel
 def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, found: I64) -> int:
     """The shortest cube found that makes row ``r`` give ``v``, on top of ``before[:size]``; written to ``found``. Walk
     down the list: stop at a pair that gives ``v`` and force its key; every other pair above is excluded by forcing its
@@ -222,7 +222,7 @@ def row_cube(v: int, i: int, r: int, h: HeadArrays, before: I64, size: int, foun
     return best
 
 
-@kernel
+@making_kernel
 def head_cubes(h: HeadArrays, values: SetArrays, cubes: CubeArrays) -> None:
     """Cubes of a collapsed head: force its query to one value and that row, or the rows of all its query values."""
     longest = cubes.literal.shape[2]

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from restrict.base.arrays import I32, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 Row = TypeVar("Row", I32, I64)
 MULTIPLY, SHIFT, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(29), np.uint64(1)
@@ -60,7 +60,7 @@ def hash_row(row: I32) -> int:
     return np.int64(z >> ONE)  # type: ignore[return-value]
 
 
-@kernel
+@making_kernel
 def rehash_rows(rows: I32, count: int, size: int) -> I32:
     """A table of ``size`` slots for the first ``count`` rows."""
     slots = np.full(size, -1, dtype=np.int32)
@@ -69,7 +69,7 @@ def rehash_rows(rows: I32, count: int, size: int) -> I32:
     return slots
 
 
-@kernel
+@making_kernel
 def rehash_keys(of: I64, count: int, size: int) -> tuple[I64, I32]:
     """A table of ``size`` slots for the first ``count`` keys."""
     keys = np.full(size, -1, dtype=np.int64)
@@ -80,7 +80,7 @@ def rehash_keys(of: I64, count: int, size: int) -> tuple[I64, I32]:
     return keys, ids
 
 
-@kernel
+@making_kernel
 def longer(row: Row, size: int) -> Row:
     """A copy with room for more (element by element: slice assignment is slow to compile)."""
     out = np.empty(size, dtype=row.dtype)
@@ -89,7 +89,7 @@ def longer(row: Row, size: int) -> Row:
     return out
 
 
-@kernel
+@making_kernel
 def taller(rows: I32, size: int) -> I32:
     """A copy of a table with room for more rows, which hold -1."""
     out = np.empty((size, rows.shape[1]), dtype=np.int32)

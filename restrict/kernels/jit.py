@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from numba import njit
+import numba
 from numba.core import event
 
 from restrict.kernels import plain
@@ -14,6 +14,8 @@ from restrict.kernels.cache import Kept
 from restrict.kernels.linked import Linked, customised
 from restrict.kernels.notice import compiling
 
+njit: Any = numba.njit
+"""Its declared types leave out the option ``_nrt``: whether references to arrays are counted."""
 P = ParamSpec("P")
 R = TypeVar("R")
 Q = ParamSpec("Q")
@@ -54,25 +56,34 @@ class Rented(plain.Kernel):
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile when it pays, cached on disk, without the GIL, with wrap-around integers and no zero-division checks."""
-    return _rented(njit(nogil=True, error_model="numpy")(function), function)
+    """Compile when it pays, cached on disk, without the GIL, with wrap-around integers and no zero-division checks. A
+    kernel makes no arrays, so it counts no references to them, which took most of the time of small kernels: callers
+    hold what they give."""
+    return _rented(njit(function, nogil=True, error_model="numpy", _nrt=False), function)
 
 
-def sized_kernel(reads: Callable[..., int], plainly: Callable[..., Any] | None = None) -> _Decorator:
+def making_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel that makes arrays, or gets some from a kernel that does. (numba refuses any other that does.)"""
+    return _rented(njit(function, nogil=True, error_model="numpy", _nrt=True), function)
+
+
+def sized_kernel(
+    reads: Callable[..., int], plainly: Callable[..., Any] | None = None, *, makes: bool = False
+) -> _Decorator:
     """The decorator of a kernel that reads far less than its arrays hold (``reads``: how many elements, from the
     arguments), or whose first calls numpy does about as fast (``plainly``, in place of the body; it calls no
-    kernel)."""
+    kernel). ``makes``: it makes arrays."""
 
     def decorate(function: Callable[Q, S]) -> Callable[Q, S]:
-        made = njit(nogil=True, error_model="numpy")(function)
+        made = njit(function, nogil=True, error_model="numpy", _nrt=makes)
         return cast(Callable[Q, S], _rented(made, plainly or function, function, reads))
 
     return decorate
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile into its callers what is called at every position: a call would count the references of each array."""
-    return _rented(njit(nogil=True, error_model="numpy", inline="always")(function), function)
+    """Compile into its callers what is called at every position; it makes no arrays."""
+    return _rented(njit(function, nogil=True, error_model="numpy", inline="always", _nrt=False), function)
 
 
 def caller_kernel(function: Callable[P, R]) -> Callable[P, R]:

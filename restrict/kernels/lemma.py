@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 
 class Ranked(NamedTuple):
@@ -22,7 +22,7 @@ class Ranked(NamedTuple):
     complete: I64
 
 
-@kernel
+@making_kernel
 def select(ranked: Ranked, ptr: I64, inputs: I64, k: int, ends: I64, chosen: I64, state: I64) -> None:
     """Walk down each row's ranking, best pair first, and select a position iff it has an input (``inputs[ptr[j] : ptr[j
     + 1]]``) that no earlier selected one has. ``chosen`` (2, rows * k) takes (position, its maximiser), row ``r`` ends

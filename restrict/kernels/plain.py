@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -119,6 +121,15 @@ def call(kernel: Any, given: tuple[Any, ...]) -> Any:
         kernel.rent -= time.thread_time() - begun
         if kernel.rent <= 0:
             own(kernel)
+
+
+@lru_cache
+def plain_form(kernel: Any) -> Any:
+    """A kernel that runs as plain Python, with all that it calls: for arrays of Python's own integers."""
+    body = getattr(kernel, "py_func", kernel)
+    called = {name: body.__globals__.get(name) for name in body.__code__.co_names}
+    plainly = {name: plain_form(other) for name, other in called.items() if hasattr(other, "py_func")}
+    return FunctionType(body.__code__, body.__globals__ | plainly)
 
 
 def _bytes(kernel: Any, seen: set[int]) -> int:

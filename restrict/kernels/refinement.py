@@ -8,7 +8,7 @@ import numpy as np
 
 from restrict.base.arrays import I32, I64
 from restrict.kernels.hashing import mix
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 from restrict.kernels.triples import Side, Triples
 
 
@@ -32,7 +32,7 @@ def _group(sig: I64, size: int, table: I32, first: I32) -> int:
     return count
 
 
-@kernel
+@making_kernel
 def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, bool]:
     """The coarsest partition of the triples, within cells, that agrees on ``out`` and is stable: ``(class, verified)``.
     A class is named by a triple number in its cell. Only the cells behind which something changed are done again."""

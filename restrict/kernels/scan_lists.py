@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import better
 from restrict.kernels.scan_hash import MANY, after_position, bound_of, pair_score, tops_of_chunk
@@ -52,7 +52,7 @@ class Span(NamedTuple):
     right: int
 
 
-@kernel
+@making_kernel
 def scan_room() -> ScanRoom:
     """Room for scans."""
     return ScanRoom(np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), np.empty((2, CHUNK), np.int64))
@@ -144,7 +144,7 @@ def ahead(pairs: I64, a: int, b: int, right: int) -> bool:
     return bool(pairs[1, a] < pairs[1, b])
 
 
-@kernel
+@making_kernel
 def ranked(pairs: I64, count: int, right: int) -> I64:
     """The pairs' numbers, best first: into buckets, which even scores fill evenly, then by insertion."""
     ends, order, least = np.zeros(count + 2, np.int64), np.empty(count, np.int64), HALF
@@ -203,7 +203,7 @@ def first_from(positions: I64, j: int) -> int:
     return low
 
 
-@kernel
+@making_kernel
 def scan_row(
     seed: int, span: Span, keys: ScanKeys, limit: int, want: int, room: ScanRoom, pairs: I64
 ) -> tuple[I64, int, int]:
@@ -233,7 +233,7 @@ def scan_row(
         want *= LOWER
 
 
-@kernel
+@making_kernel
 def scan_rows(
     seeds: I64, owner: I64, query: I64, bounds: I64, own: int, right: int, limit: int, keys: ScanKeys,
     out: I64, ends: I64, complete: I64,

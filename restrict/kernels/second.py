@@ -8,16 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import F64, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import making_kernel
 from restrict.kernels.verdict import ABOVE, NOTHING
 
 ROUNDS = 60
 """Rounds of Newton's method; a handful are used."""
 LARGE = 600.0
 """Exponents are cut off here."""
+FAINT = 2.0**-248
+"""Weights are off by less than this part of the greatest, as the checker's are."""
 
 
-@kernel
+@making_kernel
 def reach(g: F64, r: F64) -> F64:
     """How far each entry of a form is from its centre."""
     found = r.copy()
@@ -27,7 +29,7 @@ def reach(g: F64, r: F64) -> F64:
     return found
 
 
-@kernel
+@making_kernel
 def weighed(qc: F64, qg: F64, qr: F64, kc: F64, kg: F64, kr: F64) -> tuple[F64, F64]:
     """Bounds on the weight of every cell, up to a common factor (Lemma V7)."""
     count, w = kc.shape
@@ -59,10 +61,11 @@ def weighed(qc: F64, qg: F64, qr: F64, kc: F64, kg: F64, kr: F64) -> tuple[F64, 
     for c in range(count):
         low[c] = np.exp(score[c] - spread[c] - top)
         high[c] = np.exp(min(score[c] + spread[c] - top, LARGE))
-    return low, high
+    faint = FAINT * high.max()
+    return np.maximum(low - faint, 0.0), high + faint
 
 
-@kernel
+@making_kernel
 def ends(row: F64, vc: F64, vg: F64, vr: F64) -> F64:
     """The greatest value of ``row . v`` in every cell."""
     count, w = vc.shape
@@ -78,7 +81,7 @@ def ends(row: F64, vc: F64, vg: F64, vr: F64) -> F64:
     return found
 
 
-@kernel
+@making_kernel
 def beyond(low: F64, high: F64, value: F64, more: F64, first: I64, before: I64, into: I64, begin: float) -> float:
     """An upper bound on the average over all words of a case (Theorem 8), by Newton's method on its sign. The nodes
     stand in the order of their positions, the case last; ``into[before[x] : before[x + 1]]`` are the nodes that can

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import F64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import making_kernel
 
 STEPS, TRIES = 20, 8
 """Newton steps, and distances above the zero that are tried, at most."""
@@ -38,7 +38,7 @@ class Room(NamedTuple):
     high: float
 
 
-@kernel
+@making_kernel
 def product_bounds(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room, low: F64, high: F64) -> None:
     """Widen ``low .. high`` to hold the scaled products of sets of queries and keys. ``by_box``: (r, n) bounds on the
     distance from it by the boxes; (1, 1) where only the balls count."""
@@ -60,7 +60,7 @@ def product_bounds(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room, low
             high[i, j] = max(high[i, j], top + slip * abs(top) + room.tiny)
 
 
-@kernel
+@making_kernel
 def product_sizes(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room) -> None:
     """Turn the products of the centres of two families of sets into bounds on the absolute values of all products."""
     for i in range(centre.shape[0]):
@@ -70,7 +70,7 @@ def product_sizes(centre: F64, by_box: F64, q: Sizes, k: Sizes, room: Room) -> N
             centre[i, j] = (abs(centre[i, j]) + spread + room.product * norm * k.norm[j]) * room.above + room.tiny
 
 
-@kernel
+@making_kernel
 def weight_bounds(small: F64, big: F64, least_total: F64, most_total: F64, slack: float, tiny: float) -> None:
     """Turn bounds on unnormalised weights (``small`` (r, n): least, 0 where masked) into bounds on weights, in place;
     ``most_total`` (r,): upper bounds; ``slack``: relative room for the sums' rounding, above 1."""
@@ -84,7 +84,7 @@ def weight_bounds(small: F64, big: F64, least_total: F64, most_total: F64, slack
             big[i, j] = min(most * (1 + 8 * U) + tiny, 1.0) if b > 0 else 0.0
 
 
-@kernel
+@making_kernel
 def excess(small: F64, big: F64, top: F64, u: float) -> tuple[float, float]:
     """The left side at ``u``, rounded up, and how fast it falls; ``small``, ``big``, ``top`` have shape (n, K)."""
     total, size, fall = 0.0, 0.0, 0.0
@@ -102,7 +102,7 @@ def excess(small: F64, big: F64, top: F64, u: float) -> tuple[float, float]:
     return total + size * (small.shape[0] + 8) * 4.5e-16, fall
 
 
-@kernel
+@making_kernel
 def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
     """An upper bound on one coordinate of an average, ``start`` where no better one is found."""
     u = top.min()
@@ -129,7 +129,7 @@ def coupled_top(small: F64, big: F64, top: F64, start: float) -> float:
     return start
 
 
-@kernel
+@making_kernel
 def coupled_tops(small: F64, big: F64, tops: F64, start: F64) -> F64:
     """Certified upper bounds on averages (r, d), better than ``start`` where possible. ``small`` (r, n, K): least
     unnormalised weights, 0 where masked; ``tops`` (n, K, d): upper bounds on the values. Cost: ``r d n K``."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from restrict.base.arrays import I32, I64
 from restrict.kernels.hashing import assign, hash_row, longer, rehash_rows, row_slot, taller
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 
 class Side(NamedTuple):
@@ -41,7 +41,7 @@ class Side(NamedTuple):
     observed: int
 
 
-@kernel
+@making_kernel
 def edges_into(back: I32) -> tuple[I32, I32, I32, I32]:
     """The edges ``(x, b2)`` into every ``b``, and the place of ``(b2, x)`` among those of its ``b``."""
     states, letters = back.shape
@@ -95,7 +95,7 @@ def _summary_after(
     return slots[at], count, at
 
 
-@kernel
+@making_kernel
 def _wider(member: I64, words: int) -> I64:
     """Bit sets with room for more words."""
     out = np.zeros((member.shape[0], words), dtype=np.int64)
@@ -109,7 +109,7 @@ WIDEST = 1 << 28
 """Entries of a table of summaries: 1 GiB, or 2 of bits."""
 
 
-@kernel
+@making_kernel
 def explore(side: Side, limit: int) -> tuple[I64, I32, I32, I32, int]:
     """All reached triples: ``(cell, summary, summaries, step, status)`` in order of discovery, ``cell = a * B + b``.
     ``summaries`` (S, U) and ``step`` (S, P) of their extensions. ``status`` is 1 beyond ``limit`` triples, or where a
@@ -182,7 +182,7 @@ class Triples(NamedTuple):
     seen: I32
 
 
-@kernel
+@making_kernel
 def sort_triples(side: Side, cell: I64, summary: I32, rows: I32, step: I32) -> Triples:
     """The triples of :func:`explore`, cell by cell, with their edges. Cost O(edges)."""
     na, nb = side.delta.shape[0], side.back.shape[0]
@@ -228,7 +228,7 @@ def sort_triples(side: Side, cell: I64, summary: I32, rows: I32, step: I32) -> T
     return Triples(base, which, offset, succ, seen)
 
 
-@kernel
+@making_kernel
 def edge_cells(side: Side, tr: Triples) -> I64:
     """The place ``(a * X + x) * B + b2`` of every edge of every triple."""
     nb, letters = side.back.shape

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import F64, I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, making_kernel
 
 ROUNDS = 60
 """Rounds of Dinkelbach's method; three to six are used."""
@@ -19,7 +19,7 @@ ABOVE = 1e-9
 hide a light word that goes farther."""
 
 
-@kernel
+@making_kernel
 def room(size: int) -> F64:
     """Room for numbers; it is empty, and not zero, since numpy's zeros take longer to compile."""
     return np.empty(size, np.float64)
@@ -32,7 +32,7 @@ def nowhere(num: F64, den: F64) -> None:
         num[t], den[t] = 0.0, -1.0
 
 
-@kernel
+@making_kernel
 def heaviest(
     e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, limit: float, back: I64
 ) -> tuple[float, float]:
@@ -40,40 +40,70 @@ def heaviest(
     (i, a, q), and behind these, where it is known, the range of states that words reach at each position: the first
     state at 0, the one behind the last, the same at 1, and so on. ``back[j, t]`` becomes the edge by which the longest
     path enters state ``t`` at ``j``, where ``back`` has rows. The denominator is -1 where the case has no word."""
+    return heaviest_from(e, v, ptr, source, symbol, case, case[0], limit, back)
+
+
+@making_kernel
+def heaviest_from(
+    e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, first: int, limit: float, back: I64
+) -> tuple[float, float]:
+    """:func:`heaviest` over the words of lengths ``first .. i``; behind the last row of ``e`` and ``v`` that row goes
+    on, as in a model without positions."""
     i, a, q = case[0], case[1], case[2]
     states = ptr.shape[0] - 1
     num, den, num2, den2 = room(states), room(states), room(states), room(states)
     nowhere(num, den)
     num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
+    most, found_num, found_den = -np.inf, 0.0, -1.0
+    if i == 0:
+        return num[q], den[q]
     for j in range(1, i + 1):
         nowhere(num2, den2)
-        least, most = 0, states
+        at, least, stop = min(j, e.shape[0] - 1), 0, states
         if case.shape[0] > 3:
-            least, most = case[3 + 2 * j], case[4 + 2 * j]
-        for t in range(least, most):
+            least, stop = case[3 + 2 * j], case[4 + 2 * j]
+        for t in range(least, stop):
             best = -np.inf
             for k in range(ptr[t], ptr[t + 1]):
                 p, s = source[k], symbol[k]
                 if den[p] < 0 or (j == i and s != a):
                     continue
-                d = den[p] + e[j, s]
-                x = num[p] + e[j, s] * v[j, s]
+                d = den[p] + e[at, s]
+                x = num[p] + e[at, s] * v[at, s]
                 if x - limit * d > best:
                     best = x - limit * d
                     num2[t], den2[t] = x, d
                     if back.shape[0] > 0:
                         back[j, t] = k
+        for k in range(ptr[q], ptr[q + 1] if j >= first else 0):
+            if den[source[k]] >= 0 and symbol[k] == a:
+                d, x = den[source[k]] + e[at, a], num[source[k]] + e[at, a] * v[at, a]
+                if x - limit * d > most:
+                    most, found_num, found_den = x - limit * d, x, d
         num, den, num2, den2 = num2, den2, num, den
-    return num[q], den[q]
+    return found_num, found_den
 
 
-@kernel
+@making_kernel
 def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
     """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""
+    return greatest_from(e, v, ptr, source, symbol, case, case[0], begin)
+
+
+@making_kernel
+def greatest_of_block(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, begin: float) -> float:
+    """The greatest average over the words of a block (first length, last length, a, q) of a model without positions:
+    ``e[1, s]`` and ``v[1, s]`` count at every position."""
+    return greatest_from(e, v, ptr, source, symbol, block[1:], block[0], begin)
+
+
+@making_kernel
+def greatest_from(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, first: int, begin: float) -> float:
+    """:func:`greatest` over the words of :func:`heaviest_from`."""
     none = np.empty((0, 0), np.int64)
     limit, best, last = begin, NOTHING, False
     for _ in range(ROUNDS):
-        num, den = heaviest(e, v, ptr, source, symbol, case, limit, none)
+        num, den = heaviest_from(e, v, ptr, source, symbol, case, first, limit, none)
         if den <= 0:
             return -np.inf
         ratio = num / den
@@ -86,7 +116,7 @@ def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begi
     return best
 
 
-@kernel
+@making_kernel
 def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, bounds: F64) -> None:
     """``bounds[0, m]``, ``bounds[1, m]``: greatest and least average of ``t[m, j, s]``, searched from what stands
     there."""
@@ -97,53 +127,3 @@ def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, boun
             for s in range(t.shape[2]):
                 negative[j, s] = -t[m, j, s]
         bounds[1, m] = -greatest(e, negative, ptr, source, symbol, case, -bounds[1, m])
-
-
-@kernel
-def heaviest_of_block(
-    e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, limit: float
-) -> tuple[float, float]:
-    """Numerator and denominator of a word that is longest for the weights ``e (v - limit)``, of any length of a block.
-    ``block`` is (first, last, a, q). The weights are those of a model without positions: ``e[1, s]`` and ``v[1, s]`` at
-    every position, column 0 of row 0 for the start token. The denominator is -1 where there is no word."""
-    first, last, a, q = block[0], block[1], block[2], block[3]
-    states = ptr.shape[0] - 1
-    num, den, num2, den2 = room(states), room(states), room(states), room(states)
-    nowhere(num, den)
-    num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
-    best, found_num, found_den = -np.inf, 0.0, -1.0
-    for j in range(1, last + 1):
-        nowhere(num2, den2)
-        for t in range(states):
-            most = -np.inf
-            for k in range(ptr[t], ptr[t + 1]):
-                p, s = source[k], symbol[k]
-                if den[p] < 0:
-                    continue
-                d, x = den[p] + e[1, s], num[p] + e[1, s] * v[1, s]
-                if x - limit * d > most:
-                    most = x - limit * d
-                    num2[t], den2[t] = x, d
-                if t == q and s == a and j >= first and x - limit * d > best:
-                    best = x - limit * d
-                    found_num, found_den = x, d
-        num, den, num2, den2 = num2, den2, num, den
-    return found_num, found_den
-
-
-@kernel
-def greatest_of_block(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, block: I64, begin: float) -> float:
-    """The greatest average over the words of a block; ``begin`` is any number, best one near the answer."""
-    limit, best, last = begin, NOTHING, False
-    for _ in range(ROUNDS):
-        num, den = heaviest_of_block(e, v, ptr, source, symbol, block, limit)
-        if den <= 0:
-            return -np.inf
-        ratio = num / den
-        if ratio > best + 1e-14 * (1 + abs(best)):
-            best, limit, last = ratio, ratio, False
-        elif last:
-            break
-        else:
-            limit, last = best + ABOVE * (1 + abs(best)), True
-    return best

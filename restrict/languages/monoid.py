@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -82,12 +83,8 @@ def star_free(dfa: Dfa) -> Aperiodicity:
             return Aperiodicity(False, "enumeration of the transition monoid, up to a witness", text, cycle)
         return None
 
-    for a, letter in enumerate(letters):
-        found = add(letter, (a,))
-        if found:
-            return found
-    for element in queue:
-        word = words[element.tobytes()]
+    for element in chain([np.arange(dfa.states)], queue):
+        word = words[element.tobytes()] if queue else ()
         for a, letter in enumerate(letters):
             found = add(letter[element], (*word, a))
             if found:

@@ -18,7 +18,7 @@ at ``k = 0`` and at ``k = 1`` with a line below both are that line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
@@ -217,30 +217,3 @@ def shortest_form(long: QuasiLinear) -> QuasiLinear:
         values.pop()
         growth = [growth[-1], *growth[:-1]]
     return QuasiLinear(tuple(values), tuple(growth))
-
-
-def cheapest_walk(
-    edges: Callable[[int], Sequence[int]], goal: Callable[[int], bool], length: int
-) -> tuple[int, ...] | None:
-    """The edges of a cheapest walk of ``length`` edges from node 0 to a goal, or ``None``: there is none. ``edges``:
-    the successors of a node; the first edge costs 0, the others 1. ``goal``: whether a node is one."""
-    level = {0: 0}
-    back: list[dict[int, tuple[int, int]]] = []
-    for _ in range(length):
-        after: dict[int, int] = {}
-        came: dict[int, tuple[int, int]] = {}
-        for node, cost in level.items():
-            for k, to in enumerate(edges(node)):
-                if cost + (k > 0) < after.get(to, INFINITE):
-                    after[to], came[to] = cost + (k > 0), (node, k)
-        level = after
-        back.append(came)
-    ends = [(cost, node) for node, cost in level.items() if goal(node)]
-    if not ends:
-        return None
-    _, node = min(ends)
-    walk: list[int] = []
-    for came in reversed(back):
-        node, k = came[node]
-        walk.append(k)
-    return tuple(reversed(walk))

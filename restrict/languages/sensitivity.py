@@ -16,7 +16,7 @@ from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.predicate import MAX_WORDS, completions, few
 from restrict.languages.protocol import Language
-from restrict.languages.subset import bits, images, shift_of
+from restrict.languages.subset import Costs, bits, images, repeated
 from restrict.languages.walk import breadth_first
 
 MAX_SETS = 5_000
@@ -53,21 +53,15 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
     # best[q, R]: the most pivotal positions of a suffix that is read from state q and has the set R.
     best = np.full((dfa.states, len(sets)), NEVER, dtype=np.int32)
     best[:, 0] = 0
-    power, saved, saved_at, t, jumped = 1, best, 0, 0, False
-    while t < n:
+
+    def longer(best: Costs) -> Costs:
         # best'[q, R'] = max over letters a and sets R with pre_a(R) = R' of pivotal_a[q, R] + best[delta(q, a), R]
         after = np.full_like(best, NEVER)
         for pre, successor, pivotal in moves:
             np.maximum.at(after.T, pre, (best[successor] + pivotal).T)
-        best, t = np.where(after > NEVER // 2, after, NEVER).astype(np.int32), t + 1
-        shift = None if jumped else shift_of(saved, best, NEVER)
-        if shift is not None:  # the step commutes with adding a constant, so this repeats without end
-            rounds = (n - t) // (t - saved_at)
-            best = np.where(best > NEVER, best + np.int32(shift * rounds), NEVER).astype(np.int32)
-            t, jumped = t + rounds * (t - saved_at), True
-        elif t == power:
-            saved, saved_at, power = best, t, 2 * power
-    return int(best[0].max())
+        return np.where(after > NEVER // 2, after, NEVER).astype(np.int32)
+
+    return int(repeated(longer, best, n, NEVER)[0][0].max())
 
 
 def by_enumeration(language: Language, n: int) -> int | None:

@@ -209,24 +209,34 @@ def _step(graph: SubsetGraph, costs: Costs) -> tuple[Costs, npt.NDArray[np.uint8
 
 
 def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run]:
-    """``length`` unrestricted positions. The step commutes with adding a constant to all costs, so when the costs
-    repeat up to a constant (infinite ones staying so), they do for ever: the rest is a jump (Brent)."""
+    """``length`` unrestricted positions (:func:`repeated`)."""
     run = _Run()
-    saved, saved_at, power = costs, 0, 1
-    for t in range(length):
+
+    def step(costs: Costs) -> Costs:
         costs, choice = _step(graph, costs)
         run.steps.append(choice)
-        shift = shift_of(saved, costs, INF)
-        if shift is not None:
-            run.first, run.period = saved_at, t + 1 - saved_at
-            rounds, rest = divmod(length - (t + 1), run.period)
-            costs = np.where(costs < INF, costs + np.int32(shift * rounds), INF).astype(np.int32)
-            for _ in range(rest):
-                costs, _choice = _step(graph, costs)
-            return costs, run
-        if t + 1 == power:
-            saved, saved_at, power = costs, t + 1, 2 * power
+        return costs
+
+    costs, run.first, run.period = repeated(step, costs, length, INF)
+    del run.steps[run.first + run.period if run.period else length :]
     return costs, run
+
+
+def repeated(step: Callable[[Costs], Costs], costs: Costs, length: int, infinite: np.int32) -> tuple[Costs, int, int]:
+    """``length`` times a step that commutes with adding a constant: when values repeat up to a constant, they do so for
+    ever, and the rest is a jump (Brent). Result: the values, from where they repeat, and the period (0: none met)."""
+    saved, saved_at, power, t, period = costs, 0, 1, 0, 0
+    while t < length:
+        costs, t = step(costs), t + 1
+        shift = None if period else shift_of(saved, costs, infinite)
+        if shift is not None:
+            period = t - saved_at
+            rounds = (length - t) // period
+            costs = np.where(costs != infinite, costs + np.int32(shift * rounds), infinite).astype(np.int32)
+            t += rounds * period
+        elif t == power and not period:
+            saved, saved_at, power = costs, t, 2 * power
+    return costs, saved_at, period
 
 
 def shift_of(old: Costs, new: Costs, infinite: np.int32) -> int | None:

@@ -39,9 +39,9 @@ import numpy.typing as npt
 from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.cover import expression
 from restrict.logic.formula import Formula
-from restrict.logic.operators import MIRROR, PAST, SYMBOL, UNARY_TEMPORAL, Node
+from restrict.logic.operators import MIRROR, PAST, SINCE, SYMBOL, UNARY_TEMPORAL, Node
 from restrict.logic.parser import parse
-from restrict.logic.printer import to_text
+from restrict.logic.printer import shortened
 from restrict.logic.semantics import BOOLEANS
 from restrict.model.fileformat import FORMAT, dumps, loads
 from restrict.model.program import Model
@@ -206,15 +206,6 @@ def _dual(op: str) -> str:
 # ---------------------------------------------------------------- formulas
 
 
-_RULES: dict[str, tuple[str, str | None, bool]] = {
-    "since": ("phi implies psi", None, False),
-    "weak since": ("phi implies psi", "or", True),
-    "trigger": ("psi implies phi", None, True),
-    "strong trigger": ("psi implies phi", "and", False),
-}
-"""Key, value (``None``: psi; otherwise this operation on phi and psi) and default."""
-
-
 def _lower(program: Circuit, node: Node, args: list[Signal]) -> Signal:
     """The signal of a node from those of its operands."""
     op, one = node.op, Signal((), np.array(True))
@@ -239,9 +230,8 @@ def _lower(program: Circuit, node: Node, args: list[Signal]) -> Signal:
 
 def _binary(program: Circuit, op: str, mask: str, phi: Signal, psi: Signal) -> Signal:
     base = op.removeprefix("strict ")
-    key, value, default = _RULES[base if base in PAST else MIRROR[base]]
-    guard = (phi, psi) if key == "phi implies psi" else (psi, phi)
-    candidates = program.combine(np.less_equal, *guard)
+    turned, value, default = SINCE[base if base in PAST else MIRROR[base]]
+    candidates = program.combine(np.less_equal, *((psi, phi) if turned else (phi, psi)))
     returned = psi if value is None else program.combine(BOOLEANS[value], phi, psi)
     return program.head(op, mask, candidates, returned, default)
 
@@ -304,17 +294,12 @@ def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
 def _document(
     formula: Formula, program: Circuit, leaf: int, positive: bool, at: At, name: str | None
 ) -> dict[str, Any]:
-    try:
-        text = to_text(formula)
-    except ResourceLimit:
-        text = "a formula too long to write"
     where = {"last": "at the last position", "first": "at position 0", "every": "at each position"}[at]
-    shown = text if len(text) <= 2000 else text[:1997] + "..."
     needed = _needed(program, leaf)
     return {
         "format": FORMAT,
-        "name": name if name is not None else text if len(text) <= 80 else text[:77] + "...",
-        "description": f"Accepts where this formula of temporal logic holds {where}: {shown}",
+        "name": name if name is not None else shortened(formula, 80),
+        "description": f"Accepts where this formula of temporal logic holds {where}: {shortened(formula, 2000)}",
         "alphabet": list(program.alphabet),
         "variables": [v for v in program.variables if v["name"] in needed],
         "output": {

@@ -10,7 +10,7 @@ import re
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.fragments import fragment
-from restrict.logic.operators import SYMBOL, Node
+from restrict.logic.operators import MIRROR, SYMBOL, Node
 
 MAX_TEXT = 4_000_000
 RESERVED = ("true", "false", "last", "start")
@@ -36,18 +36,8 @@ LEFT = {
     "trigger": "!((!({0})) S (!({1})))",
     "strong trigger": "!(((!({0})) S (!({1}))) | (H(!({0}))))",
 }
-RIGHT = {
-    "last": "!(X(true))",
-    "next": "X({0})",
-    "weak next": "!(X(!({0})))",
-    "eventually": "F({0})",
-    "always": "G({0})",
-    "until": "({0}) U ({1})",
-    "weak until": "(({0}) U ({1})) | (G({0}))",
-    "release": "!((!({0})) U (!({1})))",
-    "strong release": "!(((!({0})) U (!({1}))) | (G(!({0}))))",
-}
-FORALL = frozenset(("historically", "weak since", "trigger", "always", "weak until", "release"))
+RIGHT = {MIRROR[op]: text.translate(str.maketrans("YOHS", "XFGU")) for op, text in LEFT.items()}
+FORALL = frozenset(f for op in ("historically", "weak since", "trigger") for f in (op, MIRROR[op]))
 """Operators that hold where there is no position to look at; strict ones begin one position further on."""
 
 

@@ -29,6 +29,14 @@ MIRROR = _MIRRORED | {future: past for past, future in _MIRRORED.items()} | {"fi
 """Each operator with its mirror image (the word read backwards); those not listed are their own."""
 PAST = frozenset(_MIRRORED)
 """The temporal operators that look left."""
+SINCE: dict[str, tuple[bool, str | None, bool]] = {
+    "since": (False, None, False),
+    "weak since": (False, "or", True),
+    "trigger": (True, None, True),
+    "strong trigger": (True, "and", False),
+}
+"""Each as a look at the nearest position with a key, ``phi implies psi`` or (true) the reverse: the value there is psi
+(``None``) or this operation on phi and psi; the last is what holds where nothing is in view."""
 SYMBOL = "symbol"
 COMPARE, PREDICATE = "compare", "predicate"
 COUNTING = (COMPARE, PREDICATE)

@@ -43,6 +43,15 @@ def to_text(formula: Nodes) -> str:
     return "".join(out)
 
 
+def shortened(formula: Nodes, most: int) -> str:
+    """The text, cut off where it is longer than ``most``; shared parts can make it longer than may be written."""
+    try:
+        text = to_text(formula)
+    except ResourceLimit:
+        return "a formula too long to write"
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def _pieces(formula: Nodes, node: Node) -> list[int | str]:
     """A node as words, with operands still to be written."""
     if isinstance(node.detail, Inequality):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from restrict.base.arrays import I64, all_words
+from restrict.base.arrays import I64, word_chunks
 from restrict.base.errors import ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.semantics import evaluate_tokens
@@ -14,7 +14,6 @@ from restrict.model.program import Model
 from restrict.model.trace import run_batch
 
 MAX_WORDS = 2**20
-_BATCH = 2**12
 
 
 def counterexample(model: Model, formula: Formula, length: int, *, at: str = "last") -> tuple[list[str] | None, int]:
@@ -34,8 +33,7 @@ def word_batches(symbols: int, length: int) -> Iterator[I64]:
     if (length if symbols == 1 else symbols ** min(length, 40)) > MAX_WORDS:
         raise ResourceLimit(f"there are more than {MAX_WORDS} words of {length} symbols; verify shorter ones")
     for n in range(1, length + 1):
-        for start in range(0, symbols**n, _BATCH):
-            yield all_words(symbols, n, start, min(start + _BATCH, symbols**n))
+        yield from word_chunks(symbols, n)
 
 
 def differs(model: Model, formula: Formula, words: I64, at: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
+from restrict.base.deadline import seconds
 from restrict.base.errors import UsageError, quote
 from restrict.model.program import Instance, Model
 
@@ -46,18 +47,6 @@ def the_integer(name: str, given: Any, least: int = 0, below: int | None = None)
 def the_seed(given: Any) -> int:
     """The seed of a call, 0 .. 2^63 - 1; anything else is refused."""
     return the_integer("seed", given, 0, SEEDS)
-
-
-def seconds(given: Any) -> float:
-    """A number of seconds, at least 0. ``given``: a number, or its text. Gives seconds, 0 .. 10^9 (thirty years): a
-    greater number becomes 10^9, since the clock cannot compute with infinity."""
-    try:
-        found = float(given)
-    except (TypeError, ValueError, OverflowError):
-        found = -1.0
-    if not found >= 0:
-        raise UsageError(f"time = {quote(given)} must be a number of seconds, at least 0")
-    return min(found, 1e9)
 
 
 def the_time(given: Any) -> float | None:

@@ -12,18 +12,17 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I64
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm, confirm_by_tree
 from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.model.task import Task
-from restrict.model.trace import run_batch
+from restrict.optimum.enumeration import numbered_labels
 from restrict.optimum.oracle import Oracle
 from restrict.sat.limit import Budget
 
-I64 = npt.NDArray[np.int64]
 WORDS, NODES = 4096, 60_000_000
 """Words of one batch, and nodes of all variables on them, at most."""
 RESTRICTIONS, LENGTH = 2_000, 64
@@ -103,10 +102,7 @@ class _Refuting:
     def run(self, words: I64) -> I64:
         """The label of each word, by its number."""
         self.task.deadline.check()
-        values = run_batch(self.instance, words, self.position).values[self.instance.model.output.variable]
-        seen, where = np.unique(values[:, self.position], return_inverse=True)
-        each = [self.names.setdefault(self.instance.label(int(v)), len(self.names)) for v in seen]
-        return np.array(each, dtype=np.int64)[where]
+        return numbered_labels(self.instance, words, self.position, self.names)
 
     def left(self, size: int) -> list[dict[int, int]]:
         """The restrictions of a size that have met one label only, those with least open in the abstract run first."""

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64, all_words, digits
+from restrict.base.arrays import I64, digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
 from restrict.force.looking import Looking
+from restrict.languages.search import of_restrictions
 from restrict.model.program import Instance
 from restrict.model.task import Task
 from restrict.model.trace import read_at, run_batch
@@ -88,23 +89,21 @@ def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
 # ---------------------------------------------------------------- tables
 
 
-def word_chunks(symbols: int, m: int) -> Iterator[I64]:
-    """All words of ``m`` symbols in order, at most ``CHUNK`` at a time; shape (words, m)."""
-    for start in range(0, symbols**m, CHUNK):
-        yield all_words(symbols, m, start, min(symbols**m, start + CHUNK))
-
-
 def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) -> tuple[Labels, list[str]]:
     """The index of every word's label at a position, (s,) * m, int16; the labels' names. Every word is run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
-    for words in word_chunks(symbols, m):
+    for words in word_chunks(symbols, m, CHUNK):
         deadline.check()
-        values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
-        seen, where = np.unique(values, return_inverse=True)
-        each = [names.setdefault(instance.label(int(v)), len(names)) for v in seen]
-        parts.append(np.array(each, dtype=np.int16)[where])
+        parts.append(numbered_labels(instance, words, position, names).astype(np.int16))
     return np.concatenate(parts).reshape((symbols,) * m), list(names)
+
+
+def numbered_labels(instance: Instance, words: I64, position: int, names: dict[str, int]) -> I64:
+    """The number of each word's label at a position; ``names`` has the numbers, and gets those of new labels."""
+    values = run_batch(instance, words, position).values[instance.model.output.variable][:, position]
+    seen, where = np.unique(values, return_inverse=True)
+    return np.array([names.setdefault(instance.label(int(v)), len(names)) for v in seen], dtype=np.int64)[where]
 
 
 def lift(
@@ -144,11 +143,7 @@ def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
 def by_size(mask: npt.NDArray[np.bool_]) -> tuple[I64, I64]:
     """The restrictions of a mask over (s + 1,) * m. ``mask``: bool, shape (s + 1,) * m: the restrictions that are
     wanted. Gives how many positions each fixes, and its index; the fewest fixed first, then by index."""
-    m = mask.ndim
-    fixed = np.zeros(mask.shape, dtype=np.int8)
-    for axis, size in enumerate(mask.shape):
-        cost = np.append(np.ones(size - 1, dtype=np.int8), np.int8(0))
-        fixed += cost.reshape([-1 if a == axis else 1 for a in range(m)])
+    fixed = of_restrictions(np.zeros([size - 1 for size in mask.shape], dtype=np.bool_))[1]
     index = np.flatnonzero(mask)
     sizes = fixed.reshape(-1)[index].astype(np.int64)
     order = np.argsort(sizes, kind="stable")

@@ -13,7 +13,7 @@ subset-minimal part of ``x`` that already forces "not ``L``" (assumption cores, 
 with ``h`` made to conflict with that cube, until it forces ``L``: so a round yields cubes with disjoint new positions
 and, by deletion, an upper bound. Where no ``h`` exists, ``lower`` grows by one. An incremental SAT solver with a
 totalizer is asked for a hitting set *within the bound*; RC2 is not asked for a minimum one, since a round need not
-prove optimality again (:func:`recheck` does, once, with RC2).
+prove optimality again.
 
 The optimum over labels is the least of theirs, so the label of least ``lower`` is always worked on.
 """
@@ -21,7 +21,7 @@ The optimum over labels is the least of theirs, so the label of least ``lower`` 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,7 +46,7 @@ from restrict.optimum.enumeration import (
 )
 from restrict.optimum.hitting import Problem
 from restrict.optimum.oracle import Cube, Oracle
-from restrict.sat.hitting_sets import Cheapest, unmissed
+from restrict.sat.hitting_sets import unmissed
 from restrict.trial.certificate import try_certificate, try_forced
 
 CONFIRM_TRIES, TABLE_TRIES = 200, 50
@@ -233,52 +233,6 @@ def _witnesses(instance: Instance, search: _Approaching) -> tuple[Witness, ...]:
 
 
 # ---------------------------------------------------------------- checking a lower bound again
-
-
-def recheck(model: Model, found: Exact) -> bool:
-    """Whether the witnesses prove ``found.lower`` (``c = 0``), with other solvers than those that found it.
-
-    Every label that the output may have needs a witness; every cube is checked to force another label, by SAT on a
-    fresh encoding; the least hitting set of its cubes is computed by RC2.
-
-    Args:
-        model: the program.
-        found: the result of :func:`exact` with ``c = 0``.
-
-    Returns:
-        Whether the bound is proved. Cost: one SAT call per cube, and one RC2 call per label.
-
-    Raises:
-        UsageError: the target ``all``.
-        ResourceLimit: the cone does not fit.
-    """
-    task = Task.of(model, found.n, target=found.target)
-    position = task.one_position("a bound")
-    oracle = Oracle.of(task.instance, position, name="minisat22")
-    if len(oracle.same) == 1:
-        return found.lower == 0
-    index = {symbol: a for a, symbol in enumerate(model.alphabet)}
-    witnesses = {w.label: w for w in found.witnesses}
-    for label, same in oracle.same.items():
-        if label not in witnesses or witnesses[label].bound < found.lower:
-            return False
-        cubes = [{i: index[s] for i, s in cube.items()} for cube in witnesses[label].cubes]
-        if any(oracle.find(cube, same) is not None for cube in cubes):
-            return False
-        if least_hitting_set(cubes, len(model.alphabet), len(oracle.inputs)) < witnesses[label].bound:
-            return False
-    return True
-
-
-def least_hitting_set(cubes: Iterable[Cube], symbols: int, limit: int) -> int:
-    """The exact fewest positions of a restriction that conflicts with every cube (symbol indices by position), by RC2;
-    ``limit + 1`` where none does."""
-    cubes = list(cubes)
-    hitter = Cheapest(sorted({i for cube in cubes for i in cube}), range(symbols))
-    for cube in cubes:
-        hitter.add(cube)
-    found = hitter.get()
-    return limit + 1 if found is None else len(found)
 
 
 # ---------------------------------------------------------------- by enumeration

@@ -361,7 +361,7 @@ def _next_seed(question: _Question, solver: solvers.Solver, variables: dict[int,
 def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
     """Explanations with the weight below which there is none, lightest first; in time, else a minimal one with the
     bound."""
-    known, lower, found, hitter = _minimal(question), 0, False, Priced(question.weights)
+    known, lower, found, hitter = _minimal(question), 0, False, Priced(question.weights, question.deadline)
 
     def propose() -> Cube | None:
         nonlocal lower

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.deadline import OutOfTime
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
@@ -32,6 +33,7 @@ from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.quickxplain import quickxplain
 from restrict.optimum.sensitivity import Flips
 from restrict.sat.hitting_sets import Priced, unmissed
+from restrict.sat.limit import Budget
 
 DIVES, FEW_DIVES, STEP, TINY = 40, 8, 8, 1e-9
 """Dives without another label, after which SAT is asked or the proposal is left undecided, and where SAT is in reach;
@@ -54,11 +56,12 @@ LENGTH, ROUNDS = 20_000, 200
 RESERVE, AFTER = 6, 10_000_000
 """The last part of the effort is without SAT, and with an explanation from every proposal; and the nodes that may be
 spent once the bound stands, where there is no limit before."""
-ALTERNATIVES = 3
-"""Proposals for which a larger tree is sought, at most."""
-SAT_LENGTH, CLAUSES, CLAUSE = 1_000, 60_000, 8
-"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked; and what a clause costs
-to write, in nodes of a run."""
+ALTERNATIVES, HARD = 3, 4_000
+"""Proposals for which a larger tree is sought, at most; and the conflicts of a proposal from which an explanation is
+made of it at once, since there may be no other."""
+SAT_LENGTH, CLAUSES, CLAUSE, CONFLICT = 1_000, 60_000, 8, 20
+"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked; what a clause costs to
+write, and a conflict of the search for a hitting set to meet, in nodes of a run."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ def minimum(
     bound. ``prices``: of positions, where not 1; at most ``rounds`` proposals; ``effort``: about the nodes of all runs.
     Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module."""
     blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
-    return _Closing(blocks, Priced(prices), known).run(read, rounds)
+    return _Closing(blocks, prices, known).run(read, rounds)
 
 
 class _Closing:
@@ -218,10 +221,12 @@ class _Closing:
     sets to hit are sensitive blocks, so the least weight of a hitting set is a bound. Once a proposal explains, or this
     is left open, the bound stands; sets that every explanation of the plain abstract run must hit come in, and the
     first proposal that it confirms is the lightest of those (in ``Blocks.among``). It may have a part that will do,
-    with a position that is not in ``among``."""
+    with a position that is not in ``among``. ``last``: a proposal of which no explanation has been made."""
 
-    def __init__(self, blocks: Blocks, hitter: Priced, known: Cube) -> None:
-        self.blocks, self.hitter, self.sets, self.by_sat = blocks, hitter, list[Cube](), list[Cube]()
+    def __init__(self, blocks: Blocks, prices: Mapping[int, int], known: Cube) -> None:
+        self.blocks, self.sets, self.by_sat = blocks, list[Cube](), list[Cube]()
+        self.budget, self.hard, self.last = Budget(0), 0, Cube()
+        self.hitter = Priced(prices, blocks.task.deadline, self.budget)
         self.take(known)
         self.lower, self.bounding, self.complete = 0, True, False
         self.reserve, self.patient, self.trees = blocks.left // RESERVE, blocks.last == NEVER_SPENT, ALTERNATIVES
@@ -236,6 +241,8 @@ class _Closing:
                 self.sets.append({i: read[i]})
                 self.hitter.add([i])
             next(unmissed(self.propose, self.learn, rounds if self.known else 0), None)
+            if self.last and self.lower < self.goal and self.blocks.left <= 0:
+                self.complete_it(self.last)
             if self.lower < self.goal and self.proof is None:
                 self.others()
             if self.lower < self.goal and self.proof is None:
@@ -245,7 +252,7 @@ class _Closing:
     def propose(self) -> Cube | None:
         """The lightest set that is left; none that weighs as much as is known, or where the effort is spent."""
         self.blocks.task.tell(f"sets to hit, at least {self.lower}", self.goal)
-        hit = self.hitter.get() if self.blocks.left > 0 else None
+        hit = self.lightest(self.hitter)
         if hit is None:
             return None
         weight = self.hitter.weight(hit)
@@ -254,8 +261,25 @@ class _Closing:
         self.complete = weight >= self.goal
         return None if self.complete else {i: self.blocks.word[i] for i in hit}
 
+    def lightest(self, hitter: Priced) -> list[int] | None:
+        """The next set of a hitter; none where there is none, or where the effort is spent: the conflicts that this
+        takes (``hard``) count, too."""
+        blocks = self.blocks
+        if blocks.left <= 0:
+            return None
+        before = self.budget.conflicts = blocks.left // CONFLICT
+        try:
+            return hitter.get()
+        except OutOfTime:
+            blocks.task.deadline.check()
+            return None
+        finally:
+            self.hard = before - self.budget.conflicts
+            blocks.shared.spent += CONFLICT * self.hard
+
     def learn(self, cube: Cube) -> bool:
         """Add sets that not a proposal, but every explanation (of the plain run) hits; whether there are some."""
+        self.last = cube
         if self.blocks.explains(cube):
             self.take(cube)
             self.complete = True
@@ -273,7 +297,7 @@ class _Closing:
             if proof is not None:
                 self.take(cube, proof)
                 return False
-        if sparing or not found:
+        if sparing or not found or self.hard > HARD:
             self.complete_it(cube)
         for block in found or self.blocks.by_runs(cube):
             self.hitter.add(block)
@@ -281,6 +305,7 @@ class _Closing:
 
     def complete_it(self, cube: Cube) -> None:
         """An explanation that begins with a proposal: often only a few positions are missing."""
+        self.last = {}
         rest = [i for i in self.blocks.among if i not in cube]
         order = [*cube, *(rest[t] for t in self.blocks.rng.permutation(len(rest)))]
         lighter = quickxplain(self.blocks.abstractly, self.blocks.among | cube, order)
@@ -298,13 +323,13 @@ class _Closing:
 
     def others(self) -> None:
         """Further minimum sets where SAT shows one that has no proof: for some of them there is a tree of cases."""
-        hitter = Priced(self.hitter.prices)
+        hitter = Priced(self.hitter.prices, self.blocks.task.deadline, self.budget)
         for block in self.sets if self.by_sat else ():
             hitter.add(block)
         for cube in self.by_sat:
             hitter.block(cube)
-        while self.by_sat and self.blocks.left > 0:
-            hit = hitter.get()
+        while self.by_sat:
+            hit = self.lightest(hitter)
             if hit is None or hitter.weight(hit) > self.lower:
                 return
             cube = {i: self.blocks.word[i] for i in hit}

@@ -26,9 +26,9 @@ class Oracle:
     """Which labels are possible at one position under partial inputs, decided by SAT on the cone's CNF. A *selector*
     (``self.same[L]``, ``self.other[L]``) is a literal that demands the label ``L``, or another one."""
 
-    def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER, name: str = "glucose4") -> None:
+    def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER) -> None:
         self.code, self.inputs, self.deadline = code, code.inputs, deadline
-        self.solver = solvers.Solver(name, bootstrap_with=code.clauses)
+        self.solver = solvers.Solver("glucose4", bootstrap_with=code.clauses)
         self.same: dict[str, int] = {}
         self.other: dict[str, int] = {}
         self.label_lits = code.labels(position)
@@ -47,11 +47,11 @@ class Oracle:
     @classmethod
     def of(
         cls, instance: Instance, position: int, fixed: Mapping[int, int] | None = None, *,
-        deadline: Deadline = NEVER, most: int | None = None, name: str = "glucose4",
+        deadline: Deadline = NEVER, most: int | None = None,
     ) -> Oracle:  # fmt: skip
         """The oracle of the output at a position where some positions are fixed; at most so many clauses."""
         code = encode(instance, Restriction.of(instance, dict(fixed or {})), [position], most)
-        return cls(code, position, deadline, name)
+        return cls(code, position, deadline)
 
     @property
     def top(self) -> int:

@@ -25,8 +25,6 @@ WHY = {
 }
 SHOWN = 8
 """Labels that are printed by name."""
-LISTED = 12
-"""Boxes, and positions of one, that are printed."""
 
 
 def best_lower(
@@ -142,24 +140,6 @@ def bound_document(
 def has_claim(bound: LowerBound) -> bool:
     """Whether anything is claimed: a bound of 0 has no certificate."""
     return bool(bound.labels) or bound.others is not None
-
-
-def bound_picture(bound: LowerBound, model: Model | None = None) -> str:
-    """A lower bound as drawn by `restrict show`: the claim and the first boxes."""
-    lines = [f"lower bound for {bound.model_name}, n = {bound.n}, target {bound.target}"]
-    if model is not None:
-        lines.append(f"  claim   {bound.text(model)}")
-    lines += [
-        f"  model   sha256 {bound.sha256 or 'none (a model without a file)'}",
-        f"  labels  {label_bounds(bound)}",
-        f"  boxes   {len(bound.boxes)}, few positions first",
-    ]
-    for box in bound.boxes[:LISTED]:
-        cells, nodes = box_words(box)
-        lines.append(f"    {' '.join(cells[:LISTED])}{' ...' if len(cells) > LISTED else ''}  [{nodes}]")
-    if len(bound.boxes) > LISTED:
-        lines.append(f"    ... {len(bound.boxes) - LISTED} more")
-    return "\n".join(lines)
 
 
 def box_words(box: Box) -> tuple[list[str], str]:

@@ -27,7 +27,7 @@ AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-sof
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
 """On one layer, on two."""
 KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, AUTOMATON, PROOF, SOFT, *VERDICTS)
-DRAWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, None)
+DRAWN = (outline.FORMAT, refutation.FORMAT, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
 Checked = Callable[[Model, Any], str | None]
 """The trusted checker's line for what a file holds, or ``None`` where that takes too long."""

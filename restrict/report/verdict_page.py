@@ -21,9 +21,12 @@ from restrict.report.page import Page, Section
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained, forward, load, shifted
+from restrict.soft.trained.model import Trained, load, shifted
 from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.reader import inside
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Key, Search, Tree
+from restrict.soft.trained.wrong import logits
 
 WIDTH = 640.0
 MOST_SYMBOLS = 60
@@ -47,37 +50,47 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
     line = trusted_check(given.content, read_bytes(path), None, str(path), None)
     found = shifted(given, root["model"]["offset"])
     graph = graph_of_document(root)
-    ranges = list(ranges_of(found, graph, root)) if len(found.layers) == 1 else []
-    name, n = found.name, root["n"]
+    seen = inside(found)  # where the answer is read at a token of its own, that is the last symbol of every word
+    ranges = list(ranges_of(seen, graph, root)) if len(found.layers) == 1 else []
+    name, n = found.name, root["n"] - (found.reader is not None)
     page = Page(f"{name}, n = {n}", "Verdict on a trained model", claim_of(found, root))
     facts = [("model", f"{name} (SHA-256 {found.sha256})"), ("checked", line), ("cases", str(len(root["cases"])))]
+    if found.reader is not None:
+        facts.append(("read at", f"{found.vocab[found.reader]}: a position counts this token, too"))
     page.sections.append(Section("The verdict", facts=facts, code=[f"restrict check {model} {path.name}"]))
     for state in sorted({r.key[2] for r in ranges}):
-        page.sections.append(_state_section(found, graph, state, [r for r in ranges if r.key[2] == state]))
+        page.sections.append(_state_section(seen, graph, state, [r for r in ranges if r.key[2] == state]))
     if ranges:
         page.sections.append(_margin_section(ranges))
         hardest = min((r for r in ranges if r.key[0] and r.margin < math.inf), key=lambda r: r.margin, default=None)
         if hardest is not None:
-            page.sections.append(_word_section(found, graph, hardest))
+            page.sections.append(_word_section(seen, graph, hardest))
     if "wrong" in root:
-        page.sections.append(_wrong_section(found, graph, root["wrong"]["word"]))
+        page.sections.append(_wrong_section(found, graph, symbols_of(found, root)))
     page.sections.sort(key=lambda section: not section.title.startswith(("The verdict", "The wrong word")))
     return page
 
 
 def claim_of(model: Trained, root: dict[str, Any]) -> str:
     """The claim in words."""
+    less = int(model.reader is not None)
     if "wrong" in root:
-        word = " ".join(model.symbols[s] for s in root["wrong"]["word"]) or "the empty word"
+        word = " ".join(model.symbols[s] for s in symbols_of(model, root)) or "the empty word"
         if "read_out" in root["language"]:
             return f"{model.labels[root['wrong']['label']]} is the greatest, and not wanted, behind: {word}."
         return f"The sign of {model.labels[root['wrong']['label']]} is wrong behind: {word}."
     if "fixed" in root:
         fixed = ", ".join(f"{i}: {model.symbols[s]}" for i, s in root["fixed"]) or "nothing"
-        return f"With {fixed} fixed, every label has one sign behind all words of {root['n']} symbols."
+        return f"With {fixed} fixed, every label has one sign behind all words of {root['n'] - less} symbols."
     what = "The greatest label is one" if "read_out" in root["language"] else "Every label has the sign"
     least = "1 to" if model.first else "at most"
-    return f"{what} that is wanted behind every prefix of {least} {root['upto']} symbols."
+    return f"{what} that is wanted behind every prefix of {least} {root['upto'] - less} symbols."
+
+
+def symbols_of(model: Trained, root: dict[str, Any]) -> list[int]:
+    """The symbols of a certificate's wrong word, behind which a reader stands, where there is one."""
+    word: list[int] = root["wrong"]["word"]
+    return word if model.reader is None else word[:-1]
 
 
 def graph_of_document(root: dict[str, Any]) -> Graph:
@@ -87,7 +100,8 @@ def graph_of_document(root: dict[str, Any]) -> Graph:
     delta, of = (memory["delta"], memory["of"]) if memory else (language["delta"], range(len(language["delta"])))
     accept = frozenset(p for p, q in enumerate(of) if q in set(language["accept"]))
     wanted = tuple(want[q] for q in of)
-    return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest="read_out" in language)
+    greatest, closing = "read_out" in language, "reads" in root["model"]
+    return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest=greatest, closing=closing)
 
 
 def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Range]:
@@ -152,6 +166,7 @@ def _axes(figure: Any) -> Any:
     axes.set_yscale("symlog", linthresh=1)
     axes.use_sticky_edges = False
     axes.get_yaxis().set_major_formatter("{x:g}")
+    axes.locator_params(axis="x", integer=True, min_n_ticks=1)
     axes.axhline(0, color=colour("grey"), linewidth=0.8, linestyle="--")
     axes.grid(axis="y")
     axes.set_axisbelow(True)
@@ -228,7 +243,7 @@ def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
 
 def _wrong_section(model: Trained, graph: Graph, word: list[int]) -> Section:
     """The wrong word, step by step: what is said and what is wanted behind every prefix."""
-    said = forward(model, model.rows([model.symbols[s] for s in word]))[:, list(graph.labels)]
+    said = logits(model, np.array([word], dtype=np.int64))[0][model.first :, list(graph.labels)]
     names, state = ["start", *(model.symbols[s] for s in word)][model.first :], 0
     first = max(0, len(names) - MOST_SYMBOLS)
     gap = min(40.0, (WIDTH - 80) / (len(names) - first))

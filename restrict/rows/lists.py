@@ -72,11 +72,6 @@ class Lists:
         part = slice(self.start[self.row_list[row]], self.stop[self.row_list[row]])
         return list(zip(self.j[part].tolist(), self.w[part].tolist(), strict=True))
 
-    def row(self, i: int, u: int) -> int | None:
-        """The row of position ``i`` and query value ``u``."""
-        found = np.flatnonzero(self.row_u[self.row_ptr[i] : self.row_ptr[i + 1]] == u)
-        return int(self.row_ptr[i] + found[0]) if len(found) else None
-
     def under(self, queries: Values, keys: Values) -> Lists:
         """The lists when fewer query and key values are possible: a walk over what is kept, no score is computed."""
         row_i = self.row_i

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from typing import Generic, TypeVar
 
+from restrict.base.deadline import NEVER, Deadline
+from restrict.sat.limit import Budget, ask
+
 Proposal = TypeVar("Proposal")
 Symbol = TypeVar("Symbol")
 
@@ -56,12 +59,15 @@ class Cheapest(Generic[Symbol]):
 
 class Priced:
     """Sets of positions of the least price that hit every known set, by MaxSAT. ``prices``: the price of a position, at
-    least 1, where it is not 1."""
+    least 1, where it is not 1; ``budget``: conflicts that the calls of SAT may still take together; ``None``: any
+    number. ``OutOfTime`` where it is spent, or the time is."""
 
-    def __init__(self, prices: Mapping[int, int]) -> None:
+    def __init__(self, prices: Mapping[int, int], deadline: Deadline = NEVER, budget: Budget | None = None) -> None:
         from pysat.examples.hitman import Hitman
 
         self.prices, self.solver = prices, Hitman(solver="glucose4", htype="rc2")
+        maxsat = self.solver.oracle
+        maxsat._call_oracle = lambda assumptions, **_: ask(maxsat.oracle, assumptions, deadline, budget)
 
     def add(self, positions: Iterable[int]) -> None:
         """One of these must be in the set."""

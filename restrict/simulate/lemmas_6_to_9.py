@@ -42,11 +42,13 @@ import numpy as np
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.simulate.floating import share
 from restrict.soft.models.model import Floats
-from restrict.soft.models.terms import LIBRARY_ULPS, down, up
+from restrict.soft.models.terms import down, up
 
 Real = float | Fraction | int
 Sides = Literal[1, 2]
 MAX_SCALE = 1e300
+LIBRARY_ULPS = 4
+"""Units in the last place that the C library's ``exp`` may be off (glibc documents less than one)."""
 
 
 def low_float(x: Real) -> float:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from restrict.base.errors import UsageError
 from restrict.base.wording import install
-from restrict.sweep.local import Lost, deaf
+from restrict.sweep.local import Lost, Pool, deaf
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -28,18 +28,25 @@ AHEAD = 4
 CONNECT_SECONDS = 15
 
 
-def cluster_map(
+def crew(jobs: int, dask: str | None, warm: Callable[[], object] | None = None) -> Pool | Cluster:
+    """``jobs`` processes here, or the Dask cluster at an address (``local``: of ``jobs`` processes here)."""
+    return Pool(jobs, warm) if dask is None else Cluster(dask, max(1, jobs), warm)
+
+
+def spread(
     work: Callable[[Given], Found],
     items: Sequence[Given],
-    address: str,
     jobs: int,
+    dask: str | None = None,
     warm: Callable[[], object] | None = None,
 ) -> Generator[tuple[int, Found | Lost], None, None]:
-    """Do the items on a cluster, results as they come. ``address``: of the scheduler, or ``local`` for a cluster of
-    processes on this machine. Yields the number of an item, and its result, or :class:`Lost`. Every item comes once."""
-    if items:
-        with Cluster(address, max(1, jobs), warm) as cluster:
-            yield from cluster.map(work, items)
+    """Do the items on a crew, results as they come; ``jobs``: 0 for this process alone. Yields the number of an item,
+    and its result, or :class:`Lost`. Every item comes once."""
+    if dask is None and jobs == 0:
+        yield from enumerate(map(work, items))
+    elif items:
+        with crew(min(jobs, len(items)) if dask is None else jobs, dask, warm) as many:
+            yield from many.map(work, items)
 
 
 class Cluster:
@@ -70,7 +77,7 @@ class Cluster:
         self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> Generator[tuple[int, Any], None, None]:
         """Results of ``work``, a function of ``common`` and an item from a module that workers can import, as they
-        come; as :func:`cluster_map`. Items not yet done when it is closed are dropped."""
+        come; as :func:`spread`. Items not yet done when it is closed are dropped."""
         return _Round(self.client, self.width, work, items, common).run()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from restrict.kernels.plain import always_compiled
-from restrict.sweep.local import local_map
+from restrict.sweep.cluster import spread
 
 RANDOM = "random:layers=2,heads=2,states=4,seed=1"
 EVERYWHERE = "random:layers=1,heads=2,states=2,every=1"
@@ -16,7 +16,7 @@ EVERYWHERE = "random:layers=1,heads=2,states=2,every=1"
 def warm(jobs: int) -> Iterator[str]:
     """Compile every kernel, on several processes: the name of each exercise when it has ended."""
     names = list(EXERCISES)
-    for number, lost in local_map(exercise, names, jobs):
+    for number, lost in spread(exercise, names, jobs):
         if lost is not None:
             raise RuntimeError(f"{names[number]}: {lost}")
         yield names[number]

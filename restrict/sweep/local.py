@@ -15,12 +15,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from multiprocessing import connection, resource_tracker
-from typing import Any, TypeVar
+from typing import Any
 
+from restrict.base.blocks import cores
 from restrict.base.errors import ResourceLimit
 
-Given = TypeVar("Given")
-Found = TypeVar("Found")
 GIVE_UP = 2
 """Workers that an item may lose while it is the only one under way."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -32,24 +31,6 @@ class Lost(Exception):
     def __init__(self, reason: str, *, killed: bool = True) -> None:
         super().__init__(reason)
         self.killed = killed
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def local_map(
-    work: Callable[[Given], Found], items: Sequence[Given], jobs: int, warm: Callable[[], object] | None = None
-) -> Generator[tuple[int, Found | Lost], None, None]:
-    """Do the items on several processes, results as they come. ``jobs``: processes; 0: this process alone. Yields the
-    number of an item, and its result, or :class:`Lost`. Every item comes once."""
-    if jobs == 0:
-        for number, item in enumerate(items):
-            yield number, work(item)
-    elif items:
-        with Pool(min(jobs, len(items)), warm) as pool:
-            yield from pool.map(work, items)
 
 
 class Pool:
@@ -89,7 +70,7 @@ class Pool:
         self, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...] = ()
     ) -> Generator[tuple[int, Any], None, None]:
         """Do the items, results as they come. ``work``: a function of a module, of ``common`` and an item. Result: as
-        :func:`local_map`. Items not yet begun when it is closed are dropped."""
+        :func:`restrict.sweep.cluster.spread`. Items not yet begun when it is closed are dropped."""
         return _Round(self, work, items, common).run()
 
     def _start(self) -> ProcessPoolExecutor:

@@ -16,7 +16,6 @@ from restrict.base.errors import UsageError
 from restrict.base.groups import Group, Row, axes_of, grouped
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted
-from restrict.sweep.local import cores
 from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import read_rows
@@ -108,7 +107,7 @@ class SweepResult:
         Raises:
             UsageError: the file of rows cannot be read.
         """
-        return recheck_rows(self.path, Engine(cores() if jobs is None else jobs), fast=fast)
+        return recheck_rows(self.path, Engine(jobs), fast=fast)
 
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r}, {counted(len(self.rows), 'row')}, {self.failed} with an error)"
@@ -172,7 +171,7 @@ def run_sweep(
     spec = Path(spec)
     items = read_spec(spec).items
     rows = spec.with_suffix(".jsonl") if output is None else Path(output)
-    done = run_items(items, rows, Engine(cores() if jobs is None else jobs, dask), retry=retry, step=step)
+    done = run_items(items, rows, Engine(jobs, dask), retry=retry, step=step)
     found = read_rows(rows)[0]
     return SweepResult(rows, tuple(found[item.identity] for item in items), done.new)
 

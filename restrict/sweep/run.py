@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from restrict.base.blocks import cores
 from restrict.base.errors import NotEstablished, RestrictError, UsageError
 from restrict.base.files import read_bytes
 from restrict.base.groups import Row
-from restrict.sweep.cluster import cluster_map
+from restrict.sweep.cluster import spread
 from restrict.sweep.items import Item, Outcome, lost, warm_up, work
-from restrict.sweep.local import Lost, local_map
+from restrict.sweep.local import Lost
 from restrict.sweep.store import Store, opened, read_rows
 
 Step = Callable[[Row], None]
@@ -22,16 +23,14 @@ Step = Callable[[Row], None]
 
 @dataclass(frozen=True)
 class Engine:
-    """Where items are done: by ``jobs`` processes here, or on the cluster at ``dask``."""
+    """Where items are done: by ``jobs`` processes here (``None``: one for each core), or on the cluster at ``dask``."""
 
-    jobs: int
+    jobs: int | None
     dask: str | None = None
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
         """Results as they come, with the items' numbers."""
-        if self.dask is not None:
-            return cluster_map(function, items, self.dask, self.jobs, warm_up)
-        return local_map(function, items, self.jobs, warm_up)
+        return spread(function, items, cores() if self.jobs is None else self.jobs, self.dask, warm_up)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from restrict.base.blocks import Work, lent
+from restrict.base.blocks import Work, cores, lent
 from restrict.base.errors import InternalError, ResourceLimit, RestrictError, UsageError
-from restrict.sweep.cluster import Cluster
+from restrict.sweep.cluster import Cluster, crew
 from restrict.sweep.items import warm_up
-from restrict.sweep.local import Lost, Pool, cores
+from restrict.sweep.local import Lost, Pool
 
 
 @contextmanager
@@ -43,8 +43,7 @@ def workers(jobs: int | None = None, dask: str | None = None) -> Iterator[None]:
     count = cores() if jobs is None else jobs
     if count < 1:
         raise UsageError(f"jobs = {jobs}: at least 1 process")
-    made = Pool(count, warm_up) if dask is None else Cluster(dask, count, warm_up)
-    with made as crew, lent(_Crew(crew)):
+    with crew(count, dask, warm_up) as many, lent(_Crew(many)):
         yield
 
 

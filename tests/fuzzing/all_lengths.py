@@ -27,12 +27,10 @@ STEPS = 100_000
 MAKERS: dict[str, list[Any]] = {
     "recognises": [length_claims.recognises_claim],
     "differs": [length_claims.differs_claim, length_claims.other_language_claim],
-    "forces": [length_claims.forcing_claim],
-    "cost": [length_claims.cost_claim],
-    "computes": [length_claims.computes_claim],
-    "deviates": [length_claims.deviates_claim],
+    "forces": [length_claims.forcing_claim], "cost": [length_claims.cost_claim],
+    "computes": [length_claims.computes_claim], "deviates": [length_claims.deviates_claim],
     "lengths": [length_claims.lengths_claim],
-}
+}  # fmt: skip
 
 
 def subject_of(rng: Generator, kind: str) -> Subject | None:

@@ -180,11 +180,6 @@ def has(part: Document, n: int) -> bool:
 
 
 TRUTHS: dict[str, Callable[[Meaning, Document], Tries]] = {
-    "recognises": agreement,
-    "computes": agreement,
-    "differs": difference,
-    "deviates": difference,
-    "forces": forcing,
-    "cost": cost,
-    "lengths": lengths,
-}
+    "recognises": agreement, "computes": agreement, "differs": difference, "deviates": difference, "forces": forcing,
+    "cost": cost, "lengths": lengths,
+}  # fmt: skip

@@ -338,12 +338,9 @@ def splice(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
 
 
 OFTEN = {
-    "change a number": 6,
-    "exchange two entries": 3,
-    "leave an entry out": 3,
-    "choose another word": 2,
+    "change a number": 6, "exchange two entries": 3, "leave an entry out": 3, "choose another word": 2,
     "exchange two values": 2,
-}
+}  # fmt: skip
 """How often one of ``CHANGED`` is taken, where not once: what is still well-formed tells more of a checker."""
 
 

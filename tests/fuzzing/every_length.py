@@ -15,11 +15,12 @@ N = 5
 
 
 def original(rng: Generator) -> Trial:
-    """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, with a claim about a
-    random language, of every length or up to a wrong word."""
+    """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, two thirds read at a
+    token of its own, with a claim about a random language, of every length or up to a wrong word."""
     while True:
-        start, norm = rng.random() < 0.7, str(rng.choice(["", "", "post", "no-last"]))
-        model, naive = verdict_cases.random_checkpoint(rng, start=start, norm=norm)
+        reads, norm = str(rng.choice(["", "first", "last"])), str(rng.choice(["", "", "", "post", "no-last", "none"]))
+        start = reads == "first" or rng.random() < 0.7
+        model, naive = verdict_cases.random_checkpoint(rng, start=start, norm=norm, reads=reads)
         if model.positions is None:
             graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
             found = verdict_cases.at_every_length(model, graph, 8)

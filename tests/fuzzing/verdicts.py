@@ -21,18 +21,21 @@ from tests.fuzzing.operators import pick
 N = 3
 READ_AS = (
     ("heads", (1, 2, 3)), ("activation", ("relu", "gelu_new")), ("offset", (0, 1, 2)),
-    ("epsilon", ("1/100000", "1/10", "1/1")), ("norm", ("post", "no-last")),
+    ("epsilon", ("1/100000", "1/10", "1/1")), ("norm", ("post", "no-last", "none")), ("reads", ("first", "last")),
 )  # fmt: skip
 
 
 def original(rng: Generator) -> Trial:
     """A random model with a claim about a random language that the engine proves; three in ten have no start token, one
-    in two LayerNorm elsewhere, half of them axes of their own for every case, a third two layers, half of these slopes
-    at every cell, and a third compare logits. One layer of two heads has bounds on quotients in every case, and half of
-    one layer have pieces of the inverse deviation, with bounds on what neurons read."""
+    in two LayerNorm elsewhere, two thirds of one layer are read at a token of its own, half have axes of their own for
+    every case, a third two layers, half of these slopes at every cell, and a third compare logits. One layer of two
+    heads has bounds on quotients in every case, and half of one layer have pieces of the inverse deviation, with bounds
+    on what neurons read."""
     while True:
-        layers, norm = 2 if rng.random() < 1 / 3 else 1, str(rng.choice(["", "", "post", "no-last"]))
-        model, naive = verdict_cases.random_checkpoint(rng, layers, rng.random() < 0.7, norm)
+        layers, norm = 2 if rng.random() < 1 / 3 else 1, str(rng.choice(["", "", "", "post", "no-last", "none"]))
+        reads = str(rng.choice(["", "first", "last"])) if layers == 1 else ""
+        start = reads == "first" or rng.random() < 0.7
+        model, naive = verdict_cases.random_checkpoint(rng, layers, start, norm, reads)
         own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
         slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()
         with patch.multiple(search, **own), slopes:
@@ -64,7 +67,7 @@ def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
 def claim_changed(rng: Generator, document: Document) -> None:
     """Another claim with the same hints, in place: of the language, of what is wanted and how, of how weights are
     read."""
-    language, said, kind = document["language"], document["model"], int(rng.integers(8))
+    language, said, kind = document["language"], document["model"], int(rng.integers(9))
     state = int(rng.integers(len(language["want"])))
     if kind <= 1:
         label = pick(rng, language["labels"])
@@ -82,6 +85,9 @@ def claim_changed(rng: Generator, document: Document) -> None:
     elif kind == 6:
         if said.pop("start", None) is None:
             said["start"] = int(rng.integers(len(said["rows"]) + 2))
+    elif kind == 7:
+        if said.pop("reads", None) is None:
+            said["reads"] = "last"
     else:
         key, values = pick(rng, [*READ_AS, ("rows", (said["rows"][::-1],))])
         said[key] = pick(rng, values)

@@ -14,18 +14,6 @@ from tests.generator.order import random_order_only, random_transformer
 from tests.generator.programs import random_program, random_score
 
 __all__ = [
-    "LONGEST",
-    "MASKS",
-    "Draft",
-    "Phrase",
-    "grown",
-    "lengths",
-    "random_cone",
-    "random_length",
-    "random_order_only",
-    "random_program",
-    "random_restriction",
-    "random_score",
-    "random_transformer",
-    "shortest",
-]
+    "LONGEST", "MASKS", "Draft", "Phrase", "grown", "lengths", "random_cone", "random_length", "random_order_only",
+    "random_program", "random_restriction", "random_score", "random_transformer", "shortest",
+]  # fmt: skip

@@ -302,9 +302,6 @@ def random_transformer(
         variables.append({"name": below, "kind": "map", "args": args, "domain": size, "map": rule})
     output = {"variable": below, "position": "last", "accept": [1]}
     return {
-        "format": "restrict-model/1",
-        "name": "random",
-        "alphabet": list("abcdefgh"[:letters]),
-        "variables": variables,
-        "output": output,
-    }
+        "format": "restrict-model/1", "name": "random", "alphabet": list("abcdefgh"[:letters]),
+        "variables": variables, "output": output,
+    }  # fmt: skip

@@ -51,13 +51,8 @@ ROUGHLY = 8
 
 @dataclass(frozen=True, eq=False)
 class Lemma:
-    """The result of one run of all layers.
-
-    Attributes:
-        restriction: the restriction found.
-        layers: per layer what its stages did.
-        shares: per layer the share of the inputs left that it was allowed to use.
-    """
+    """The result of one run of all layers. ``restriction``: the restriction found. ``layers``: per layer what its
+    stages did. ``shares``: per layer the share of the inputs left that it was allowed to use."""
 
     restriction: Restriction
     layers: tuple[Reduction, ...]

@@ -27,17 +27,12 @@ OPEN, CAPTURED, CUT_OFF = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The greedy selections of all pairs of a layer, in order of head, position and query value.
-
-    Attributes:
-        k: the most selections of a pair.
-        head: the number of the head in ``t.heads``, per pair.
-        position: the head's position, per pair.
-        query: the query value, per pair.
-        ends: pair ``p`` selects the columns ``ends[p-1] .. ends[p]`` of ``chosen``.
-        chosen: the selected positions, and the key values that maximise the score there, shape (2, columns).
-        captured: 1 where the ranking ends before the k-th selection (:mod:`restrict.depth_reduction.lemma.stage2`).
-    """
+    """The greedy selections of all pairs of a layer, in order of head, position and query value. ``k``: the most
+    selections of a pair. ``head``: the number of the head in ``t.heads``, per pair. ``position``: the head's position,
+    per pair. ``query``: the query value, per pair. ``ends``: pair ``p`` selects the columns ``ends[p-1] .. ends[p]`` of
+    ``chosen``. ``chosen``: the selected positions, and the key values that maximise the score there, shape (2,
+    columns). ``captured``: 1 where the ranking ends before the k-th selection
+    (:mod:`restrict.depth_reduction.lemma.stage2`)."""
 
     k: int
     head: I64

@@ -20,13 +20,9 @@ DEFAULT = 5
 
 @dataclass(frozen=True)
 class LayerSchedule:
-    """How one run spends its inputs.
-
-    Attributes:
-        shares: per layer the share of the inputs left that it may use.
-        objectives: per layer what the exchange makes small.
-        power: the exponent of the greedy forcing's objective.
-    """
+    """How one run spends its inputs. ``shares``: per layer the share of the inputs left that it may use.
+    ``objectives``: per layer what the exchange makes small. ``power``: the exponent of the greedy forcing's
+    objective."""
 
     shares: tuple[float, ...]
     objectives: tuple[LayerObjective, ...]

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from restrict.base.errors import ResourceLimit, UsageError, quote
+from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import Inequality, Predicate
 from restrict.logic.formula import Builder, Formula
-from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SYMBOL, Node
+from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SINCE, SYMBOL, Node
 from restrict.logic.parser import parse
-from restrict.logic.printer import to_text
+from restrict.logic.printer import shortened
 from restrict.simulate.floating import UNITS
 from restrict.simulate.formulas import counting, gates
 from restrict.simulate.formulas.budget import Budget, HeadRecord
@@ -85,7 +85,7 @@ def compile_soft(
     certified = {kind: budget.safe_length(kind) for kind in UNITS}
     lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())
     model = lowering.network.model(
-        name or _short(formula, 100), f"compiled from temporal logic: {reason}; {lengths}", values[-1], at
+        name or shortened(formula, 100), f"compiled from temporal logic: {reason}; {lengths}", values[-1], at
     )
     return Compiled(formula, replace(model, certified=certified), budget, tuple(values))
 
@@ -171,16 +171,9 @@ class _Lowering:
 
     def since(self, op: str, phi: Value, psi: Value, mask: Mask) -> Value:
         """The four binary operators by their key and value."""
-        network = self.network
-        if op in ("since", "weak since"):
-            key = gates.disjunction(network, ~phi, psi)
-        else:
-            key = gates.disjunction(network, ~psi, phi)
-        value = psi
-        if op == "weak since":
-            value = gates.disjunction(network, phi, psi)
-        if op == "strong trigger":
-            value = gates.conjunction(network, phi, psi)
+        turned, combined, _ = SINCE[op]
+        key = gates.operation(self.network, "implies", [psi, phi] if turned else [phi, psi])
+        value = psi if combined is None else gates.operation(self.network, combined, [phi, psi])
         return self.rounded(self.patterns.nearest(key, value, mask)) if value.weights else value
 
 
@@ -190,13 +183,4 @@ def _label(formula: Formula, at: int) -> str:
         return f"{formula.nodes[at].op} (node {at})"
     builder = Builder()
     builder.nodes = list(formula.nodes)
-    return _short(builder.formula(at), MAX_LABEL)
-
-
-def _short(formula: Formula, most: int) -> str:
-    """A formula's text, or its beginning; a shared formula can be a far larger tree than may be written."""
-    try:
-        text = to_text(formula)
-    except ResourceLimit:
-        return f"a formula of {len(formula.nodes)} subformulas"
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return shortened(builder.formula(at), MAX_LABEL)

@@ -14,7 +14,6 @@ from restrict.simulate.formulas.compiler import Compiled
 from restrict.simulate.formulas.network import Value
 from restrict.soft.models import evaluate
 
-_BATCH = 2**10
 DTYPES: dict[str, type] = {"float64": np.float64, "float32": np.float32}
 
 

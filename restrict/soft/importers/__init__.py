@@ -9,10 +9,10 @@ refused: loading one runs code. :func:`save_gpt2_names` writes a model with the 
 from restrict.soft.importers.compare import Comparison, Record, compare, read_record
 from restrict.soft.importers.gpt2_names import gpt2_names, save_gpt2_names
 from restrict.soft.importers.named import read_arrays
-from restrict.soft.importers.read import Imported, from_gpt2, from_torch, import_weights
+from restrict.soft.importers.read import Imported, from_torch, import_weights
 from restrict.soft.importers.settings import Options, Setting
 
 __all__ = [
-    "Comparison", "Imported", "Options", "Record", "Setting", "compare", "from_gpt2", "from_torch", "gpt2_names",
+    "Comparison", "Imported", "Options", "Record", "Setting", "compare", "from_torch", "gpt2_names",
     "import_weights", "read_arrays", "read_record", "save_gpt2_names",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import io
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +208,6 @@ def _changes(imported: Imported, options: Options) -> Iterator[tuple[str, Option
     """Other settings: each alone; for an encoder, where most is assumed, all together with each number of heads."""
     has = {s.name: s.value for s in imported.settings}
     d, heads = imported.model.width, [h for h in range(1, imported.model.width + 1) if imported.model.width % h == 0]
-    kinds = [("relu", "relu"), ("gelu", "gelu"), ("gelu_tanh", "gelu_tanh")]
     used = {layer.ffn.activation for layer in imported.model.layers if layer.ffn}
     for eps in ("0.00001", "0.000001", "1e-12"):
         if "eps" in has and float(eps) != float(has["eps"]):
@@ -216,19 +216,12 @@ def _changes(imported: Imported, options: Options) -> Iterator[tuple[str, Option
         yield from ((f"--offset {k}", replace(options, offset=k)) for k in (1, 2) if str(k) != has["offset"])
     if imported.layout == "transformer-lens" or d > 4096:
         return
-    if imported.layout == "gpt2":
-        for h in heads[:8]:
-            for kind, value in kinds:
-                if (str(h), {value}) != (has["heads"], used):
-                    yield f"--heads {h} --activation {kind}", replace(options, heads=h, activation=value)
-        return
-    for h in heads[:8]:
-        for kind, value in kinds:
-            for first in (True, False):
-                for causal in (True, False):
-                    words = f"--heads {h} --activation {kind} --norm-{'first' if first else 'last'} "
-                    words += f"--{'' if causal else 'not-'}causal"
-                    same = (str(h), {value}, str(first), str(causal))
-                    if same != (has["heads"], used, has["LayerNorm first"], has["causal mask"]):
-                        changed = replace(options, heads=h, activation=value, norm_first=first, causal=causal)
-                        yield words, changed
+    encoder = {} if imported.layout == "gpt2" else {"norm_first": "LayerNorm first", "causal": "causal mask"}
+    now = [has["heads"], used, *(has[said] for said in encoder.values())]
+    for h, kind, *flags in product(heads[:8], ("relu", "gelu", "gelu_tanh"), *[(True, False)] * len(encoder)):
+        if [str(h), {kind}, *map(str, flags)] != now:
+            words = f"--heads {h} --activation {kind}"
+            if flags:
+                words += f" --norm-{'first' if flags[0] else 'last'} --{'' if flags[1] else 'not-'}causal"
+            changed: dict[str, Any] = {"heads": h, "activation": kind, **dict(zip(encoder, flags, strict=True))}
+            yield words, replace(options, **changed)

@@ -20,7 +20,7 @@ from restrict.soft.importers.blocks import (
 )
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, Norm, Place, SoftLayer, SoftModel
+from restrict.soft.models.model import Activation, Floats, Mask, Norm, Place, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
@@ -45,22 +45,26 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     fixed = choices.options
     if fixed.norm_first is False or fixed.causal is False:
         raise ModelError(f"{tensors.source}: GPT-2's layers are causal, with LayerNorm first")
-    said = choices.key("norm_first")[1]
-    if said not in (None, True, False):
-        raise ModelError(f"{tensors.source}: config norm_first: {said!r} is neither true nor false")
-    norm: Norm = "post" if said is False else "pre"
-    choices.note(
-        "layers", f"{count}, LayerNorm {'last' if norm == 'post' else 'first'}, causal", "weights", "GPT-2's names"
-    )
+    norm = _norm(tensors, choices)
+    unmasked = choices.key("causal")[1]
+    if unmasked not in (None, True, False):
+        raise ModelError(f"{tensors.source}: config causal: {unmasked!r} is neither true nor false")
+    mask: Mask = "none" if unmasked is False else "past"
+    where = {"post": "LayerNorm last", "pre": "LayerNorm first", "none": "no LayerNorm"}[norm]
+    told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
+    choices.note("layers", told, "weights", "GPT-2's names")
     scales = _scales(choices, d // count_of_heads, count)
     table = learned(tensors, choices, f"{stem}wpe.weight", d)
     layers = tuple(
-        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, activation, norm, eps, scales[at]) for at in range(count)
+        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, mask, activation, norm, eps, scales[at])
+        for at in range(count)
     )
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
     choices.demand(final_norm=final is not None)
+    if norm == "none" and final is not None:
+        raise ModelError(f"{tensors.source}: config layer_norm is false, and the weights have {stem}ln_f")
     head = _head(tensors)
     if head == "lm_head":
         unembed, labels = _unembed(tensors, choices, embed), None
@@ -118,16 +122,26 @@ def _unembed(tensors: Named, choices: Choices, embed: Floats) -> Floats:
 
 
 def _layer(
-    tensors: Named, stem: str, d: int, heads: int, activation: Activation, norm: Norm, eps: str, scale: Term
+    tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, norm: Norm, eps: str, scale: Term
 ) -> SoftLayer:  # fmt: skip
     # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
     qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
     out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
     return SoftLayer(
-        heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, "past", scale),
+        heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
         mlp(tensors, usual(f"{stem}.mlp.c_fc"), usual(f"{stem}.mlp.c_proj"), d, activation, turned=True),
         norm,
-        norm_of(tensors, f"{stem}.ln_1", d, eps),
-        norm_of(tensors, f"{stem}.ln_2", d, eps),
+        *(None if norm == "none" else norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
     )
+
+
+def _norm(tensors: Named, choices: Choices) -> Norm:
+    """Where LayerNorm stands, by the configuration."""
+    first, there = (choices.key(name) for name in ("norm_first", "layer_norm"))
+    for key, said in (first, there):
+        if said not in (None, True, False):
+            raise ModelError(f"{tensors.source}: config {key}: {said!r} is neither true nor false")
+    if there[1] is False and first[1] is False:
+        raise ModelError(f"{tensors.source}: config layer_norm and norm_first: none, or behind each half of a block?")
+    return "none" if there[1] is False else "post" if first[1] is False else "pre"

@@ -52,9 +52,10 @@ def gpt2_names(found: Imported) -> Written:
     """The file and the configuration of a model, for ``restrict soft verify`` and the trusted checker.
 
     Args:
-        found: an import: causal layers with LayerNorm first, or behind each half and none at the end, and one
-            constant, as many heads in each, one activation and no end marker; one layer without a mask, read at the
-            last position, counts as causal, as it reads a prefix alone.
+        found: an import: causal layers with LayerNorm first, or behind each half and none at the end, or nowhere, and
+            one constant, as many heads in each, and one activation; one layer without a mask, read at the last
+            position, counts as causal, as it reads a prefix alone. One layer may be read at its start marker, without
+            a mask, or at an end marker.
 
     Returns:
         The safetensors file, float32 where the model's numbers are; the configuration. Linear in the weights.
@@ -80,22 +81,18 @@ def gpt2_names(found: Imported) -> Written:
     tensors = {f"transformer.{name}": a for name, a in tensors.items()} | {"lm_head.weight": answers.rows}
     if answers.shifts.any():
         tensors["lm_head.bias"] = answers.shifts
-    special = [t for t in found.tokens if t not in (*model.alphabet, model.start_marker, answers.end)]
-    if len(special) > 2:
-        _refuse(model, f"{len(special)} tokens in no input beside the end token ({', '.join(special)}), not two")
-    named = {"bos": model.start_marker, "eos": answers.end, **dict(zip(("pad", "sep"), special, strict=False))}
     kinds, first = {layer.ffn.activation for layer in model.layers if layer.ffn} or {"relu"}, model.layers[0].norm1
-    assert first is not None
     config: dict[str, Any] = {
         "model_type": "gpt2", "n_layer": len(model.layers), "n_head": d // dk, "n_embd": d, "n_inner": width,
         "vocab_size": len(tokens), "activation_function": KINDS[kinds.pop()],
-        "layer_norm_epsilon": _decimal(first.eps), "tie_word_embeddings": False,
+        **({"layer_norm": False} if first is None else {"layer_norm_epsilon": _decimal(first.eps)}),
+        "tie_word_embeddings": False,
         "position_embeddings": "none" if model.positions.table is None else "learned",
-        "vocab": list(tokens), **{f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None},
+        "vocab": list(tokens), **_special(found, answers),
     }  # fmt: skip
     if model.positions.table is not None:
         config["n_positions"] = len(model.positions.table)
-    if model.final_norm is None:
+    if model.final_norm is None and first is not None:
         config["norm_first" if model.layers[0].norm == "post" else "final_norm"] = False
     if answers.labels:
         config["labels"] = list(answers.labels)
@@ -105,6 +102,21 @@ def gpt2_names(found: Imported) -> Written:
     content = save({name: _stored(a) for name, a in sorted(tensors.items())})
     said = tuple(note for note in (*notes, answers.note) if note is not None)
     return Written(content, config, said, answers.kind)
+
+
+def _special(found: Imported, answers: Answers) -> dict[str, Any]:
+    """The keys of the tokens that are no symbols, and where the answer is read, if that is at one of them."""
+    model, tokens = found.model, answers.names
+    special = [t for t in found.tokens if t not in (*model.symbols, answers.end)]
+    if len(special) > 2:
+        _refuse(model, f"{len(special)} tokens in no input beside the end token ({', '.join(special)}), not two")
+    named = {"bos": model.start_marker, "eos": answers.end, "end_marker": model.end_marker}
+    named |= dict(zip(("pad", "sep"), special, strict=False))
+    made: dict[str, Any] = {f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None}
+    front = model.output.place == "first"
+    if front or model.end_marker is not None:
+        made["place"] = model.output.place
+    return made | ({"causal": False} if front else {})
 
 
 def save_gpt2_names(found: Imported, path: str | Path) -> Written:
@@ -141,18 +153,20 @@ def _refuse(model: SoftModel, what: str) -> NoReturn:
 
 def _covered(model: SoftModel) -> list[str]:
     """Refuse what GPT-2's blocks cannot say; else what must be told of the model."""
-    if model.end_marker is not None:
-        _refuse(model, "an end marker pinned behind the word")
+    front, last, place = model.start_marker, model.end_marker, model.output.place
+    if place == "first" and (front is None or last is not None or len(model.layers) > 1):
+        what = "without a start token" if front is None else "with a token pinned behind the word, too"
+        _refuse(
+            model, f"an answer that is read at the first position {what if len(model.layers) == 1 else 'of two layers'}"
+        )
+    if last is not None and (place == "every" or len(model.layers) > 1):
+        _refuse(model, f"an end marker, {'read at every position' if place == 'every' else 'in more than one layer'}")
     if not model.layers:
         _refuse(model, "a model without layers")
     if model.positions.combine != "add" or model.positions.kind == "terms":
         _refuse(model, "positions other than a table that is added")
-    if model.output.place == "first":
-        _refuse(model, "an answer that is read at the first position")
     norms, shapes, masks, kinds, places = set[str](), set[Any](), set[str](), set[str](), set[str]()
     for layer in model.layers:
-        if layer.norm1 is None:
-            _refuse(model, "no LayerNorm")
         if layer.norm == "post" and layer.ffn is None:
             _refuse(model, "LayerNorm behind each half of a block without a network")
         places.add(layer.norm)
@@ -167,16 +181,27 @@ def _covered(model: SoftModel) -> list[str]:
     (heads, dk, dv), *others = shapes or {(0, 0, 0)}
     if others or dk != dv or heads * dk != model.width:
         _refuse(model, f"heads whose widths do not add up to {model.width}")
-    if len(places) > 1 or (places == {"post"} and model.final_norm is not None):
-        _refuse(model, "LayerNorm behind each half of a block, and one more" if len(places) == 1 else "mixed blocks")
+    if len(places) > 1 or (places != {"pre"} and model.final_norm is not None):
+        where = "behind each half of a block, and one more" if places == {"post"} else "at the end alone"
+        _refuse(model, "mixed blocks" if len(places) > 1 else f"LayerNorm {where}")
     if len(kinds) > 1:
         _refuse(model, f"layers with different activations ({', '.join(sorted(kinds))})")
     if len(norms) > 1:
         _refuse(model, f"LayerNorms with different constants ({', '.join(sorted(norms))})")
+    if place == "first":
+        if masks != {"none"}:
+            _refuse(
+                model,
+                "an answer that is read at the first position with a causal mask, where it sees nothing of the word",
+            )
+        return [f"the answer is read at {front}, which sees the whole word: each prefix is a word of its own"]
+    read = [] if last is None else [f"the answer is read at {last}, behind the word: each prefix is a word of its own"]
     if masks == {"past"}:
-        return []
-    if masks != {"none"} or len(model.layers) > 1 or model.output.place != "last":
-        _refuse(model, "attention that is not causal, but in one layer read at the last position")
+        return read
+    if masks != {"none"} or len(model.layers) > 1 or place != "last":
+        _refuse(model, "attention that is not causal, but in one layer read at the first or the last position")
+    if read:
+        return read
     return ["no mask: in one layer, the answer behind a prefix is the one for the prefix as a word of its own"]
 
 
@@ -194,7 +219,7 @@ def _answers(found: Imported) -> Answers:
     more = tuple(name for name in names if name not in found.tokens)
     end = stop if stop in names else more[0] if more else None
     proper = kind == "membership" or set(model.alphabet) <= set(names)
-    if not proper or more not in ((), (end,)) or end in model.symbols:
+    if not proper or more not in ((), (end,)) or (end in model.symbols and end != model.end_marker):
         told = quote(" ".join(names[:6]))
         if not greatest:
             _refuse(model, f"signs of labels that are not the symbols and an end token ({told})")
@@ -237,8 +262,9 @@ def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
         ("mlp.c_fc", ffn.inner.T, ffn.inner_bias),
         ("mlp.c_proj", ffn.outer.T, ffn.outer_bias),
     ]  # fmt: skip
-    assert layer.norm1 is not None
     found = {f"{name}.{end}": a for name, *both in maps for end, a in zip(("weight", "bias"), both, strict=True)}
+    if layer.norm1 is None:
+        return found
     none = LayerNorm(np.zeros(d), np.zeros(d), layer.norm1.eps)  # no network: what it reads is 0, and it adds 0
     return found | _norm("ln_1", layer.norm1) | _norm("ln_2", layer.norm2 or none)
 

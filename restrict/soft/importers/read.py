@@ -160,17 +160,3 @@ def from_torch(
         norm_first, activation, causal, place, None, eps, names=dict(names or {}),
     )  # fmt: skip
     return import_weights(state, options, config={}, name=name).model
-
-
-def from_gpt2(
-    path: Arrays | str | Path, *, heads: int, alphabet: Sequence[str] | None = None,
-    activation: str = "gelu_tanh", eps: str = "0.00001", place: Place = "every", name: str = "gpt2",
-) -> SoftModel:  # fmt: skip
-    """A language model with GPT-2's names: :func:`import_weights` with everything said, no token pinned or left out.
-    ``alphabet``: one symbol per row of ``wte``; ``t0``, ``t1``, ... by default. Result: the model; the read-out is
-    ``lm_head`` or, where there is none, ``wte``."""
-    options = Options(
-        "gpt2", heads, tuple(alphabet) if alphabet else None, None, "", "", (),
-        activation=activation, place=place, eps=eps,
-    )  # fmt: skip
-    return import_weights(path, options, config={}, name=name).model

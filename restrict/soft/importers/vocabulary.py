@@ -57,10 +57,7 @@ def vocabulary(choices: Choices, rows: int) -> Vocabulary:
     """The roles of the rows of an embedding, each decision noted."""
     tokens = choices.tokens = _tokens(choices, rows)
     start = _start(choices, tokens)
-    end = choices.options.end_marker or None
-    if end is not None and end not in tokens:
-        raise UsageError(f"{choices.source}: the end marker {quote(end)} is not one of the tokens")
-    choices.note("end marker", end or "none", "given" if choices.options.end_marker is not None else "assumed")
+    end = _end(choices, tokens)
     never = _never(choices, tokens, start, end)
     row = choices.key("eos_token_id")[1]
     stops = [tokens[row]] if row is not None else [t for t in never if bare(t) in ("eos", "end", "endoftext")]
@@ -123,6 +120,19 @@ def _start(choices: Choices, tokens: tuple[str, ...]) -> str | None:
                          "give --start-marker")  # fmt: skip
     choices.note("start marker", named[0] if named else "none", "assumed", "by its name" if named else "")
     return named[0] if named else None
+
+
+def _end(choices: Choices, tokens: tuple[str, ...]) -> str | None:
+    """The end marker: as given, as configured, or none."""
+    given, (key, row) = choices.options.end_marker, choices.key("end_marker_token_id")
+    if given is None and row is not None:
+        given = tokens[_row(choices, key, row, len(tokens))]
+        choices.note("end marker", given, "config", key)
+        return given
+    if given and given not in tokens:
+        raise UsageError(f"{choices.source}: the end marker {quote(given)} is not one of the tokens")
+    choices.note("end marker", given or "none", "assumed" if given is None else "given")
+    return given or None
 
 
 def _never(choices: Choices, tokens: tuple[str, ...], *markers: str | None) -> tuple[str, ...]:

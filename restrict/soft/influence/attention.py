@@ -3,8 +3,8 @@ bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of 
 nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's weights
 add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more than ``b``,
 so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound is within
-:data:`NEAR` of what two words attain are left as they are. The two words come from linearising (:class:`.Climb`), then
-from changing one symbol of both, or which one is exchanged, as long as that helps."""
+:data:`NEAR` of what two words attain are left as they are. The two words come from :class:`.Tried`, then from
+changing one symbol of both, or which one is exchanged, as long as that helps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
-from restrict.soft.influence.exchanges import Sample
-from restrict.soft.influence.pairs import FAR, LOW, Changes, Climb, Pair, PairBound, Span
+from restrict.soft.influence.exchanges import KEPT, Sample, Tried, of_attention
+from restrict.soft.influence.pairs import FAR, LOW, Changes, Pair, PairBound, Span
 from restrict.soft.influence.polygons import OUT
 from restrict.soft.influence.words import beside
 from restrict.soft.models.model import Floats
 
-NEAR, PARTS, CLIMBED = 1.02, 40, 24
-"""How near the bound is to be, parts that are looked at, and pairs of words that are climbed from."""
+NEAR, PARTS = 1.02, 40
+"""How near the bound is to be, and parts that are looked at."""
 NARROW, LIGHT = 1.01, 1e-12
 """Parts whose limits are nearer than this are not halved, and what a lower limit counts at least, by the upper one."""
 
@@ -46,7 +46,7 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     if any(head.eta >= FAR for changes in found for head in changes.heads):  # what words attain would not be known
         raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
     norms = [changes.norms() for changes in found]
-    tried = [climbed(changes, order) for changes, order in zip(found, norms, strict=True)]
+    tried = [climbed(changes) for changes in found]
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     settled, waiting = attained, list[Part]()
 
@@ -83,21 +83,17 @@ def spans_of(changes: Changes) -> tuple[Span, ...]:
     )
 
 
-def climbed(changes: Changes, order: Floats) -> tuple[float, Pair | None]:
+def climbed(changes: Changes) -> tuple[float, Pair | None]:
     """A pair of words with a large change, and that change."""
-    climb = Climb(changes)
-    pairs = {tuple(map(tuple, pair)): climb.apart(pair) for pair in climb.pairs(order)}
-    best: tuple[float, Pair | None] = (0.0, None)
-    for first, second in sorted(pairs, key=lambda pair: -pairs[pair])[:CLIMBED]:
-        best = max(best, improved(changes, climb, (list(first), list(second))), key=lambda one: one[0])
-    return best
+    pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT)
+    return max((improved(changes, pair) for pair in pairs), key=lambda one: one[0], default=(0.0, None))
 
 
-def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
+def improved(changes: Changes, pair: Pair) -> tuple[float, Pair]:
     """A pair of words that no step makes differ more, and its change. A step changes or exchanges a symbol."""
     sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
     places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
-    reached = climb.apart(pair)
+    reached = apart(changes, pair)
     while True:
         (t,) = (j for j, (a, b) in enumerate(zip(*pair, strict=True)) if a != b)
         changed = [each_changed(word, sample.free[sample.free != t], symbols) for word in pair]
@@ -113,7 +109,13 @@ def improved(changes: Changes, climb: Climb, pair: Pair) -> tuple[float, Pair]:
         if moved[best] <= reached * (1 + 1e-9):
             return reached, pair
         pair = (first[best].tolist(), second[best].tolist())
-        reached = climb.apart(pair)
+        reached = apart(changes, pair)
+
+
+def apart(changes: Changes, pair: Pair) -> float:
+    """The norm of the change of attention's result."""
+    first, second = changes.read(np.array(pair, dtype=np.int64))
+    return float(np.linalg.norm(second - first))
 
 
 def each_changed(word: list[int], places: I64, symbols: int) -> I64:

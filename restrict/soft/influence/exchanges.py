@@ -4,6 +4,8 @@ trusted: the pair that is found is evaluated by the model's own forward pass."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from restrict.base.arrays import I64
@@ -79,11 +81,34 @@ def spread_of(changes: Changes) -> Floats:
     return found
 
 
-class Tried:
-    """How far exchanges move the logits, from many words at once."""
+Measure = Callable[[Floats, Floats, I64], Floats]
+"""From the streams behind exchanges, those behind words, and which word each exchange is of: how far each exchange
+moves what is measured, shape ``(exchanges, measured)``."""
 
-    def __init__(self, model: SoftModel, changes: Changes, rows: Floats, rng: np.random.Generator) -> None:
-        self.model, self.changes, self.rows, self.rng = model, changes, rows, rng
+
+def of_logits(model: SoftModel, rows: Floats) -> Measure:
+    """How far the logits move, or differences of two."""
+
+    def measure(after: Floats, base: Floats, which: I64) -> Floats:
+        ends = [evaluate.behind_attention(model.layers[0], streams) for streams in (after, base)]
+        if model.final_norm is not None:
+            ends = [evaluate.normalised(model.final_norm, x) for x in ends]
+        return np.abs((ends[0] - ends[1][which]) @ rows.T)
+
+    return measure
+
+
+def of_attention(after: Floats, base: Floats, which: I64) -> Floats:
+    """How far what attention adds moves, as a Euclidean norm."""
+    moved: Floats = np.linalg.norm(after - base[which], axis=1, keepdims=True)
+    return moved
+
+
+class Tried:
+    """How far exchanges move what is measured, from many words at once; ``count``: how many numbers that are."""
+
+    def __init__(self, changes: Changes, measure: Measure, count: int, rng: np.random.Generator) -> None:
+        self.changes, self.measure, self.count, self.rng = changes, measure, count, rng
         self.sample = Sample(changes, rng)
         self.table: I64 = np.array(changes.exchanges, dtype=np.int64)
         self.kinds: dict[tuple[int, int], I64] = {}
@@ -96,7 +121,7 @@ class Tried:
         return np.concatenate([self.table[:0], *found])
 
     def moved(self, words: I64) -> tuple[Floats, I64]:
-        """For each word and row the largest change by an exchange, and that exchange: shapes ``(words, rows)``."""
+        """For each word and measure the largest change by an exchange, and that exchange: ``(words, measured)``."""
         options = [self.options(word) for word in words.tolist()]
         options = [o if len(o) <= EXCHANGES else o[self.rng.choice(len(o), EXCHANGES, replace=False)] for o in options]
         which = np.repeat(np.arange(len(words)), [len(o) for o in options])
@@ -107,7 +132,7 @@ class Tried:
             kept = self.sample.inside(other)
             which, t, s, o = which[kept], t[kept], s[kept], o[kept]
         at = np.arange(words.shape[1])
-        base = np.broadcast_to(self.changes.start.centre, (len(words), self.model.width)).copy()
+        base = np.repeat(self.changes.start.centre[None], len(words), axis=0)
         after = base[which]
         for head in self.changes.heads:
             e = head.e[at, words]
@@ -116,22 +141,19 @@ class Tried:
             gone, come = head.e[t, s], head.e[t, o]
             rest = top[which] - gone[:, None] * head.v[t, s] + come[:, None] * head.v[t, o]
             after += rest / (total[which] - gone + come)[:, None]
-        ends = [evaluate.behind_attention(self.model.layers[0], streams) for streams in (after, base)]
-        if self.model.final_norm is not None:
-            ends = [evaluate.normalised(self.model.final_norm, x) for x in ends]
-        change = np.abs((ends[0] - ends[1][which]) @ self.rows.T)
-        best, chosen = np.zeros((len(words), len(self.rows))), np.zeros((len(words), len(self.rows), 2), dtype=np.int64)
+        change = self.measure(after, base, which)
+        best, chosen = np.zeros((len(words), self.count)), np.zeros((len(words), self.count, 2), dtype=np.int64)
         for k in range(len(words)):
             mine = np.flatnonzero(which == k)
             if len(mine):
                 first = mine[change[mine].argmax(0)]
-                best[k], chosen[k] = change[first, np.arange(len(self.rows))], np.stack([t[first], o[first]], axis=1)
+                best[k], chosen[k] = change[first, np.arange(self.count)], np.stack([t[first], o[first]], axis=1)
         return best, chosen
 
-    def pairs(self) -> list[Pair]:
-        """For each row the best pair that was found."""
+    def pairs(self, most: int = 1) -> list[Pair]:
+        """For each measure the best pairs that were found, at most :data:`KEPT`."""
         words = self.sample.random(WORDS)
-        top: list[list[tuple[float, list[int], tuple[int, int]]]] = [[] for _ in self.rows]
+        top: list[list[tuple[float, list[int], tuple[int, int]]]] = [[] for _ in range(self.count)]
         for _ in range(ROUNDS):
             if len(words):
                 best, chosen = self.moved(words)
@@ -142,5 +164,5 @@ class Tried:
                         )
                     top[r] = sorted({tuple(x[1]): x for x in sorted(kept)}.values(), reverse=True)[:KEPT]
             words = self.sample.changed(np.array([x[1] for kept in top for x in kept], dtype=np.int64))
-        return [(x[0][1], [*x[0][1][: x[0][2][0]], x[0][2][1], *x[0][1][x[0][2][0] + 1 :]])
-                for x in top if x and x[0][0] > 0]  # fmt: skip
+        return [(word, [*word[:t], o, *word[t + 1 :]])
+                for kept in top for moved, word, (t, o) in kept[:most] if moved > 0]  # fmt: skip

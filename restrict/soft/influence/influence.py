@@ -68,14 +68,13 @@ def influence(
     *,
     samples: int = 2000,
     seed: int = 0,
-    positions: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> Influence:
-    """All four numbers at length ``n`` (with markers), for all inputs and all exchanges of two symbols at ``positions``
-    (default: all free ones but the output's own). ``samples``: exchanges to try where there are more than 65536."""
+    """All four numbers at length ``n`` (with markers), for all inputs and all exchanges of two symbols at free
+    positions but the output's own. ``samples``: exchanges to try where there are more than 65536."""
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
-    chosen = chosen_positions(model, n, positions)
+    chosen = chosen_positions(model, n)
     gap = gap_norm(parts)
     closed = closed_form(parts, tokens)
     by_layer = recursion(parts, tokens).output
@@ -198,19 +197,11 @@ def varied(rng: np.random.Generator, count: int, slots: int, size: int) -> npt.N
     return np.minimum(found, size - 1)
 
 
-def chosen_positions(model: SoftModel, n: int, positions: Sequence[int] | None = None) -> Rows:
-    """The positions whose symbol is exchanged, by default all that may be; refused where there is none."""
+def chosen_positions(model: SoftModel, n: int) -> Rows:
+    """The positions whose symbol is exchanged, all that may be; refused where there is none."""
     if len(model.alphabet) < 2:
         raise UsageError("the alphabet has one symbol: there is nothing to exchange")
     possible = exchangeable(model, model.check_length(n))
-    if positions is not None:
-        wanted = np.array(sorted(set(positions)), dtype=np.int64)
-        bad = sorted(set(wanted.tolist()) - set(possible.tolist()))
-        if bad:
-            raise UsageError(
-                f"position {bad[0]} cannot be exchanged at n = {n}: it is outside, a marker, or the output"
-            )
-        possible = wanted
     if len(possible) == 0:
         raise UsageError(f"at n = {n} there is no free position other than the output's own")
     return possible

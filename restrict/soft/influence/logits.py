@@ -23,7 +23,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.every import every_word, few
-from restrict.soft.influence.exchanges import Tried, spread_of
+from restrict.soft.influence.exchanges import Tried, of_logits, spread_of
 from restrict.soft.influence.pairs import Changes, Pair, PairBound, Plane, evaluated
 from restrict.soft.influence.slopes import ROUND, Form, tail
 from restrict.soft.models.model import Floats, SoftModel
@@ -226,7 +226,7 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
             bound, best = every_word(changes, rows)
             settled, pairs = max(settled, bound), pairs + best
         else:
-            pairs += Tried(model, changes, rows, rng).pairs()
+            pairs += Tried(changes, of_logits(model, rows), len(rows), rng).pairs()
     moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
     attained, pair = float(moved.max()), pairs[int(moved.argmax())] if moved.max() > 0 else None
     count, heap = itertools.count(), list[tuple[float, int, Logit, Both]]()

@@ -263,65 +263,6 @@ class Axes(NamedTuple):
     high: Floats
 
 
-class Climb:
-    """Pairs of words with a large change: both words' results are linearised, and the longest path is taken."""
-
-    def __init__(self, changes: Changes) -> None:
-        self.changes = changes
-
-    def results(self, word: list[int]) -> tuple[list[Floats], list[float]]:
-        """What each head returns, and its denominator."""
-        at, outs, sums = np.arange(len(word)), [], []
-        for head in self.changes.heads:
-            share = head.e[at, word]
-            sums.append(float(share.sum()) or 1.0)
-            outs.append(share @ head.v[at, word] / sums[-1])
-        return outs, sums
-
-    def step(self, word: list[int], exchange: tuple[int, int, int]) -> Floats:
-        """What each symbol adds, to the first order, to the norm of the result's change."""
-        t, _, o = exchange
-        other = [*word[:t], o, *word[t + 1 :]]
-        table: Floats = np.zeros(self.changes.heads[0].e.shape)
-        made = [(1.0, *self.results(other)), (-1.0, *self.results(word))]
-        gap = np.sum(made[0][1], axis=0) - np.sum(made[1][1], axis=0)
-        for sign, outs, sums in made:
-            for head, result, whole in zip(self.changes.heads, outs, sums, strict=True):
-                table += sign * head.e * ((head.v - result) @ gap) / whole
-        return table
-
-    def starts(self) -> list[Floats]:
-        """What is longest in words that an exchange is tried in first: corners of the polygon of the widest axis."""
-        head, line = self.changes.heads[0], self.changes.axes.rows[self.changes.axes.changes.max(0).argmax()]
-        v = (head.v - head.v[head.e > 0].mean(0)) @ line
-        size = float(np.abs(v[head.e > 0]).max()) or 1.0
-        return [head.e * (x * v / size + y) for x, y in ((0.0, 0.0), (0.0, -1.0), (1.0, -1.0), (-1.0, -1.0))]
-
-    def pairs(self, order: Floats) -> list[Pair]:
-        """Pairs of words that differ at one place; exchanges with a large number of ``order`` are tried first."""
-        changes, found = self.changes, []
-        worst = np.argsort(-order, kind="stable")
-        chosen = [changes.exchanges[k] for k in (*worst[:STARTS], *worst[:: max(1, len(worst) // STARTS)])]
-        tables = self.starts()
-        for exchange, sign, table in itertools.product(dict.fromkeys(chosen), (1.0, -1.0), tables):
-            word = changes.words.longest(table, exchange)
-            for _ in range(STEPS):
-                if word is None:
-                    break
-                t, _, o = exchange
-                found.append((word, [*word[:t], o, *word[t + 1 :]]))
-                after = changes.words.longest(sign * self.step(word, exchange), exchange)
-                if after == word:
-                    break
-                word = after
-        return found
-
-    def apart(self, pair: Pair) -> float:
-        """The norm of the change of attention's result."""
-        first, second = (np.sum(self.results(word)[0], axis=0) for word in pair)
-        return float(np.linalg.norm(second - first))
-
-
 def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
     """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
     n = len(pairs[0][0])

@@ -89,33 +89,6 @@ class Words:
             found.append(onto)
         return found[::-1]
 
-    def longest(self, table: Floats, exchange: tuple[int, int, int]) -> list[int] | None:
-        """The columns of the word, with the first symbol of an exchange, whose sum of ``table[j, s]`` is greatest."""
-        t, s, o = exchange
-        if self.every:
-            word = [max((float(table[j, c]), c) for c in self.allowed(j))[1] for j in range(self.n)]
-            return [*word[:t], s, *word[t + 1 :]]
-        before, behind = self.before(table[None]), self.behind(table[None])
-        found: tuple[float, int] = (-np.inf, -1)
-        for q, line in enumerate(self.delta):
-            if line[s] >= 0 and line[o] >= 0:
-                found = max(found, (float(before[t][q, 0] + behind[t + 1][line[s], line[o], 0]), q))
-        if found[1] < 0 or found[0] == -np.inf:
-            return None
-        word, q = [0] * self.n, found[1]
-        for j in reversed(range(t)):
-            _, word[j], q = max((float(before[j][p, 0] + table[j, c]), c, p) for p, c, e in self.steps(j) if e == q)
-        word[t] = s
-        pair = (self.delta[found[1]][s], self.delta[found[1]][o])
-        for j in range(t + 1, self.n):
-            options = []
-            for q, c, e in self.steps(j):
-                u = pair[1] if j in self.pinned else self.delta[pair[1]][c]
-                if q == pair[0] and u >= 0:
-                    options.append((float(table[j, c] + behind[j + 1][e, u, 0]), c, (e, u)))
-            _, word[j], pair = max(options)
-        return word
-
 
 def beside(terms: Floats) -> Floats:
     """The sums of all rows but one, for each row; without a difference, in which small sums would drown."""

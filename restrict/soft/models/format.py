@@ -14,7 +14,15 @@ from restrict.base.errors import ModelError
 from restrict.base.files import naming, read_bytes
 from restrict.base.strictjson import Node
 from restrict.base.tensorfile import FLOATS, Taken, arrays_of, described, header_of
-from restrict.checker.soft_model import HEAD, LAYER, MANY, MODEL
+from restrict.checker.soft_model import (
+    HEAD,
+    HEAD_TENSORS,
+    LAYER,
+    MANY,
+    MODEL,
+    NETWORK_TENSORS,
+    NORM_TENSORS,
+)  # fmt: skip
 from restrict.soft.models.model import (
     Activation,
     Floats,
@@ -135,28 +143,14 @@ def _feed_forward(node: Node, activation: Activation | None, place: str, tensors
         if activation is not None:
             node.fail(f"there is no tensor '{place}.ffn.in' that 'activation' could belong to")
         return None
-    inner, outer = tensors.take(f"{place}.ffn.in"), tensors.take(f"{place}.ffn.out")
-    return SoftFeedForward(
-        inner,
-        tensors.maybe(f"{place}.ffn.in_bias", inner.shape[0]),
-        outer,
-        tensors.maybe(f"{place}.ffn.out_bias", outer.shape[0]),
-        activation or "relu",
-    )
+    return SoftFeedForward(**tensors.table(f"{place}.ffn", NETWORK_TENSORS), activation=activation or "relu")
 
 
 def _head(node: Node, place: str, tensors: Tensors) -> SoftHead:
     fields = node.read(HEAD)
-    query, value = tensors.take(f"{place}.query"), tensors.take(f"{place}.value")
     score = fields.get("score", "dot")
     return SoftHead(
-        query=query,
-        key=tensors.take(f"{place}.key"),
-        value=value,
-        output=tensors.take(f"{place}.output"),
-        query_bias=tensors.maybe(f"{place}.query_bias", query.shape[0]),
-        key_bias=tensors.maybe(f"{place}.key_bias", query.shape[0]),
-        value_bias=tensors.maybe(f"{place}.value_bias", value.shape[0]),
+        **tensors.table(place, HEAD_TENSORS),
         mask=fields.get("mask", "none"),
         scale=Term(fields.get("scale", "1")),
         score=score,
@@ -165,7 +159,7 @@ def _head(node: Node, place: str, tensors: Tensors) -> SoftHead:
 
 
 def _norm(place: str, eps: str, tensors: Tensors) -> LayerNorm:
-    return LayerNorm(tensors.take(f"{place}.weight"), tensors.take(f"{place}.bias"), Term(eps))
+    return LayerNorm(**tensors.table(place, NORM_TENSORS), eps=Term(eps))
 
 
 def _output(fields: dict[str, Any], node: Node, tensors: Tensors) -> SoftOutput:

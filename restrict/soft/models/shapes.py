@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.base.errors import ModelError, quote
+from restrict.base.tensorfile import FIELDS
+from restrict.checker.soft_model import HEAD_TENSORS, NETWORK_TENSORS, NORM_TENSORS, Axes
 
 if TYPE_CHECKING:
-    from restrict.soft.models.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel
+    from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel
     from restrict.soft.models.terms import Term
 
 Expected = tuple[int | None, ...]
@@ -104,31 +106,30 @@ def _layer(place: str, layer: SoftLayer, d: int) -> Iterator[tuple[str, Floats, 
         if norm is not None:
             yield from _norm(f"{place}.{name}", norm, d)
     if layer.ffn is not None:
-        width = len(np.atleast_1d(layer.ffn.inner))
-        yield f"{place}.ffn.in", layer.ffn.inner, (None, d)
-        yield f"{place}.ffn.in_bias", layer.ffn.inner_bias, (width,)
-        yield f"{place}.ffn.out", layer.ffn.outer, (d, width)
-        yield f"{place}.ffn.out_bias", layer.ffn.outer_bias, (d,)
+        yield from _listed(f"{place}.ffn", layer.ffn, NETWORK_TENSORS, d)
+
+
+def _listed(
+    place: str, record: SoftHead | LayerNorm | SoftFeedForward, table: Axes, d: int
+) -> Iterator[tuple[str, Floats, Expected]]:
+    """The tensors of one of the trusted checker's tables; an axis has the size that its first tensor gives it."""
+    sizes = {"d": d}
+    for name, axes in table.items():
+        array: Floats = getattr(record, FIELDS.get(name, name))
+        yield f"{place}.{name}", array, tuple(sizes.get(axis) for axis in axes)
+        sizes |= zip(axes, np.shape(array), strict=False)
 
 
 def _head(place: str, head: SoftHead, d: int) -> Iterator[tuple[str, Floats, Expected]]:
-    yield f"{place}.query", head.query, (None, d)
-    keys = len(head.query)
-    yield f"{place}.key", head.key, (keys, d)
-    yield f"{place}.value", head.value, (None, d)
-    yield f"{place}.output", head.output, (d, len(head.value))
-    yield f"{place}.query_bias", head.query_bias, (keys,)
-    yield f"{place}.key_bias", head.key_bias, (keys,)
-    yield f"{place}.value_bias", head.value_bias, (len(head.value),)
+    yield from _listed(place, head, HEAD_TENSORS, d)
     if (head.score == "additive") != (head.additive is not None):
         raise ModelError(f"{place}: a tensor 'additive' and score 'additive' go together")
     if head.additive is not None:
-        yield f"{place}.additive", head.additive, (keys,)
+        yield f"{place}.additive", head.additive, (len(head.query),)
 
 
 def _norm(place: str, norm: LayerNorm, d: int) -> Iterator[tuple[str, Floats, Expected]]:
-    yield f"{place}.weight", norm.weight, (d,)
-    yield f"{place}.bias", norm.bias, (d,)
+    yield from _listed(place, norm, NORM_TENSORS, d)
     if norm.eps.check().enclose(0, 1).low < 0:
         raise ModelError(f"{place}.eps: {quote(norm.eps.text)} is negative")
 

@@ -27,7 +27,9 @@ from restrict.soft.trained.attack import Attack, Word
 from restrict.soft.trained.decide import FORMAT, Certified, Tell, head, model_document
 from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
 from restrict.soft.trained.hints import bases_document, case_document
-from restrict.soft.trained.model import Array, Trained, forward
+from restrict.soft.trained.model import Trained, forward
+from restrict.soft.trained.reader import as_read
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Case, Key, Open, Search, prepare
 from restrict.version import __version__
 
@@ -55,7 +57,8 @@ class Forced(Certified):
     def document(self) -> dict[str, Any]:
         """The certificate."""
         bases, numbers = bases_document(self.bases, self.cases)
-        found = head(FORMAT, self.model, self.graph, n=self.n, upto=self.n)
+        last = self.n + (self.model.reader is not None)
+        found = head(FORMAT, self.model, self.graph, n=last, upto=last)
         found["fixed"] = [[i, s] for i, s in sorted(self.fixed.items())]
         found |= bases | {"cases": [case_document(case, numbers[case.basis]) for case in self.cases]}
         return found | {"provenance": {"tool": f"restrict {__version__}", "inputs": self.inputs}}
@@ -129,7 +132,9 @@ class Restricted(Search):
 
     def allowed(self, j: int) -> range | tuple[int, ...]:
         """The symbols that may stand at a position."""
-        return (self.fixed[j],) if j in self.fixed else range(len(self.model.symbols))
+        if j in self.fixed:
+            return (self.fixed[j],)
+        return self.graph.ends if j == self.n else range(len(self.model.symbols))
 
     def forced(self, fixed: Fixed) -> list[Case] | None:
         """The hints of all cases with these symbols fixed, or ``None`` where one is open or there is no word."""
@@ -211,7 +216,7 @@ class _Hunt:
 
     def run(self) -> None:
         """The shortest prefixes of all orders first, then those twice as long."""
-        followed = list(dict.fromkeys(word for a in range(len(self.model.symbols)) for word in self.followed(a)))
+        followed = list(dict.fromkeys(word for a in self.words.ends for word in self.followed(a)))
         trails = [self.trail(word) for word in followed]
         most = 0
         while self.best is None and most < self.n:
@@ -280,7 +285,7 @@ class _Hunt:
             for h, w in enumerate(weights):
                 part = w * ((search.atoms.v[h] - outs[h]) @ gradient) / sums[h]
                 push += part[at, (0, *word)] - part.min(1)
-        last = [self.n] if self.n else []
+        last = [self.n] if self.n and not self.words.closing else []
         return last + [int(j) for j in np.argsort(-push, kind="stable") if 0 < j < self.n]
 
 
@@ -305,7 +310,7 @@ def force_decision(
         raise ModelError(f"{model.name} has {len(model.layers)} layers; forced decisions are about models of one layer")
     if n > 4096 or n < 0:
         raise UsageError(f"-n must be at most 4096, not {n}")
-    hunt = _Hunt(model, words_of(model, inputs), n, decision, tell or (lambda _: None))
+    hunt = _Hunt(*as_read(model, words_of(model, inputs), n), decision, tell or (lambda _: None))
     stopped = None
     try:
         prepare(model)
@@ -329,11 +334,10 @@ def force_decision(
 
 def _given(hunt: _Hunt, fixed: Fixed) -> None:
     """Symbols that the user fixed: what the model says behind one completion must be forced."""
-    bad = next((i for i in fixed if not 1 <= i <= hunt.n), None)
+    most = hunt.n - hunt.words.closing
+    bad = next((i for i in fixed if not 1 <= i <= most), None)
     if bad is not None:
-        raise UsageError(
-            f"position {bad} is not in 1 .. {hunt.n}, where the symbols stand; a start token is never fixed"
-        )
+        raise UsageError(f"position {bad} is not in 1 .. {most}, where the symbols stand; a start token is never fixed")
     search = Restricted(hunt.model, Decision(hunt.decision.labels).wanting(hunt.words, frozenset()), hunt.n)
     search.fixed, search.last = fixed, (-1, -1)
     keys = search.keys()

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, UsageError
-from restrict.soft.trained.model import Array, Trained, entered
+from restrict.soft.trained.model import Trained, entered
+from restrict.soft.trained.stored import Array
 
 UNIT = 1 << 24
 FARTHEST = 1 << 25
@@ -45,7 +46,7 @@ class Atoms:
             tokens[0] = model.bos
         self.x, self.first = model.embed[tokens], model.first
         if model.positions is not None:
-            self.x = self.x + model.positions[model.offset + np.maximum(np.arange(n + 1) - model.first, 0), None]
+            self.x = self.x + model.positions[model.table(n)]
         mixed = entered(model, self.x, layer.norm1)[0] @ layer.attention.weight + layer.attention.bias
         shape = (n + 1, len(model.tokens), heads, d // heads)
         q, k, v = (part.reshape(shape) for part in np.split(mixed, 3, axis=-1))

@@ -13,8 +13,9 @@ from restrict.kernels.verdict import heaviest
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
 from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.stored import Array
 
 STARTS, STEPS = 4, 6
 """Random words that an attack starts from, beside the mean of all values, and linearisations from each."""
@@ -42,7 +43,7 @@ class Attack:
         gap = y - y.mean()
         deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
         x = gap / deviation
-        normal = x * layer.norm2.weight + layer.norm2.bias
+        normal = y if layer.norm2 is None else x * layer.norm2.weight + layer.norm2.bias
         inner = normal @ layer.inner.weight + layer.inner.bias
         value, slope = activated(self.model.kind, inner), steepness(self.model.kind, inner)
         z = (normal if self.model.post else y) + value @ layer.outer.weight + layer.outer.bias
@@ -52,6 +53,8 @@ class Attack:
         line = np.eye(len(said))[place] if asked is None else asked.rows(said)[asked.places == place][0]
         behind = line @ self.rows + (line @ self.beta) * last / (len(z) * s)
         back = layer.inner.weight @ (slope * (layer.outer.weight @ behind))
+        if layer.norm2 is None:
+            return float(line @ said), behind + back
         back, behind = (
             ((back + behind) * layer.norm2.weight, 0 * behind)
             if self.model.post

@@ -8,7 +8,8 @@ import numpy as np
 
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.histories import Histories
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 
 FINE = 1 << 32
 """Directions are integers times ``2^-32``."""

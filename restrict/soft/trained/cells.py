@@ -29,7 +29,8 @@ class Tables(NamedTuple):
     ``adds`` is 1 where the network is added to the stream, and 0 where neurons carry what it is added to (Lemma V16).
 
     ``normal`` and ``constant`` are ``inner`` behind the LayerNorm's weight and bias, before the division by the
-    deviation; ``stretch`` is the bound on the norm of ``outer`` that the checker computes.
+    deviation; ``stretch`` is the bound on the norm of ``outer`` that the checker computes. ``bare``: there is no
+    LayerNorm, and nothing is divided.
     """
 
     scale: F64
@@ -48,6 +49,7 @@ class Tables(NamedTuple):
     constants: F64
     straight: int
     adds: int
+    bare: bool
 
 
 def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
@@ -111,7 +113,9 @@ def divided(by: tuple[F64, F64, F64, F64], c: F64, g: F64, r: F64) -> tuple[F64,
 
 
 def normalised(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
-    """LayerNorm (Lemma 2)."""
+    """LayerNorm (Lemma 2), if there is one."""
+    if t.bare:
+        return c, g, r
     c, g, r, _, square = centred(c, g, r)
     c, g, r = divided(inverse(t.epsilon, c, g, r, square), c, g, r)
     return c * t.scale + t.shift, g * t.scale[:, None], r * np.abs(t.scale)
@@ -172,7 +176,8 @@ def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     (Lemma V6)."""
     d, m = g.shape[-2:]
     middle, spans, rest, _, square = centred(c, g, r)
-    by = inverse(t.epsilon, middle, spans, rest, square)
+    none = np.zeros(c.shape[:-1])
+    by = (none + 1, g[..., 0, :] * 0, none, none) if t.bare else inverse(t.epsilon, middle, spans, rest, square)
     image = t.normal @ g
     x, y, z = divided(by, c @ t.normal.T, image, np.abs(t.normal) @ r)
     x += t.constant

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from restrict.base.errors import NotEstablished
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained.decide import Verdict
-from restrict.soft.trained.every_length import EveryLength
 from restrict.soft.trained.parts import Parts
 from restrict.soft.trained.verdict import Open, leaves
+
+if TYPE_CHECKING:
+    from restrict.soft.trained.every_length import EveryLength
 
 DOUBTED = r": cases\[([0-9]+)\]: (?:label ([0-9]+) is not shown|.* beyond the bound)"
 """How the checker says that a case of a certificate does not hold."""
 UNSHOWN = r": wrong: label [0-9]+ is not shown|the weights of the word vanish"
 """How it says that it does not see that a word is wrong."""
-Found = TypeVar("Found", Verdict, EveryLength)
+Found = TypeVar("Found", Verdict, "EveryLength")
 
 
 def confirmed(found: Found, name: str, parts: Parts | None = None) -> tuple[Found, str | None]:
@@ -36,7 +38,7 @@ def confirmed(found: Found, name: str, parts: Parts | None = None) -> tuple[Foun
                 found = unshown(found)
                 continue
             doubted = re.search(DOUBTED, str(error))
-            if doubted is None or isinstance(found, EveryLength):
+            if doubted is None or not isinstance(found, Verdict):
                 raise
             found = found.without(int(doubted[1]), int(doubted[2] or found.graph.labels[0]))
     return found, None
@@ -57,9 +59,8 @@ def unshown(found: Found) -> Found:
     """The verdict where the checker does not see that the wrong word is wrong: the case that it ends with is open."""
     assert found.wrong is not None
     word = found.wrong.word
-    case = Open(
-        (len(word), word[-1] if word else -1, found.graph.state(word)), found.wrong.label, -abs(found.wrong.logit)
-    )
+    a = word[-1] if word and found.model.reader is None else -1
+    case = Open((len(word), a, found.graph.state(word)), found.wrong.label, -abs(found.wrong.logit))
     less = replace(found, status="open", wrong=None, open=[case, *found.open])
     if isinstance(less, Verdict):
         return replace(less, shortest=False)

@@ -14,7 +14,8 @@ from restrict.kernels.verdict import greatest_of_block
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import FEW, SHORTEST, Case, Key, Open, Search
 
 ALL = -1
@@ -32,11 +33,11 @@ def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list
     ``first``: the least length of the block. Gives the cases in the order of the certificate."""
     before, living = states(graph)
     if not block:
-        return [(0, -1, 0)] if graph.empty and 0 in living else []
+        return [(0, -1, 0)] if graph.empty and not graph.closing and 0 in living else []
     if last != ALL:
         before = set().union(*graph.reached(last)[first - 1 : last])
     found: list[Key] = []
-    for a in range(len(graph.delta[0])):
+    for a in graph.ends:
         found += [(block, a, q) for q in sorted({graph.delta[p][a] for p in before} & living)]
     return found
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from restrict.base.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import write_bytes
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
@@ -24,7 +24,9 @@ from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, cases_document
 from restrict.soft.trained.histories import merged_histories
+from restrict.soft.trained.memory import LAST, SEEN, memories, singles
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.reader import as_read, ended, inside, opened, without_reader
 from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.sharing import SharedSearch
 from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, prepare
@@ -40,20 +42,11 @@ FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 SHARE = 8
 """Two layers: a graph has one part of so many of the time that is left, until a memory is made for the model."""
-SEEN = "what the second layer sees"
-"""The name of that memory."""
-LAST = ("the symbol before the last", "the three symbols before the last")
-"""Two layers: what a graph is made to remember before a memory is made for the model."""
 MEMORIES = 3
 """Memories, one upon the other."""
-SINGLE = 200
-"""Prefixes, all that are shorter than a wrong word, up to which each is a case of its own: one cell, no search."""
 HISTORIES = 80
 """Two layers: what came before is remembered by at most so many states for a position."""
-RUN = 6
-"""The length of the last run of a symbol is remembered up to this."""
 Tell = Callable[[str], None]
-Memory = tuple[str, list[list[int]]]
 
 
 class Certified:
@@ -96,39 +89,51 @@ class Verdict(Certified):
     float32: Float32 | None = None
 
     @property
+    def last(self) -> int:
+        """The last position of a decided case: behind it stands a reader, where there is one."""
+        return self.upto + (self.model.reader is not None)
+
+    @property
     def proves(self) -> bool:
         """Whether there is anything to certify."""
-        return self.wrong is not None or any(case.key[0] <= self.upto for case in self.cases)
+        return self.wrong is not None or any(case.key[0] <= self.last for case in self.cases)
 
     def without(self, number: int, label: int) -> Verdict:
         """The verdict where ``label`` in case ``number``, and all from its position on, is open after all."""
-        doubted = [case for case in self.cases if case.key[0] <= self.upto][number]
+        doubted = [case for case in self.cases if case.key[0] <= self.last][number]
         return replace(
             self,
             status="wrong" if self.wrong is not None else "open",
-            upto=doubted.key[0] - 1,
-            open=[Open(doubted.key, label, doubted.least), *self.open],
+            upto=doubted.key[0] - 1 - (self.last - self.upto),
+            open=[opened(self.model, self.graph, Open(doubted.key, label, doubted.least)), *self.open],
             shortest=False,
         )
 
     def document(self) -> dict[str, Any]:
         """The certificate: an object of integers and texts."""
-        cases = [case for case in self.cases if case.key[0] <= self.upto]
-        bases, numbers = bases_document(self.bases, cases) if self.upto >= 0 else ({"basis": []}, {})
+        cases, more = [case for case in self.cases if case.key[0] <= self.last], self.last - self.upto
+        bases, numbers = bases_document(self.bases, cases) if self.last >= 0 else ({"basis": []}, {})
         kind = FORMAT if len(self.model.layers) == 1 else LAYERED
-        found = head(kind, self.model, self.graph, n=self.n, upto=self.upto) | bases
+        found = head(kind, self.model, self.graph, n=self.n + more, upto=self.last) | bases
         if len(self.model.layers) == 1:
             found["cases"] = cases_document(cases, numbers)
         else:
             found |= layered_document(cases, numbers, self.second)
         if self.wrong is not None:
-            found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
+            found["wrong"] = wrong_document(self.model, self.wrong)
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
 
 
 def head(kind: str, model: Trained, graph: Graph, **lengths: int) -> dict[str, Any]:
     """The beginning of a certificate: its format, the model, what it says of lengths, and the claim."""
     return {"format": kind, "model": model_document(model)} | lengths | claim_document(graph)
+
+
+def wrong_document(model: Trained, wrong: Wrong) -> dict[str, Any]:
+    """What a certificate says of a wrong word: a reader stands behind it."""
+    word = ended(inside(model), wrong)
+    assert word is not None
+    return {"word": list(word.word), "label": wrong.label}
 
 
 def claim_document(graph: Graph) -> dict[str, Any]:
@@ -159,6 +164,12 @@ def model_document(model: Trained) -> dict[str, Any]:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
     if len(model.layers) > MOST_LAYERS:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about at most {MOST_LAYERS}")
+    if model.reader is not None and len(model.layers) > 1:
+        raise ModelError(
+            f"{model.name} has {len(model.layers)} layers and is read at {quote(model.vocab[model.reader])}: that is "
+            "covered in one layer"
+        )
+    model = inside(model)
     return (
         ({} if len(model.layers) == 1 else {"layers": len(model.layers)})
         | {
@@ -174,49 +185,9 @@ def model_document(model: Trained) -> dict[str, Any]:
             "rows": list(model.tokens),
         }
         | ({} if model.bos is None else {"start": model.bos})
-        | ({"norm": "post"} if model.post else {"norm": "no-last"} if model.final is None else {})
+        | ({} if model.norm == "" else {"norm": model.norm})
+        | ({} if model.reader is None else {"reads": "first" if model.ahead else "last"})
     )
-
-
-def memories(symbols: int) -> Iterator[Memory]:
-    """What a graph can be made to remember, in the order of the trials: names, complete transitions."""
-    yield LAST[0], [list(range(1, symbols + 1))] * (symbols + 1)
-    for s in range(symbols):
-        yield f"whether symbol {s + 1} was seen", [[int(t == s) for t in range(symbols)], [1] * symbols]
-    if symbols <= 5:
-        yield "the symbols seen", [[r | 1 << s for s in range(symbols)] for r in range(1 << symbols)]
-    runs = [[1 + s * RUN for s in range(symbols)]]
-    for s in range(symbols):
-        runs += [[1 + t * RUN + (min(k + 1, RUN - 1) if t == s else 0) for t in range(symbols)] for k in range(RUN)]
-    yield f"the last run up to {RUN}", runs
-    if symbols <= 4:
-        yield LAST[1], _suffixes(symbols, 4)
-
-
-def singles(graph: Graph, last: int) -> list[list[int]] | None:
-    """The automaton that knows every prefix of at most ``last`` symbols, and of longer ones nothing; ``None`` where
-    these are more than ``SINGLE``."""
-    nodes, table = [(0, 0)], list[list[int]]()
-    for q, length in nodes:
-        after = [t if length < last else -1 for t in graph.delta[q]]
-        table.append([-1 if t < 0 else len(nodes) + sum(u >= 0 for u in after[:s]) for s, t in enumerate(after)])
-        nodes += [(t, length + 1) for t in after if t >= 0]
-        if len(nodes) > SINGLE:
-            return None
-    return [[to if to >= 0 else len(nodes) for to in row] for row in [*table, [-1] * len(graph.delta[0])]]
-
-
-def _suffixes(symbols: int, most: int) -> list[list[int]]:
-    """The automaton of the last ``most`` symbols."""
-    words: list[tuple[int, ...]] = [()]
-    number: dict[tuple[int, ...], int] = {(): 0}
-    for word in words:
-        for s in range(symbols):
-            after = (*word, s)[-most:]
-            if after not in number:
-                number[after] = len(words)
-                words.append(after)
-    return [[number[(*word, s)[-most:]] for s in range(symbols)] for word in words]
 
 
 @dataclass
@@ -241,9 +212,9 @@ class _Run:
     """One search: what is decided so far, and when to stop."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell) -> None:
-        self.model, self.n, self.tell = model, n, tell
+        self.tell, self.hunt = tell, Hunt(model, graph, n)
+        self.model, graph, self.n = as_read(model, graph, n)
         self.until: float | None = None
-        self.hunt = Hunt(model, graph, n)
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.begun(graph)]
@@ -271,7 +242,7 @@ class _Run:
     def hunted(self) -> None:
         """Short and random words, then attacks on a grid of positions, and below the first that succeeds."""
         self.tell("words")
-        self.wrong = self.hunt.short()[0] or self.hunt.random()
+        self.wrong = ended(self.model, self.hunt.short()[0] or self.hunt.random())
         low, high = 0, self.n + 1 if self.wrong is None else len(self.wrong.word)
         grid = sorted({1 + (high - 2) * k // GRID for k in range(1, GRID + 1)}) if high > 2 else []
         while grid and not self.late():
@@ -437,8 +408,9 @@ class _Layers(_Run):
 def _asked(model: Trained, graph: Graph, n: int) -> None:
     """Refuse what a verdict cannot be about."""
     model_document(model)
-    if not 0 <= n <= 4096:
-        raise UsageError(f"-n must be at most 4096, not {n}")
+    most = 4096 - (model.reader is not None)
+    if not 0 <= n <= most:
+        raise UsageError(f"-n must be at most {most}, not {n}")
     if n < model.first:
         raise UsageError(
             f"{model.name} has no start token, and so no answer behind the empty word: -n must be at least 1"
@@ -472,19 +444,20 @@ def verify_trained(
     except KeyboardInterrupt:
         run.stopped = "interrupted"
     best, wrong = run.best(), run.wrong
-    upto = min(best.upto(), n if wrong is None else len(wrong.word) - 1) if len(model.layers) <= 2 else -1
+    upto = min(best.upto(), run.n if wrong is None else len(wrong.word) - 1) if len(model.layers) <= 2 else -1
+    less = run.n - n  # the reader is no symbol of a word
     found = Verdict(
         model=model,
         graph=best.graph,
         language=language,
         n=n,
-        status="wrong" if wrong is not None else "right" if upto == n else "open",
-        upto=upto,
+        status="wrong" if wrong is not None else "right" if upto == run.n else "open",
+        upto=upto - less,
         cases=best.found,
         bases=best.search.turns if isinstance(best.search, Search) else best.search.first.turns,
         second=best.search if isinstance(best.search, Second) else None,
-        open=best.open,
-        wrong=wrong,
+        open=[opened(model, best.graph, case) for case in best.open],
+        wrong=without_reader(model, wrong),
         shortest=wrong is not None and upto == len(wrong.word) - 1,
         memory=best.memory,
         seconds=time.monotonic() - begin,
@@ -495,6 +468,7 @@ def verify_trained(
     with suppress(KeyboardInterrupt):
         (decided or (lambda _: None))(found)
         late = None if seconds is None else time.monotonic() + seconds / 4
-        found.float32 = as_run(model, best.search, best.found, upto, until=late, tell=run.tell)
+        said = as_run(run.model, best.search, best.found, upto, until=late, tell=run.tell)
+        found.float32 = None if said is None else said.shorter(less)
         found.seconds = time.monotonic() - begin
     return found

@@ -16,11 +16,13 @@ from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Certified, Tell, head, memories, model_document
+from restrict.soft.trained.decide import Certified, Tell, head, model_document, wrong_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
+from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.potentials import Proof, elaborated
+from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.verdict import Case, Open, Search
 from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
 from restrict.version import __version__
@@ -77,7 +79,7 @@ class EveryLength(Certified):
             "phi": self.proof.phi,
         }
         if self.wrong is not None:
-            found["wrong"] = {"word": list(self.wrong.word), "label": self.wrong.label}
+            found["wrong"] = wrong_document(self.model, self.wrong)
         return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
 
 
@@ -90,12 +92,13 @@ class _Run:
     """One search for every length."""
 
     def __init__(self, model: Trained, graph: Graph, longest: int, until: float, tell: Tell) -> None:
-        self.model, self.base, self.longest, self.until, self.tell = model, graph, longest, until, tell
+        self.hunt, self.until, self.tell = Hunt(model, graph, min(SHORT, longest)), until, tell
+        self.model, self.base, self.longest = as_read(model, graph, longest)
         self.memory: tuple[str, ...] = ()
         self.stopped: str | None = None
         self.wrong: Wrong | None = None
         self.blocks: list[tuple[int, int]] = []
-        self.on(graph)
+        self.on(self.base)
 
     def on(self, graph: Graph) -> None:
         """Take up a graph, of which nothing is decided."""
@@ -233,7 +236,7 @@ class _Run:
     def decided(self) -> None:
         """Every length, or a wrong word, or how far it goes."""
         self.tell("short words")
-        self.wrong = Hunt(self.model, self.base, min(SHORT, self.longest)).short()[0]
+        self.wrong = ended(self.model, self.hunt.short()[0])
         if self.wrong is None and self.everything():
             self.blocks = [(1, ALL)]
             return
@@ -276,31 +279,32 @@ def verify_every_length(
         run.decided()
     except KeyboardInterrupt:
         run.stopped = "interrupted"
-    return _finished(run, language, begin)
+    return _finished(model, run, language, begin)
 
 
-def _finished(run: _Run, language: str, begin: float) -> EveryLength:
+def _finished(model: Trained, run: _Run, language: str, begin: float) -> EveryLength:
     """The answer, with potentials where all lengths are decided."""
     run.tell("potentials")
     kept, proof = [case for case in run.found if case.key[0] <= len(run.blocks)], None
     bases, numbers = bases_document(run.search.turns, kept)
     kept = [replace(case, basis=numbers[case.basis]) for case in kept]
-    if run.blocks or (run.wrong is not None and (kept or len(run.wrong.word) == run.model.first)):
+    least, less = (1, 1) if run.model.closing else (run.model.first, 0)  # a reader is no symbol of a word
+    if run.blocks or (run.wrong is not None and (kept or len(run.wrong.word) == least)):
         proof = elaborated(run.model, beginning(run.model, run.graph, bases, run.blocks), kept)
     upto = run.blocks[-1][1] if run.blocks else 0 if kept or run.model.first else -1
     right = proof is not None and bool(run.blocks) and upto == ALL
     return EveryLength(
-        model=run.model,
+        model=model,
         graph=run.graph,
         language=language,
         status="wrong" if run.wrong is not None else "right" if right else "open",
-        upto=None if right else max(upto, -1),
+        upto=None if right else max(upto - less, -1),
         blocks=run.blocks,
         cases=kept,
         bases=bases,
         proof=proof,
-        open=run.open,
-        wrong=run.wrong,
+        open=[opened(model, run.base, case) for case in run.open],
+        wrong=without_reader(model, run.wrong),
         memory=run.memory,
         seconds=time.monotonic() - begin,
         stopped=run.stopped,

@@ -37,7 +37,8 @@ from restrict.soft.bounds.rounding import (
     vanishing,
 )
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
-from restrict.soft.trained.model import Array, Norm, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array, Norm
 from restrict.soft.trained.verdict import Case, Key, Margin, Search
 
 ULPS = 4
@@ -56,6 +57,12 @@ class Float32(NamedTuple):
     cells: int
     closest: Margin | None
 
+    def shorter(self, less: int) -> Float32:
+        """What is right as run, where words have so many symbols less."""
+        near = self.closest
+        moved = None if near is None else near._replace(key=(max(near.key[0] - less, -1), *near.key[1:]))
+        return self._replace(upto=self.upto - less, closest=moved)
+
 
 class Rounding:
     """The bounds of one model of one layer, with its path to the logits (``tail``), up to position ``last``; ``ulps``:
@@ -71,7 +78,7 @@ class Rounding:
         tokens = np.array([model.tokens[0] if model.bos is None else model.bos, *(list(model.tokens) * last)])
         self.x, self.size = model.embed[tokens], np.abs(model.embed[tokens])
         if model.positions is not None:
-            moved = model.positions[model.offset + np.maximum(self.places[:, 0] - model.first, 0)]
+            moved = model.positions[model.table(last)[self.places[:, 0], self.places[:, 1]]]
             self.x, self.size = self.x + moved, self.size + np.abs(moved)
         self.streams = twice(self._streams, ulps)[1]
 
@@ -128,7 +135,9 @@ class Rounding:
         with np.errstate(all="ignore"):
             gens = self.streams[self.number[key[0], max(key[1], 0)]][None]
             x = Ball(stage.stream[0], stage.stream[1], gens)
-            u = normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
+            u = x
+            if layer.norm2 is not None:
+                u = normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
             h = linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
             values = neurons(model.kind, h, run, stage.neurons)
             network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
@@ -174,7 +183,7 @@ def as_run(
     float32; ``None`` where there is no case, or the tables would be too large. For models of one layer. ``upto``: the
     last position asked for. ``ulps``: units in the last place that library functions may be off. ``until``: a time of
     the monotonic clock at which to stop; an interrupt stops it, too."""
-    if upto < model.first or upto * len(model.tokens) >= ROWS:
+    if upto < max(model.first, int(model.closing)) or upto * len(model.tokens) >= ROWS:
         return None
     search.closest, cells = Margin(math.inf, math.inf, 0.0, (-1, -1, -1)), 0
     key: Key = (0, -1, 0)

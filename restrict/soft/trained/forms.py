@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.soft.trained.cells import Tables, activated, between, centred, moved, normalised, signed, variance
-from restrict.soft.trained.model import ACTIVATIONS, Array, Layer, Trained
+from restrict.soft.trained.model import ACTIVATIONS, Trained
 from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.stored import Array, Layer
 
 
 class Form(NamedTuple):
@@ -78,9 +79,11 @@ class Tail:
         self.labels, at, straight = labels, list(labels), model.d * model.post
         same, constant = np.eye(model.d)[:straight], np.append(layer.inner.bias, np.zeros(straight))
         inner, outer = np.vstack([layer.inner.weight.T, same]), np.hstack([layer.outer.weight.T, same.T])
-        weighed, gram = inner * layer.norm2[0], outer @ outer.T
+        scale, shift = layer.norm2 or (np.ones(model.d), np.zeros(model.d))
+        weighed, gram = inner * scale, outer @ outer.T
         self.tables = Tables(
-            *layer.norm2,
+            scale,
+            shift,
             inner,
             constant,
             outer,
@@ -89,12 +92,13 @@ class Tail:
             ACTIVATIONS.index(model.activation),
             model.reading[at],
             model.beta[at],
-            weighed - weighed.mean(1, keepdims=True),
-            inner @ layer.norm2[1] + constant,
+            weighed - (0.0 if layer.norm2 is None else weighed.mean(1, keepdims=True)),
+            inner @ shift + constant,
             float(np.linalg.norm(gram @ gram)) ** 0.25,
             model.constants[at],
             straight,
             int(not model.post),
+            layer.norm2 is None,
         )
 
     def signs(self, y: Form, asked: Asked) -> tuple[Array, Array]:
@@ -107,7 +111,8 @@ class Tail:
         g = np.ascontiguousarray(y.g)
         c, spans, r, _, square = centred(y.c, g, y.r)
         _, _, low, high = variance(self.tables.epsilon, c, spans, r, square)
-        ends = np.linspace(1 / math.sqrt(high), 1 / math.sqrt(low), count + 1)
+        first, last = (1.0, 1.0) if self.tables.bare else (1 / math.sqrt(high), 1 / math.sqrt(low))
+        ends = np.linspace(first, last, count + 1)
         for k in range(count):
             yield from between(self.tables, asked, y.c, g, y.r, ends[k : k + 2], held)
 

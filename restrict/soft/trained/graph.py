@@ -26,7 +26,8 @@ class Graph:
     """``delta[q][s]`` is a state or -1; ``want[q]`` are the labels (rows of the unembedding) to be positive among
     ``labels``; or, if ``greatest``, one of them is to be the greatest of ``labels``. With a memory, ``of[q]`` is the
     state of ``base`` that state ``q`` refines. ``empty``: whether the claim is about the empty prefix, too, as it is of
-    models with a start token."""
+    models with a start token. ``closing``: words end with the last symbol, which stands for the token at which the
+    answer is read, and the claim is about whole words."""
 
     delta: tuple[tuple[int, ...], ...]
     accept: frozenset[int]
@@ -36,6 +37,27 @@ class Graph:
     base: Graph | None = field(default=None, repr=False)
     greatest: bool = False
     empty: bool = True
+    closing: bool = False
+
+    @property
+    def ends(self) -> range:
+        """The symbols with which a case may end."""
+        symbols = len(self.delta[0])
+        return range(symbols - 1 if self.closing else 0, symbols)
+
+    def closed(self) -> Graph:
+        """The graph of the same words, each with one more symbol behind it, and no other word: behind that is wanted
+        what was wanted behind the word, if any word goes on from there."""
+        count, live, more = len(self.delta), set[int](), set(self.accept)
+        while more:
+            live |= more
+            more = {p for p, row in enumerate(self.delta) if not live.isdisjoint(row)} - live
+        delta = [(*row, count + q if q in live else -1) for q, row in enumerate(self.delta)]
+        nothing = (-1,) * len(delta[0])
+        return replace(
+            self, delta=(*delta, *[nothing] * count), accept=frozenset(range(count, 2 * count)), want=2 * self.want,
+            of=tuple(range(2 * count)), closing=True,
+        )  # fmt: skip
 
     @cached_property
     def asked(self) -> list[Asked]:
@@ -114,9 +136,9 @@ class Graph:
     def cases(self, n: int) -> list[tuple[int, int, int]]:
         """All cases in the certificate's order: position, symbol there (-1 for the start token), state behind it."""
         reached, prefixes = self.reached(n), self.prefixes(n)
-        found = [(0, -1, 0)] if self.empty and 0 in prefixes[0] else []
+        found = [(0, -1, 0)] if self.empty and not self.closing and 0 in prefixes[0] else []
         for i in range(1, n + 1):
-            for a in range(len(self.delta[0])):
+            for a in self.ends:
                 states = {self.delta[p][a] for p in reached[i - 1]} & prefixes[i]
                 found += [(i, a, q) for q in sorted(states)]
         return found
@@ -229,7 +251,7 @@ def graph_of(
         good |= {model.eos} if member and model.eos is not None else set()
         want.append(frozenset(good & set(labels)))
     accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    rows, empty = tuple(row for _, _, row in found), model.bos is not None
+    rows, empty = tuple(row for _, _, row in found), not model.first
     graph = Graph(rows, accept, labels, tuple(want), tuple(range(len(found))), empty=empty)
     return graph if read_out in ("next-set", "membership") else compared(graph)
 
@@ -297,5 +319,5 @@ def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
         raise UsageError("a word that may come is none that the automaton of the tags reads")
     want = tuple(frozenset({model.labels.index(tags[swap.get(q, q)])}) for _, q, _ in found)
     accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    rows, empty = tuple(row for _, _, row in found), model.bos is not None
+    rows, empty = tuple(row for _, _, row in found), not model.first
     return compared(Graph(rows, accept, model.outputs, want, tuple(range(len(found))), empty=empty))

@@ -16,7 +16,8 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import MOST_STATES, Graph
-from restrict.soft.trained.model import Array, Trained, entered, networked
+from restrict.soft.trained.model import Trained, entered, networked
+from restrict.soft.trained.stored import Array
 
 SAMPLES = 6
 """Words that stand for a state."""

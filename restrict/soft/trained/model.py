@@ -2,11 +2,11 @@
 block is GPT-2's: ``y = x + attention(LN1(x))``, ``z = y + network(LN2(y))``, causal softmax with the scale
 ``1/sqrt(dk)``, a final LayerNorm, then the unembedding, with ``lm_head.bias`` where the file has it. Where the
 configuration says ``norm_first`` false, it is that of the first GPT and of PyTorch: ``y = LN1(x + attention(x))``,
-``z = LN2(y + network(y))``, and no final one; ``final_norm`` false leaves out that of GPT-2. Assumed, because a
-file does not say it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key
-and value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at
-place ``j`` has the position embedding ``offset + j``. Everything that the configuration says otherwise is refused, and
-nothing is guessed."""
+``z = LN2(y + network(y))``, no final one; ``final_norm`` false leaves out GPT-2's, ``layer_norm`` false all. Assumed,
+as no file says it: matrices are stored input by output (``x @ W``, as GPT-2's Conv1D), ``c_attn`` holds query, key and
+value side by side, each with the heads side by side; the start token stands once, at position 0, and the token at place
+``j`` has the position embedding ``offset + j``. What the configuration says otherwise is refused; nothing is
+guessed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
@@ -28,14 +27,10 @@ from restrict.base.files import read_bytes
 from restrict.base.tensorfile import is_safetensors
 from restrict.soft.models.config import SAME, SUFFIX, beside, first_of, position_kind, read_config
 from restrict.soft.models.evaluate import activated
+from restrict.soft.trained.stored import Array, Layer, Norm, Reader, read_place, tensors_of
 
-Array = npt.NDArray[np.float64]
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
 """By their numbers in :mod:`restrict.soft.trained.cells`."""
-LARGEST_SIZE = 1 << 20
-"""Of a width, a vocabulary or a number of positions."""
-FINITE = 2.0**40
-"""Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
 FIXED = {
     "attention": "softmax",
@@ -55,32 +50,6 @@ OTHERS = b".attn.W_Q", b".self_attn.in_proj_weight"
 """Parts of the names that other libraries give."""
 FIRST = re.compile(r"(transformer\.)?h\.0\.attn\.c_attn\.weight")
 """A tensor that every file has."""
-
-
-class Norm(NamedTuple):
-    """A LayerNorm: weight and bias, each of shape ``(d,)``."""
-
-    weight: Array
-    bias: Array
-
-
-class Linear(NamedTuple):
-    """``x @ weight + bias``: weight of shape ``(inputs, outputs)``."""
-
-    weight: Array
-    bias: Array
-
-
-class Layer(NamedTuple):
-    """One block; ``norm1`` stands in front of attention, if there is one, ``norm2`` in front of the network;
-    ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
-
-    norm1: Norm | None
-    attention: Linear
-    projection: Linear
-    norm2: Norm
-    inner: Linear
-    outer: Linear
 
 
 @dataclass(frozen=True)
@@ -115,6 +84,12 @@ class Trained:
     post: bool = False
     """Whether LayerNorm stands behind each half of a block, so that what it makes is the stream. The last one of a
     block is then the next one's ``norm1``, or ``final``."""
+    reader: int | None = None
+    """The row of the token at which the answer is read, if that is one of its own: it stands behind the word or, if
+    ``ahead``, in front of it, with no causal mask. ``closing``: it is the last of ``symbols``, and words end with it
+    (:mod:`restrict.soft.trained.reader`)."""
+    ahead: bool = False
+    closing: bool = False
     unread: str | None = None
     """A tensor of the file that the trusted checker does not read, if there is one: another name for the same, a mask,
     a tied read-out once more."""
@@ -156,6 +131,13 @@ class Trained:
         return self.shifts if self.final is None else 0 * self.shifts
 
     @property
+    def norm(self) -> str:
+        """Where LayerNorm stands, as certificates say it; nothing where it stands as in GPT-2."""
+        if self.layers[0].norm2 is None:
+            return "none"
+        return "post" if self.post else "no-last" if self.final is None else ""
+
+    @property
     def special(self) -> tuple[int, ...]:
         """The rows of the special tokens that there are."""
         return tuple(t for t in (self.bos, self.eos, self.pad, self.sep) if t is not None)
@@ -175,14 +157,29 @@ class Trained:
     @property
     def first(self) -> int:
         """The position of the first token, where the first symbol stands at 1: 0 with a start token, else 1."""
-        return int(self.bos is None)
+        return int(self.bos is None and (self.reader is None or self.closing))
 
     @property
     def longest(self) -> int | None:
         """The most symbols of a word that have position embeddings; ``None`` for any number."""
         if self.positions is None:
             return None
-        return len(self.positions) - self.offset + self.first - 1
+        pinned = (self.bos is not None) + (self.reader is not None and not self.closing)
+        return len(self.positions) - self.offset - pinned
+
+    def placed(self, t: int) -> I64:
+        """The rows of the position embeddings that ``t`` tokens of a word have; a reader comes last."""
+        at = self.offset + np.arange(t)
+        return np.roll(at, -1) if self.ahead else at
+
+    def table(self, n: int) -> I64:
+        """The row that each symbol has at each place up to ``n``, ``(n + 1, symbols)``; one that there is, where no
+        word is so long."""
+        at = self.offset + np.maximum(np.arange(n + 1), self.first) - (0 if self.ahead else self.first)
+        found = np.repeat(at[:, None], len(self.tokens), axis=1)
+        if self.ahead:
+            found[:, -1] = self.offset
+        return found if self.positions is None else np.minimum(found, len(self.positions) - 1)
 
     def demand_names(self) -> None:
         """Refuse a file with a tensor that the checker does not read."""
@@ -193,11 +190,13 @@ class Trained:
             )
 
     def rows(self, word: Sequence[str]) -> list[int]:
-        """The rows of the embedding that a word is read as, the start token first where there is one."""
+        """The rows of the embedding that a word is read as, the start token first where there is one; a reader last."""
         for symbol in word:
             if symbol not in self.symbols:
                 raise UsageError(f"{quote(symbol)} is not a symbol of {self.name}: {' '.join(self.symbols)}")
-        return [*(() if self.bos is None else (self.bos,)), *(self.vocab.index(symbol) for symbol in word)]
+        read = () if self.reader is None or self.closing else (self.reader,)
+        start = () if self.bos is None else (self.bos,)
+        return [*start, *(self.vocab.index(symbol) for symbol in word), *read]
 
 
 def load(path: str | Path) -> Trained:
@@ -230,79 +229,10 @@ def shifted(model: Trained, offset: int) -> Trained:
     return replace(model, offset=offset)
 
 
-class _Reader:
-    """The fields of a configuration and the tensors of a file; each fault is one line with the place."""
-
-    def __init__(self, config: Mapping[str, Any], tensors: dict[str, Array], source: str) -> None:
-        self.config, self.tensors, self.source = config, tensors, source
-        body = any(key.startswith("transformer.") for key in tensors)
-        self.prefix, self.used = ("transformer." if body else ""), set[str]()
-
-    def fail(self, reason: str) -> NoReturn:
-        raise ModelError(f"{self.source}: {reason}")
-
-    def size(self, key: str, *instead: int) -> int:
-        """A positive integer of the configuration."""
-        value = self.config.get(key)
-        if value is None and instead:
-            return instead[0]
-        if type(value) is not int or not 1 <= value <= LARGEST_SIZE:
-            self.fail(f"config {key}: expected an integer in 1 .. {LARGEST_SIZE}, not {quote(value)}")
-        return value
-
-    def token(self, key: str, rows: int) -> int | None:
-        """A special token's row, or none."""
-        value = self.config.get(key)
-        if value is not None and (type(value) is not int or not 0 <= value < rows):
-            self.fail(f"config {key}: {quote(value)} is not a row of the embedding (0 .. {rows - 1})")
-        return value
-
-    def tensor(self, name: str, *shape: int) -> Array:
-        """A tensor of exactly this shape."""
-        key = name if name in self.tensors else self.prefix + name
-        if key not in self.tensors:
-            self.fail(f"the tensor {self.prefix + name} is missing")
-        found = self.tensors[key]
-        if found.shape != shape:
-            self.fail(f"the tensor {key} has shape {found.shape}, not {shape}")
-        self.used.add(key)
-        return found
-
-    def flag(self, key: str, otherwise: bool) -> bool:
-        """A fact of the configuration."""
-        value = self.config.get(key, otherwise)
-        if type(value) is not bool:
-            self.fail(f"config {key}: expected true or false, not {quote(value)}")
-        return value
-
-    def norm(self, name: str, d: int) -> Norm:
-        return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
-
-    def linear(self, name: str, inputs: int, outputs: int) -> Linear:
-        return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
-
-    def layer(self, number: int, d: int, inner: int) -> Layer:
-        h = f"h.{number}."
-        return Layer(
-            self.norm(h + "ln_1", d),
-            self.linear(h + "attn.c_attn", d, 3 * d),
-            self.linear(h + "attn.c_proj", d, d),
-            self.norm(h + "ln_2", d),
-            self.linear(h + "mlp.c_fc", d, inner),
-            self.linear(h + "mlp.c_proj", inner, d),
-        )
-
-    def rest(self) -> None:
-        """Nothing may be left over: a tensor that is not read is a model that is not understood."""
-        for key in sorted(self.tensors):
-            if key not in self.used and not re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
-                self.fail(f"the tensor {key} is not one of GPT-2's block")
-
-
 def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -> Trained:
     """The record of a safetensors file and a configuration: GPT-2's keys, with ``vocab``; decimals as texts."""
-    tensors = _tensors(content, source)
-    read = _Reader(config, tensors, source)
+    tensors = tensors_of(content, source)
+    read = Reader(config, tensors, source)
     if not any(FIRST.fullmatch(key) for key in tensors):
         read.fail(
             "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
@@ -325,6 +255,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     tied = read.flag("tie_word_embeddings", True)
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     vocab = _names(read, "vocab", rows, "vocab_size")
+    reader, ahead = read_place(config, special["bos"], read.token("end_marker_token_id", rows), source)
     labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
@@ -345,29 +276,33 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         tied=tied,
         vocab=vocab,
         labels=labels,
-        symbols=tuple(name for token, name in enumerate(vocab) if token not in special.values()),
-        bos=special["bos"],
+        symbols=tuple(name for token, name in enumerate(vocab) if token not in (*special.values(), reader)),
+        bos=None if ahead else special["bos"],
         eos=special["eos"],
         pad=special["pad"],
         sep=special["sep"],
         task=config.get("task"),
         post=post,
+        reader=reader,
+        ahead=ahead,
         unread=next((key for key in sorted(tensors) if not _checked(key, read.used, tied)), None),
     )
     read.rest()
     return found
 
 
-def _blocks(read: _Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]:
+def _blocks(read: Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]:
     """The blocks, the LayerNorm behind them, if there is one, and whether it stands behind each half of a block."""
     inner, post = read.size("n_inner", 4 * d), not read.flag("norm_first", True)
+    if post and not read.flag("layer_norm", True):
+        read.fail("config layer_norm: there is none, but norm_first says that it stands behind each half")
     if read.flag("final_norm", not post) and post:
         read.fail("config final_norm: LayerNorm stands behind each half (norm_first), so no other one comes last")
     layers = tuple(read.layer(number, d, inner) for number in range(read.size("n_layer")))
     if not post:
         return layers, read.norm("ln_f", d) if read.flag("final_norm", True) else None, post
     firsts: list[Norm | None] = [None, *(layer.norm2 for layer in layers)]
-    seconds = [layer.norm1 for layer in layers if layer.norm1 is not None]
+    seconds = [layer.norm1 for layer in layers]
     made = tuple(layer._replace(norm1=a, norm2=b) for layer, a, b in zip(layers, firsts, seconds, strict=False))
     return made, layers[-1].norm2, post
 
@@ -377,25 +312,7 @@ def _checked(key: str, used: set[str], tied: bool) -> bool:
     return key in used and (not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS)
 
 
-def _tensors(content: bytes, source: str) -> dict[str, Array]:
-    """The tensors of a safetensors file in float64, which holds every float32 exactly."""
-    from safetensors import SafetensorError, numpy
-
-    try:
-        found = numpy.load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
-    for key, value in found.items():
-        if value.dtype not in (np.float16, np.float32, np.float64):
-            if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
-                continue
-            raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
-        if not (np.abs(value.astype(np.float64)) < FINITE).all():
-            raise ModelError(f"{source}: the tensor {key} has an entry that is NaN, infinite or beyond 2^40")
-    return {key: value.astype(np.float64) for key, value in found.items()}
-
-
-def _names(read: _Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
+def _names(read: Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
     """The names of so many rows."""
     names = read.config.get(key)
     if not isinstance(names, list) or not all(isinstance(v, str) and v for v in names):
@@ -405,22 +322,24 @@ def _names(read: _Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _outputs(read: _Reader) -> tuple[int, str]:
+def _outputs(read: Reader) -> tuple[int, str]:
     """How many rows the read-out has, and what says so."""
     if "lm_head.weight" not in read.tensors:
         read.fail("the tensor lm_head.weight is missing")
     return len(read.tensors["lm_head.weight"]), "lm_head.weight"
 
 
-def _epsilon(read: _Reader) -> Fraction:
+def _epsilon(read: Reader) -> Fraction:
     """LayerNorm's epsilon, the decimal that the configuration writes."""
+    if not read.flag("layer_norm", True):
+        return Fraction(1, 100000)  # nothing is divided; certificates have one
     text = str(read.config.get("layer_norm_epsilon"))
     if not DECIMAL.fullmatch(text) or Fraction(text) <= 0 or Fraction(text) > 1:
         read.fail(f"config layer_norm_epsilon: expected a decimal in (0, 1], not {quote(text)}")
     return Fraction(text)
 
 
-def _unembed(read: _Reader, embed: Array, tied: bool, labels: int) -> Array:
+def _unembed(read: Reader, embed: Array, tied: bool, labels: int) -> Array:
     """The unembedding; a tied one may stand in the file again, if it is the same."""
     if not tied:
         return read.tensor("lm_head.weight", labels, embed.shape[1])
@@ -464,18 +383,18 @@ def forward_all(model: Trained, tokens: I64, last: bool = False) -> Array:
     (b, t), heads, d = tokens.shape, model.heads, model.d
     x = model.embed[tokens]
     if model.positions is not None:
-        x = x + model.positions[model.offset : model.offset + t]
-    unseen = np.triu(np.full((t, t), -np.inf), 1)
+        x = x + model.positions[model.placed(t)]
     for layer in model.layers:
         read, x = entered(model, x, layer.norm1)
         mixed = read @ layer.attention.weight + layer.attention.bias
         q, k, v = (part.reshape(b, t, heads, d // heads).swapaxes(1, 2) for part in np.split(mixed, 3, axis=-1))
         if last and layer is model.layers[-1]:
-            x, q, unseen, t = x[:, -1:], q[:, :, -1:], unseen[-1:], 1
+            x, q = x[:, -1:], q[:, :, -1:]
+        unseen = np.triu(np.full((q.shape[2], t), -np.inf), 1 + t - q.shape[2])
         scores = q @ k.swapaxes(-1, -2) / math.sqrt(d // heads) + unseen
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         read = (weights / weights.sum(-1, keepdims=True)) @ v  # of each head
-        x = x + read.swapaxes(1, 2).reshape(b, t, d) @ layer.projection.weight + layer.projection.bias
+        x = x + read.swapaxes(1, 2).reshape(b, -1, d) @ layer.projection.weight + layer.projection.bias
         x = networked(model, layer, x)
     return read_out(model, x)
 

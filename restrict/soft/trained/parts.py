@@ -6,7 +6,6 @@ are to start while the search's own modules are loaded."""
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from restrict.base.blocks import cores
 from restrict.checker.main import DEFAULT_LIMIT
 
 CHILD = Path(__file__).with_name("child.py")
@@ -77,11 +77,6 @@ class Parts:
         lines = {line for _, line in found}
         together = sum(steps for steps, _ in found)
         return lines.pop() if len(lines) == 1 and together <= DEFAULT_LIMIT else None
-
-
-def cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def started() -> subprocess.Popen[bytes]:

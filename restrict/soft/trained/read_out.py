@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.trained.model import Array
+from restrict.soft.trained.stored import Array
 
 
 class Asked(NamedTuple):

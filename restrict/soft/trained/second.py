@@ -21,7 +21,8 @@ from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import (
     AGAIN,
     BOUND,
@@ -149,8 +150,7 @@ class Second:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
         self.first, self.tail = Search(model, graph, n, LEAST), Tail(model, graph.labels)
         self.behind, norm = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
-        assert norm is not None
-        self.normal = self.behind._replace(scale=norm.weight, shift=norm.bias)
+        self.normal = self.behind if norm is None else self.behind._replace(scale=norm.weight, shift=norm.bias)
         d, heads, layer = model.d, model.heads, model.layers[1]
         parts = np.split(layer.attention.weight, 3, axis=1), np.split(layer.attention.bias, 3)
         out, size = layer.projection.weight.reshape(heads, d // heads, d), d // heads

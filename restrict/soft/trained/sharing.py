@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import SAFE, SIMPLE, Case, Key, Open, Search, Tree, halves
 
 AHEAD, FARTHEST = 8, 64

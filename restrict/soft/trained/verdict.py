@@ -17,7 +17,8 @@ from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.forms import Cell, Form, Tail
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.stored import Array
 
 CELLS, QUICK = 400, 100
 """Cells of one case before it is left open; where a wrong word is known already."""

@@ -4,7 +4,6 @@ confirmed by :func:`restrict.soft.trained.model.forward` before it is told."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -12,8 +11,9 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Array, Trained, entered, forward, forward_all, networked, read_out
+from restrict.soft.trained.model import Trained, forward, forward_all
 from restrict.soft.trained.read_out import margin
+from restrict.soft.trained.stored import Array
 
 SHORT = 2000
 """Words that are tried for one length, if there are no more."""
@@ -41,8 +41,14 @@ class Wrong(NamedTuple):
 
 def logits(model: Trained, words: I64, last: bool = False) -> Array:
     """The logits behind every prefix: from symbols ``(words, length)`` to ``(words, length + 1, labels)``. Behind the
-    empty one they are NaN where there is no start token. ``last``: at least the last of them."""
+    empty one they are NaN where there is no start token. A reader is given each prefix as a word of its own. ``last``:
+    at least the last of them."""
     tokens = np.array(model.tokens)[words]
+    if model.reader is not None:
+        pinned = [np.full((len(words), 1), row) for row in (model.bos, model.reader) if row is not None]
+        each = (tokens[:, :j] for j in range(words.shape[1] if last else 0, words.shape[1] + 1))
+        runs = (np.concatenate([*pinned[:-1], part, pinned[-1]], axis=1) for part in each)
+        return np.concatenate([forward_all(model, run, last=True) for run in runs], axis=1)
     if model.bos is not None:
         return forward_all(model, np.concatenate([np.full((len(words), 1), model.bos), tokens], axis=1), last)
     nothing = np.full((len(words), 1, len(model.labels)), np.nan)
@@ -63,18 +69,8 @@ def wrong_of(model: Trained, graph: Graph, word: tuple[int, ...]) -> Wrong | Non
 def behind(model: Trained, graph: Graph, word: tuple[int, ...]) -> float:
     """The least of what is asked of the logits behind a word (a path of the graph); not positive where the model, of
     one layer, is wrong. Linear in the word, unlike :func:`wrong_of`."""
-    (layer,), d, heads = model.layers, model.d, model.heads
-    x = model.embed[model.rows([model.symbols[s] for s in word])]
-    if model.positions is not None:
-        x = x + model.positions[model.offset : model.offset + len(x)]
-    mixed = entered(model, x, layer.norm1)[0] @ layer.attention.weight + layer.attention.bias
-    q, k, v = (part.reshape(len(x), heads, d // heads) for part in np.split(mixed, 3, axis=1))
-    scores = np.einsum("hk,jhk->hj", q[-1], k) / math.sqrt(d // heads)
-    weights = np.exp(scores - scores.max(1, keepdims=True))
-    read = np.einsum("hj,jhk->hk", weights / weights.sum(1, keepdims=True), v).reshape(d)
-    y = x[-1] + read @ layer.projection.weight + layer.projection.bias
-    said = read_out(model, networked(model, layer, y))
-    return float(margin(said[list(graph.labels)], graph.asked[graph.state(word)].signs, graph.greatest))
+    said = logits(model, np.array([word], dtype=np.int64), last=True)[0, -1, list(graph.labels)]
+    return float(margin(said, graph.asked[graph.state(word)].signs, graph.greatest))
 
 
 class Hunt:

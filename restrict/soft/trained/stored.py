@@ -1,0 +1,168 @@
+"""What stands in the files of a checkpoint: its tensors, read under their names, and where its configuration says that
+the answer is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from restrict.base.errors import ModelError, quote
+
+Array = npt.NDArray[np.float64]
+FINITE = 2.0**40
+"""Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
+
+LARGEST_SIZE = 1 << 20
+"""Of a width, a vocabulary or a number of positions."""
+
+
+class Norm(NamedTuple):
+    """A LayerNorm: weight and bias, each of shape ``(d,)``."""
+
+    weight: Array
+    bias: Array
+
+
+class Linear(NamedTuple):
+    """``x @ weight + bias``: weight of shape ``(inputs, outputs)``."""
+
+    weight: Array
+    bias: Array
+
+
+class Layer(NamedTuple):
+    """One block; ``norm1`` stands in front of attention, ``norm2`` in front of the network, where there are any;
+    ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
+
+    norm1: Norm | None
+    attention: Linear
+    projection: Linear
+    norm2: Norm | None
+    inner: Linear
+    outer: Linear
+
+
+def tensors_of(content: bytes, source: str) -> dict[str, Array]:
+    """The tensors of a safetensors file in float64, which holds every float32 exactly."""
+    from safetensors import SafetensorError, numpy
+
+    try:
+        found = numpy.load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
+    for key, value in found.items():
+        if value.dtype not in (np.float16, np.float32, np.float64):
+            if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
+                continue
+            raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
+        if not (np.abs(value.astype(np.float64)) < FINITE).all():
+            raise ModelError(f"{source}: the tensor {key} has an entry that is NaN, infinite or beyond 2^40")
+    return {key: value.astype(np.float64) for key, value in found.items()}
+
+
+class Reader:
+    """The fields of a configuration and the tensors of a file; each fault is one line with the place."""
+
+    def __init__(self, config: Mapping[str, Any], tensors: dict[str, Array], source: str) -> None:
+        self.config, self.tensors, self.source = config, tensors, source
+        body = any(key.startswith("transformer.") for key in tensors)
+        self.prefix, self.used = ("transformer." if body else ""), set[str]()
+
+    def fail(self, reason: str) -> NoReturn:
+        """Refuse the checkpoint."""
+        raise ModelError(f"{self.source}: {reason}")
+
+    def size(self, key: str, *instead: int) -> int:
+        """A positive integer of the configuration."""
+        value = self.config.get(key)
+        if value is None and instead:
+            return instead[0]
+        if type(value) is not int or not 1 <= value <= LARGEST_SIZE:
+            self.fail(f"config {key}: expected an integer in 1 .. {LARGEST_SIZE}, not {quote(value)}")
+        return value
+
+    def token(self, key: str, rows: int) -> int | None:
+        """A special token's row, or none."""
+        value = self.config.get(key)
+        if value is not None and (type(value) is not int or not 0 <= value < rows):
+            self.fail(f"config {key}: {quote(value)} is not a row of the embedding (0 .. {rows - 1})")
+        return value
+
+    def tensor(self, name: str, *shape: int) -> Array:
+        """A tensor of exactly this shape."""
+        key = name if name in self.tensors else self.prefix + name
+        if key not in self.tensors:
+            self.fail(f"the tensor {self.prefix + name} is missing")
+        found = self.tensors[key]
+        if found.shape != shape:
+            self.fail(f"the tensor {key} has shape {found.shape}, not {shape}")
+        self.used.add(key)
+        return found
+
+    def flag(self, key: str, otherwise: bool) -> bool:
+        """A fact of the configuration."""
+        value = self.config.get(key, otherwise)
+        if type(value) is not bool:
+            self.fail(f"config {key}: expected true or false, not {quote(value)}")
+        return value
+
+    def norm(self, name: str, d: int) -> Norm | None:
+        """A LayerNorm, unless the configuration says that there is none."""
+        if not self.flag("layer_norm", True):
+            return None
+        return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
+
+    def linear(self, name: str, inputs: int, outputs: int) -> Linear:
+        """A map with its bias."""
+        return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
+
+    def layer(self, number: int, d: int, inner: int) -> Layer:
+        """A block."""
+        h = f"h.{number}."
+        return Layer(
+            self.norm(h + "ln_1", d),
+            self.linear(h + "attn.c_attn", d, 3 * d),
+            self.linear(h + "attn.c_proj", d, d),
+            self.norm(h + "ln_2", d),
+            self.linear(h + "mlp.c_fc", d, inner),
+            self.linear(h + "mlp.c_proj", inner, d),
+        )
+
+    def rest(self) -> None:
+        """Nothing may be left over: a tensor that is not read is a model that is not understood."""
+        for key in sorted(self.tensors):
+            if key not in self.used and not re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
+                self.fail(f"the tensor {key} is not one of GPT-2's block")
+
+
+def read_place(config: Mapping[str, Any], bos: int | None, end: int | None, source: str) -> tuple[int | None, bool]:
+    """The row of the token at which the answer is read, once it has attended to the whole word, and whether it stands
+    in front of the word; ``None``: the answer behind a prefix is read at its last symbol. ``bos``, ``end``: the rows of
+    the tokens pinned in front and behind."""
+    place, causal, layers = config.get("place"), config.get("causal", True), config.get("n_layer")
+    said = "" if place is None else f"the answer is read at {quote(place)}, "
+
+    def fail(reason: str) -> ModelError:
+        return ModelError(f"{source}: config place: {said}{reason}")
+
+    if place not in (None, "last", "every", "first"):
+        raise fail("not first, last or every")
+    if type(causal) is not bool:
+        raise ModelError(f"{source}: config causal: expected true or false, not {quote(causal)}")
+    if place == "first":
+        if end is not None:
+            raise fail("and a token is pinned behind the word (end_marker_token_id): no verdict covers both")
+        if bos is None:
+            raise fail("but there is no start token (bos_token_id), so that is the first symbol's place")
+        if causal:
+            raise fail("which sees nothing of the word unless causal is false")
+        return bos, True
+    if end is not None and place != "last":
+        raise fail("where a token is pinned behind the word (end_marker_token_id) only last is covered")
+    if not causal and (place != "last" or layers != 1):
+        raise fail("without a causal mask: that is covered in one layer, read at the first place or the last")
+    return end, False

@@ -1,0 +1,55 @@
+"""Commands as they are typed, run in this process."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from restrict.cli import main
+
+
+def typed(*words: object, **how: Any) -> Result:
+    """What `restrict WORDS` did: its exit code, what it printed, its exception."""
+    return CliRunner().invoke(main.cli, [*map(str, words)], **how)
+
+
+class Answer(NamedTuple):
+    """What a command left: its exit code and both streams."""
+
+    code: Any
+    out: str
+    err: str
+
+
+class Shell:
+    """Types commands, in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capfd = monkeypatch, capfd
+
+    def __call__(self, *words: object) -> Answer:
+        """The exit code and both streams of one command."""
+        self.monkeypatch.setattr(sys, "argv", ["restrict", *map(str, words)])
+        self.capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main.main()
+        return Answer(stop.value.code or 0, *self.capfd.readouterr())
+
+    def good(self, *words: object) -> str:
+        """The output of a command that succeeds with nothing on standard error."""
+        result = self(*words)
+        assert (result.code, result.err) == (0, ""), result
+        return result.out
+
+    def bad(self, code: int, *words: object) -> str:
+        """The one line on standard error of a command that fails."""
+        result = self(*words)
+        assert (result.code, result.out) == (code, ""), result
+        assert result.err.endswith("\n")
+        assert result.err.count("\n") == 1
+        assert len(result.err) < 600
+        assert "Traceback" not in result.err
+        return result.err
