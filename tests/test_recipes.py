@@ -41,11 +41,10 @@ def first(problem: CoverProblem, budget: int | None = None) -> CoverSolution:
     return solution_of(problem, out, budget, "first", {})
 '''),
         ("restrict/cover/solve.py", '"maxsat"]', '"maxsat", "first"]'),
-        ("restrict/cover/solve.py", '    if solver == "greedy":', '''    if solver == "first":
-        from restrict.cover.first import first
-
-        return first(problem, budget)
-    if solver == "greedy":'''),
+        ("restrict/cover/solve.py", "from restrict.cover.greedy import greedy\n",
+         "from restrict.cover.first import first\nfrom restrict.cover.greedy import greedy\n"),
+        ("restrict/cover/solve.py", '        "greedy": lambda:',
+         '        "first": lambda: first(problem, budget),\n        "greedy": lambda:'),
     ],
     "An importer": [
         ("restrict/importers/echo.py", "", '''"""Models that read one token: the file has the alphabet."""
