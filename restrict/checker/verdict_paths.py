@@ -121,7 +121,7 @@ def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> in
 
 def restriction(value: list[Any], n: int, symbols: int, place: Place) -> dict[int, int]:
     """The fixed symbols: pairs of a position and a symbol, in the order of the positions."""
-    pairs = [integers(0, n)(pair, place.item(k)) for k, pair in enumerate(value)]
-    require(all(len(p) == 2 and p[0] > 0 and p[1] < symbols for p in pairs), place, "expected [position, symbol]")
+    pairs = [integers(0, max(n, symbols))(pair, place.item(k)) for k, pair in enumerate(value)]
+    require(all(len(p) == 2 and 0 < p[0] <= n and p[1] < symbols for p in pairs), place, "expected [position, symbol]")
     require(all(p[0] < q[0] for p, q in pairwise(pairs)), place, "expected each position once, in order")
     return {p[0]: p[1] for p in pairs}
