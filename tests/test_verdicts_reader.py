@@ -215,6 +215,12 @@ def test_forced_decisions_hold_behind_every_completion(seed: int) -> None:
             assert decision.answer(np.array(naive.logits((*(model.tokens[s] for s in word), model.reader)))) == want
 
 
+def test_a_reader_takes_one_of_the_lengths_that_a_certificate_holds() -> None:
+    model = next(model for model, *_ in map(case, range(0, 60)) if model.positions is None)
+    with pytest.raises(UsageError, match="-n must be at most 4095, not 4096"):
+        force_decision(model, 4096, Decision((0,), False))
+
+
 # ---------------------------------------------------------------- what is refused
 
 

@@ -308,8 +308,9 @@ def force_decision(
     model_document(model)
     if len(model.layers) != 1:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; forced decisions are about models of one layer")
-    if n > 4096 or n < 0:
-        raise UsageError(f"-n must be at most 4096, not {n}")
+    most = 4096 - (model.reader is not None)
+    if not 0 <= n <= most:
+        raise UsageError(f"-n must be at most {most}, not {n}")
     hunt = _Hunt(*as_read(model, words_of(model, inputs), n), decision, tell or (lambda _: None))
     stopped = None
     try:

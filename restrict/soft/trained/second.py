@@ -368,16 +368,8 @@ class At:
         """The greatest value of ``row . out`` of a head, whose part along the case's own cell is taken out by a slope
         (Lemma V12)."""
         more = abs(slope) * float(self.high[h].max()) * self.held[0 if slope > 0 else 1] if slope else self.none
-        return float(
-            beyond(
-                self.low[h],
-                self.high[h],
-                ends(self.search.turns[h][1] @ row, *self.tables[h]),
-                more,
-                *self.way[1:],
-                begin,
-            )
-        )
+        values = ends(self.search.turns[h][1] @ row, *self.tables[h])
+        return float(beyond(self.low[h], self.high[h], values, more, *self.way[1:], begin))
 
     def sloped(self, number: int) -> list[list[int]]:
         """A slope for each direction of a basis and one for its opposite, those that give the least bounds on the
