@@ -43,7 +43,7 @@ def case(seed: int, positions: bool | None = None) -> tuple[Trained, Naive, Grap
     """A random model of one layer that is read at a token of its own, a claim and a length."""
     rng, reads = np.random.default_rng([seed, 17]), WHERE[seed % 2]
     while True:
-        start, norm = reads == "first" or bool(rng.random() < 0.5), str(rng.choice(["", "post", "no-last"]))
+        start, norm = reads == "first" or bool(rng.random() < 0.5), str(rng.choice(["", "post", "no-last", "none"]))
         model, naive = verdict_cases.random_checkpoint(rng, 1, start, norm, reads)
         if positions is None or positions == (model.positions is not None):
             break
@@ -66,6 +66,8 @@ def unmasked(model: Trained, word: tuple[int, ...]) -> np.ndarray:
     (layer,), at, d = model.layers, 0 if model.ahead else -1, model.d
 
     def norm(x: np.ndarray, by: Any) -> np.ndarray:
+        if by is None:
+            return x
         c = x - x.mean(-1, keepdims=True)
         return c / np.sqrt((c**2).mean(-1, keepdims=True) + float(model.epsilon)) * by.weight + by.bias
 
