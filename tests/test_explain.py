@@ -12,6 +12,7 @@ import pytest
 import restrict
 from restrict import Model, ResourceLimit, Restriction, UsageError, certificate_of, load
 from restrict.base.deadline import Deadline
+from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
 from restrict.optimum.explain import Explanation, explain
@@ -269,6 +270,29 @@ def test_ctrl_c_that_a_library_swallowed_is_met_at_the_next_step(way: dict[str, 
         assert answers[-1].interrupted == (steps >= last)
         for found in answers:
             check(case, found, truth)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_ctrl_c_while_a_certificate_is_made_leaves_the_certificate(
+    way: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no deadline, as it is made whatever the time; so the interrupt comes through where nothing meets it."""
+    case = CASES[46]
+    calls = 0
+
+    def interrupted(*given: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise KeyboardInterrupt
+        return confirm_by_tree(*given, **named)
+
+    monkeypatch.setattr("restrict.optimum.explain.confirm_by_tree", interrupted)
+    answers = explain(case[1], word(case), **way)
+    assert calls > 1
+    assert answers[0].interrupted
+    assert answers[0].certificate is not None
+    check(case, answers[0], sufficient(case))
 
 
 def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

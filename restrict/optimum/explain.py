@@ -142,6 +142,12 @@ class _Question:
     def result(
         self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
     ) -> Explanation:
+        """The explanation, with its certificate. At Ctrl-C it is made again, without what takes time."""
+        with self.deadline.ends():
+            return self._result(cube, oracle, lower, certificate)
+        return self._result(cube, oracle, lower, certificate)
+
+    def _result(self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None) -> Explanation:
         fixed = self.given | cube
         minimal = True if self.weight(cube) == lower else None
         if minimal is None and oracle is not None:
