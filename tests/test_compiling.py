@@ -13,7 +13,7 @@ import pytest
 from numba.core.errors import NumbaError
 
 from restrict.base.arrays import I64
-from restrict.kernels import jit
+from restrict.kernels import cache, jit
 from restrict.kernels.plain import always_compiled
 from tests.test_terminal import on_terminal
 
@@ -61,7 +61,10 @@ def test_only_a_making_kernel_gets_arrays_from_kernels() -> None:
         assert makes[key] or not any(makes.get(id(other)) for other in called), found
 
 
-def test_numba_refuses_a_kernel_that_makes_an_array() -> None:
+def test_numba_refuses_a_kernel_that_makes_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A form on the disk is known by its function: an earlier run's would be loaded, and nothing refused.
+    monkeypatch.setattr(cache, "folder", lambda: None)
+
     def half(a: I64) -> I64:
         return a[:1]
 
