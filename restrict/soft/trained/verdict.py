@@ -238,7 +238,7 @@ class Search:
         m = len(self.rows)
         try:
             bounds = case.own or (case.upper[:m], case.width[:m])
-            found = self.tried_on(case.key, *bounds, SIMPLE, case.held)
+            found = self.tried_on(case.key, *bounds, SIMPLE + 2 * case.cells, case.held, case.tree)
             if isinstance(found, Open) and case.key[0] >= SHORTEST:
                 self.turns.append(self.turned(case.key))
                 self.use(len(self.turns) - 1)
@@ -263,10 +263,13 @@ class Search:
                 best = found
         return best
 
-    def tried_on(self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]) -> Case | Open:
-        """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
+    def tried_on(
+        self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]], known: Tree = 0
+    ) -> Case | Open:
+        """Decide a case on its box by at most so many cells, with some bounds on what neurons read; ``known``: a tree
+        to begin with."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
-        tree = self.cell(key, *self.span(upper, width), DEEPEST)
+        tree = self.cell(key, *self.span(upper, width), DEEPEST, known=known)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
@@ -307,9 +310,16 @@ class Search:
         chosen = np.sort(np.argsort(-gain, kind="stable")[: min(count, int((gain > 0).sum()))])
         return [[int(j), *np.stack([top[:, j], top[:, j] - short[:, j]], 1).ravel().tolist()] for j in chosen]
 
-    def cell(self, key: Key, low: Array, high: Array, depth: int, off: Array | None = None) -> Tree | None:
+    def cell(
+        self, key: Key, low: Array, high: Array, depth: int, off: Array | None = None, known: Tree = 0
+    ) -> Tree | None:  # fmt: skip
         """The tree that decides a cell of a case by at most ``depth`` halvings: the parts of a leaf, ``[coordinate,
-        tree, tree]``; or ``None``. ``low``, ``high``: the ends of the cell. ``off``: errors that hold around it."""
+        tree, tree]``; or ``None``. ``low``, ``high``: the ends of the cell. ``off``: errors that hold around it.
+        ``known``: a tree to begin with."""
+        if isinstance(known, list):
+            m, *trees = known
+            rest = iter(trees)
+            return halved(lambda *cell: self.cell(key, *cell, off, next(rest)), low, high, m, depth)
         self.left -= 1
         cell, kept = self.kept(key, low, high)
         asked = self.graph.asked[key[2]]
