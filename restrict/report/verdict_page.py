@@ -20,12 +20,13 @@ from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.attack import Attack
+from restrict.soft.trained.forms import Tree
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, shifted
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.reader import inside
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import Key, Search, Tree
+from restrict.soft.trained.verdict import Key, Search
 from restrict.soft.trained.wrong import logits
 
 WIDTH = 640.0

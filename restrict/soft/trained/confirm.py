@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from restrict.base.errors import NotEstablished
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained.decide import Verdict
+from restrict.soft.trained.forms import leaves
 from restrict.soft.trained.parts import Parts
-from restrict.soft.trained.verdict import Open, leaves
+from restrict.soft.trained.verdict import Open
 
 if TYPE_CHECKING:
     from restrict.soft.trained.every_length import EveryLength

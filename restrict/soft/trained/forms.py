@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Cell(NamedTuple):
 
 
 Part = tuple[Array, ...]
+Tree = Any
+"""The parts of the range of the inverse deviation, 0 for its chord, or ``[coordinate, tree, tree]``."""
 
 
 class Stages(NamedTuple):
@@ -143,3 +145,25 @@ class Tail:
 
         loss = least(halves[..., :0]) - least(halves)
         return tried[int(loss.reshape(-1, 2).sum(1).argmin())]
+
+
+def leaves(tree: Tree) -> int:
+    """The leaves of a tree, each as often as it has parts: what a check of it costs."""
+    return max(tree, 1) if isinstance(tree, int) else leaves(tree[1]) + leaves(tree[2])
+
+
+def halved(
+    decide: Callable[[Array, Array, int], Tree | None], low: Array, high: Array, m: int, depth: int
+) -> Tree | None:
+    """The tree of a cell from those of its halves along a coordinate, or ``None``."""
+    below, above = halves(low, high, m)
+    first = decide(low, below, depth - 1)
+    second = None if first is None else decide(above, high, depth - 1)
+    return None if second is None else [m, first, second]
+
+
+def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
+    """The upper ends of a cell's lower half along a coordinate, and the lower ends of its upper half."""
+    below, above = high.copy(), low.copy()
+    below[m], above[m] = (low[m] + high[m]) / 2 + 1e-9, (low[m] + high[m]) / 2 - 1e-9
+    return below, above

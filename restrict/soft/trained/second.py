@@ -18,7 +18,7 @@ from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.axes import axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
-from restrict.soft.trained.forms import Cell, Form, Tail
+from restrict.soft.trained.forms import Cell, Form, Tail, Tree, halved
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
@@ -34,8 +34,6 @@ from restrict.soft.trained.verdict import (
     Key,
     Open,
     Search,
-    Tree,
-    halved,
     outward,
     widest,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from restrict.base.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.forms import Cell, Form, Tail
+from restrict.soft.trained.forms import Cell, Form, Tail, Tree, halved, leaves
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
@@ -61,8 +61,6 @@ BEYOND = 1e12
 DEAR = 6
 """Bounds on all neurons cost the checker as much as so many leaves."""
 Key = tuple[int, int, int]
-Tree = Any
-"""The parts of the range of the inverse deviation, 0 for its chord, or ``[coordinate, tree, tree]``."""
 
 
 @dataclass
@@ -317,9 +315,8 @@ class Search:
         tree, tree]``; or ``None``. ``low``, ``high``: the ends of the cell. ``off``: errors that hold around it.
         ``known``: a tree to begin with."""
         if isinstance(known, list):
-            m, *trees = known
-            rest = iter(trees)
-            return halved(lambda *cell: self.cell(key, *cell, off, next(rest)), low, high, m, depth)
+            m, trees = known[0], iter(known[1:])
+            return halved(lambda *at: self.cell(key, at[0], at[1], at[2], off, next(trees)), low, high, m, depth)
         self.left -= 1
         cell, kept = self.kept(key, low, high)
         asked = self.graph.asked[key[2]]
@@ -466,11 +463,6 @@ def outward(high: Iterable[float], low: Iterable[float]) -> tuple[list[int], lis
     return upper, [u - (math.ceil(x * BOUND) - 1) for u, x in zip(upper, low, strict=True)]
 
 
-def leaves(tree: Tree) -> int:
-    """The leaves of a tree, each as often as it has parts: what a check of it costs."""
-    return max(tree, 1) if isinstance(tree, int) else leaves(tree[1]) + leaves(tree[2])
-
-
 def widest(cell: Cell) -> tuple[Cell, I64]:
     """A cell in its widest coordinates, with the others in its remainder, and which these are."""
     low, high = cell.low, cell.high
@@ -479,23 +471,6 @@ def widest(cell: Cell) -> tuple[Cell, I64]:
     start = cell.start + (low + high)[others] / 2 @ cell.rows[others]
     rest = cell.rest + (high - low)[others] / 2 @ np.abs(cell.rows[others])
     return Cell(start, cell.rows[kept], rest, low[kept], high[kept], cell.more), kept
-
-
-def halved(
-    decide: Callable[[Array, Array, int], Tree | None], low: Array, high: Array, m: int, depth: int
-) -> Tree | None:
-    """The tree of a cell from those of its halves along a coordinate, or ``None``."""
-    below, above = halves(low, high, m)
-    first = decide(low, below, depth - 1)
-    second = None if first is None else decide(above, high, depth - 1)
-    return None if second is None else [m, first, second]
-
-
-def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
-    """The upper ends of a cell's lower half along a coordinate, and the lower ends of its upper half."""
-    below, above = high.copy(), low.copy()
-    below[m], above[m] = (low[m] + high[m]) / 2 + 1e-9, (low[m] + high[m]) / 2 - 1e-9
-    return below, above
 
 
 def prepare(model: Trained) -> None:
