@@ -516,8 +516,8 @@ assert SHAPES.keys() >= SECONDS | AGAIN
 
 def by_limit(shapes: Iterable[str], again: set[str], seconds: Collection[str] = ()) -> list[Any]:
     """Each shape with the smaller limit, or a few steps where it takes seconds; heavy ones with the larger."""
-    few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.heavy] * (x in HEAVY)) for x in shapes]
-    return few + [pytest.param(name, LIMIT, marks=pytest.mark.heavy) for name in shapes if name not in again]
+    few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.slow] * (x in HEAVY)) for x in shapes]
+    return few + [pytest.param(name, LIMIT, marks=pytest.mark.slow) for name in shapes if name not in again]
 
 
 def keeps_the_contract(trial: Trial, limit: int) -> None:

@@ -47,7 +47,7 @@ def languages_without_periods(seed: int, programs: int) -> tuple[int, int]:
     return plain, periodic
 
 
-@pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.slow)])
 def test_without_periodic_predicates_the_language_is_star_free(programs: int) -> None:
     plain, periodic = languages_without_periods(3, programs)
     assert plain >= 0.6 * programs

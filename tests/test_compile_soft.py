@@ -79,7 +79,7 @@ def test_random_formulas_of_each_logic_are_exact_in_all_ways() -> None:
                 assert within_its_bounds(compiled, n, words, kind), (compiled.formula, n, kind)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_more_random_formulas_are_exact_on_longer_words() -> None:
     rng = np.random.default_rng(70)
     for compiled in compiled_at_random(8, 12):

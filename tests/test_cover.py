@@ -97,7 +97,7 @@ def test_every_solver_is_valid_and_the_exact_ones_are_optimal(seed: int) -> None
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", heavy_after(range(60), 5, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 5))
 def test_sat_and_auto_decide_every_budget(seed: int) -> None:
     problem, best = small(seed)
     for budget in range(problem.inputs + 1):
@@ -137,7 +137,7 @@ def test_local_search_meets_the_optimum_of_small_random_problems() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "size"), [(120, 8), *(pytest.param(*x, marks=pytest.mark.heavy) for x in ((200, 8), (500, 10)))]
+    ("inputs", "size"), [(120, 8), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((200, 8), (500, 10)))]
 )
 def test_local_search_is_below_greedy_on_the_random_family(inputs: int, size: int) -> None:
     problem = family(inputs, size, 0)
@@ -146,7 +146,7 @@ def test_local_search_is_below_greedy_on_the_random_family(inputs: int, size: in
     assert third <= second
 
 
-@pytest.mark.parametrize(("inputs", "count"), [(40, 60), pytest.param(80, 200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("inputs", "count"), [(40, 60), pytest.param(80, 200, marks=pytest.mark.slow)])
 def test_search_with_larger_cubes_improves_on_greedy(inputs: int, count: int) -> None:
     rng = np.random.default_rng(3)
     pairs = [
@@ -298,7 +298,7 @@ def test_failure_probabilities_are_upper_bounds_and_exact_where_they_say_so(seed
         assert lemma.probability == pytest.approx(float(failure), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(20), 8, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(20), 8))
 def test_the_conflict_graph_joins_the_pairs_that_share_an_input(seed: int) -> None:
     rng = np.random.default_rng(seed)
     pairs = random_pairs(rng, 8, 2, 6, 2, 3)

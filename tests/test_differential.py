@@ -230,7 +230,7 @@ def check_cases(seeds: range, most_inputs: int = 256) -> None:
             raise
 
 
-@pytest.mark.parametrize("chunk", heavy_after(range(-1, CHUNKS), 1, every=8))
+@pytest.mark.parametrize("chunk", heavy_after(range(-1, CHUNKS), 1))
 def test_checker_kernels_oracle_and_truth_agree_on_random_programs(chunk: int) -> None:
     """The seeds ``chunk, chunk + CHUNKS, ...`` below ``PROGRAMS``; first a few of all of them."""
     check_cases(range(0, PROGRAMS, 3 * CHUNKS + 1) if chunk < 0 else range(chunk, PROGRAMS, CHUNKS))

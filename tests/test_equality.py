@@ -72,7 +72,7 @@ def test_a_model_agrees_with_itself_under_any_conditions(name: str, first: str |
 
 @pytest.mark.parametrize(("name", "change"), [("brasp-dyck1-depth2", "dyck1-depth3"), ("brasp-ab-star", None)])
 @pytest.mark.parametrize(
-    ("first", "second"), [pytest.param(*pair, marks=[pytest.mark.heavy] * (at > 1)) for at, pair in enumerate(PAIRS)]
+    ("first", "second"), [pytest.param(*pair, marks=[pytest.mark.slow] * (at > 1)) for at, pair in enumerate(PAIRS)]
 )
 def test_the_order_does_not_matter(name: str, change: str | None, first: str | None, second: str | None) -> None:
     """Both orders answer alike, and as runs of all short words do."""

@@ -69,7 +69,7 @@ def test_a_short_run_finds_nothing(name: str) -> None:
     assert tally.slowest < fuzz_checker.SECONDS
 
 
-@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.heavy] * (k != "soft")) for k in kinds()])
+@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.slow] * (k != "soft")) for k in kinds()])
 def test_a_longer_run_finds_nothing(name: str) -> None:
     """Many originals with few mutants each: a checker of softmax files that halves its bounds is seen by one of 16. Of
     certificates, tests/test_soundness.py tries more, by each of their operators."""

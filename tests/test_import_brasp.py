@@ -38,7 +38,7 @@ def agree(path: Path, longest: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("part", heavy_after(range(10), 2, every=3))
+@pytest.mark.parametrize("part", heavy_after(range(10), 2))
 def test_random_programs_equal_the_definition_on_all_words(part: int, tmp_path: Path) -> None:
     """Three hundred programs: two letters up to length 8 for one in ten, shorter otherwise."""
     path = tmp_path / "p.txt"

@@ -277,7 +277,7 @@ def sealed(text: str, lines: list[str]) -> tuple[bytes, bytes]:
 BASE = (CORPUS / "base.program").read_text()
 
 
-@pytest.mark.parametrize("count", heavy_after((10_000, 100_000, 1_000_000), 1, every=2))
+@pytest.mark.parametrize("count", heavy_after((10_000, 100_000, 1_000_000), 1))
 def test_many_contexts_end_within_the_limit(count: int) -> None:
     contexts = ["box -1", *(f"box {at}" for at in range(count - 1))]
     assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
@@ -327,7 +327,7 @@ SHIPPED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.heavy] * (at > 11)) for at, one in enumerate(SHIPPED)]
+    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.slow] * (at > 11)) for at, one in enumerate(SHIPPED)]
 )
 def test_certificates_of_shipped_models(name: str, n: int) -> None:
     model = restrict.load(ROOT / "instances" / f"{name}.json" if ":" not in name else name)

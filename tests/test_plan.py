@@ -92,7 +92,7 @@ class Trees:
 
 @pytest.mark.parametrize(
     ("layers", "heads", "states", "n"),
-    [(2, 2, 3, 7), (3, 2, 2, 9), (4, 1, 3, 6), pytest.param(3, 1, 4, 8, marks=pytest.mark.heavy)],
+    [(2, 2, 3, 7), (3, 2, 2, 9), (4, 1, 3, 6), pytest.param(3, 1, 4, 8, marks=pytest.mark.slow)],
 )
 def test_a_plan_that_counts_nothing_for_what_is_not_opened_is_the_best_tree(
     layers: int, heads: int, states: int, n: int

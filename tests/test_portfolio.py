@@ -63,7 +63,7 @@ def test_the_optimum_is_told_once_it_is_known(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("seed", "heads", "classes", "least"),
-    [(3, 4, 3, 1), pytest.param(4, 6, 6, 3, marks=pytest.mark.slow(sampled=True))],
+    [(3, 4, 3, 1), pytest.param(4, 6, 6, 3, marks=pytest.mark.slow)],
 )
 def test_every_word_of_six_letters_is_run(tmp_path: Path, seed: int, heads: int, classes: int, least: int) -> None:
     """6^7 words were too many to run: of the second program 5 positions were fixed, and at least 3 known."""
@@ -87,7 +87,7 @@ def small(tmp_path: Path, seed: int, letters: int, longest: int) -> Model:
     return restrict.import_transformer_program(path).model
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all words: no restriction below the bound forces the label, and the one confirmed does."""
     monkeypatch.setattr("restrict.optimum.by_words.WORDS", 64)

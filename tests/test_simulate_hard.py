@@ -126,8 +126,7 @@ def random_models(kind: str, count: int, folder: Path) -> list[tuple[Model, int]
 @pytest.mark.parametrize(
     ("kind", "count"),
     [("order", 8), ("any", 8), ("brasp", 3)]
-    + [pytest.param(k, c, marks=pytest.mark.heavy) for k, c in (("order", 100), ("any", 100), ("brasp", 35))]
-    + [pytest.param(k, c, marks=pytest.mark.slow(sampled=True)) for k, c in (("order", 300), ("brasp", 100))],
+    + [pytest.param(k, c, marks=pytest.mark.slow) for k, c in (("order", 300), ("any", 100), ("brasp", 100))],
 )
 def test_random_programs_are_simulated_exactly(kind: str, count: int, tmp_path: Path) -> None:
     rng, done = np.random.default_rng(3), 0
@@ -201,10 +200,10 @@ def test_ties_of_different_keys_at_two_positions_are_not_harmless() -> None:
     check_everywhere(compiled, np.random.default_rng(0))
 
 
-HEAVY = [pytest.param(name, marks=pytest.mark.heavy) for name in ("dyck1-depth2", "induction-head")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("dyck1-depth2", "induction-head")]
 
 
-@pytest.mark.parametrize("name", ["contains-one", "flip-flop", *HEAVY])
+@pytest.mark.parametrize("name", ["contains-one", "flip-flop", *SLOW])
 def test_the_temperature_is_within_a_factor_of_two(name: str) -> None:
     n = {"flip-flop": 6, "induction-head": 6}.get(name, 9)
     compiled = compile_program(load(name), n)

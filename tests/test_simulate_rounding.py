@@ -21,10 +21,10 @@ from restrict.soft.models.known import first, parity, random
 KINDS = {"float64": np.float64, "float32": np.float32}
 
 
-HEAVY = [pytest.param(name, marks=pytest.mark.heavy) for name in ("induction-head", "dyck1-depth3", "tribes")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("induction-head", "dyck1-depth3", "tribes")]
 
 
-@pytest.mark.parametrize("name", ["flip-flop", "contains-one", *HEAVY])
+@pytest.mark.parametrize("name", ["flip-flop", "contains-one", *SLOW])
 @pytest.mark.parametrize("kind", KINDS)
 def test_programs_are_exact_up_to_the_safe_length(name: str, kind: str) -> None:
     for n in (8, 64, 304):

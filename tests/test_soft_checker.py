@@ -35,7 +35,7 @@ LIBRARY = {"soft-file-key"}
 # ---------------------------------------------------------------- what is verified is true
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(8), 2, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(8), 2))
 def test_a_verified_claim_is_true_of_every_input(seed: int) -> None:
     """The least epsilon that the checker verifies, against all inputs (or 48 of them) in decimals of 60 digits."""
     rng = np.random.default_rng([3, seed])

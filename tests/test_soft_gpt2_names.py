@@ -72,7 +72,7 @@ def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_the_file_is_the_same_function_with_true_verdicts(layout: str, layers: int, seed: int) -> None:
     rng = np.random.default_rng([seed, layers, LAYOUTS.index(layout)])
     arrays, config, found = source(layout, rng, layers)
@@ -114,7 +114,7 @@ def test_one_layer_without_a_mask_reads_a_prefix_alone() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("seed", heavy_after(range(10), 2, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(10), 2))
 def test_an_acceptor_answers_by_the_end_token(rows: int, seed: int) -> None:
     """One logit, or the greater of two: on every word, the end token's logit has the sign of the model's answer."""
     rng = np.random.default_rng([rows, seed])

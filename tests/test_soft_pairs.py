@@ -98,7 +98,7 @@ def test_every_direction_is_bounded_as_all_pairs_of_words_say(shape: str) -> Non
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", heavy_after(range(3, 20), 0, every=5))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 20), 0))
 def test_every_direction_is_bounded_for_many_models(shape: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     assert sum(compared(load(shape.format(seed)), n, rng, 20, math.inf) for n in (3, 5, 6)) > 400
@@ -204,7 +204,7 @@ def some_delta(symbols: int, rng: np.random.Generator) -> Delta:
 
 
 @pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, seed: int) -> None:
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
     n = 5 if seed else 4
@@ -213,7 +213,7 @@ def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, se
 
 
 @pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
-@pytest.mark.parametrize("case", heavy_after(((0, FEW), *((k, 40) for k in range(14))), 1, every=7))
+@pytest.mark.parametrize("case", heavy_after(((0, FEW), *((k, 40) for k in range(14))), 1))
 def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, case: tuple[int, int]) -> None:
     """Over all words and, with the heavy tests, over an automaton's: what was attained is evaluated again."""
     seed, parts = case
@@ -298,7 +298,7 @@ def test_bound_over_attained_is_at_most_one_twentieth_above_one(file: Path) -> N
         assert found.attained <= found.bound <= 1.05 * found.attained
 
 
-@pytest.mark.parametrize("case", heavy_after(((0, 8), *((k, 60) for k in range(6))), 1, every=3))
+@pytest.mark.parametrize("case", heavy_after(((0, 8), *((k, 60) for k in range(6))), 1))
 @pytest.mark.parametrize("percent", [10, 50])
 @pytest.mark.usefixtures("halving")
 def test_logits_are_bounded_as_all_pairs_of_words_say(case: tuple[int, int], percent: int) -> None:
@@ -338,7 +338,7 @@ def largest(model: SoftModel, n: int, changes: list[Changes], delta: Delta | Non
 
 
 @pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 2))
-@pytest.mark.parametrize("seed", heavy_after(range(30), 1, every=8))
+@pytest.mark.parametrize("seed", heavy_after(range(30), 1))
 def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -> None:
     """Bound, attained and truth are the same up to rounding, over all words and an automaton's; halving is sound."""
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
@@ -394,7 +394,7 @@ def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
     assert most <= logit_influence(model, changes, cells=10, seconds=math.inf).bound
 
 
-@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("halving")
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")

@@ -376,7 +376,7 @@ LONGER = [(["9" if w == "7" else "10" if w == "6" else w for w in words], forge)
 
 
 @pytest.mark.parametrize(
-    ("words", "forge"), [*COMMANDS, *(pytest.param(*longer, marks=pytest.mark.heavy) for longer in LONGER)]
+    ("words", "forge"), [*COMMANDS, *(pytest.param(*longer, marks=pytest.mark.slow) for longer in LONGER)]
 )
 def test_a_forged_answer_is_exit_1_and_no_answer(
     words: list[str], forge: Forge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -42,7 +42,7 @@ def case(seed: int) -> tuple[Trained, Naive, Graph, int]:
     return model, naive, graph, int(rng.integers(1, 6 - layers))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(200), 8, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(200), 8))
 def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
     model, naive, graph, n = case(seed)
     words = np.random.default_rng(seed).integers(0, len(model.symbols), (3, 4))
@@ -59,7 +59,7 @@ def test_all_answers_occur_among_random_models() -> None:
     assert verdict_cases.occur(answers, wanted)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(120), 3, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(120), 3))
 def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, _, graph, n = case(seed)
@@ -69,7 +69,7 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     verdict_cases.taken(model, (altered(rng, found.to_bytes()) for _ in range(100)))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
 def test_answers_at_every_length_are_true(seed: int) -> None:
     rng, norm = np.random.default_rng([seed, 4]), NORMS[seed % 3]
     model, naive = next(made for made in iter(lambda: verdict_cases.random_checkpoint(rng, norm=norm), None)

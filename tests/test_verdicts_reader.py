@@ -110,7 +110,7 @@ def test_logits_are_those_of_the_tokens_as_they_stand(seed: int) -> None:
             assert np.allclose(plain, naive.logits((*(model.tokens[s] for s in word[:j]), model.reader)), atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(200), 12, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(200), 12))
 def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
     model, _, graph, n = case(seed)
     found = verify_trained(model, graph, n, seconds=60, float32=True)
@@ -139,7 +139,7 @@ def test_all_answers_occur_among_random_models() -> None:
     assert verdict_cases.occur(answers, {(where, status) for where in WHERE for status in ("right", "wrong")})
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(120), 6, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(120), 6))
 def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, _, graph, n = case(seed)
@@ -149,7 +149,7 @@ def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
     verdict_cases.taken(model, (altered(rng, found.to_bytes()) for _ in range(100)))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 6, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 6))
 def test_answers_at_every_length_are_true(seed: int) -> None:
     model, _, graph, _ = case(seed, positions=False)
     found = verdict_cases.at_every_length(model, graph, 8)

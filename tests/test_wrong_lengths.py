@@ -160,7 +160,7 @@ def wrong_words(automaton: Moore, language: Language, claim: dict[str, Any], mar
             assert (automaton.run(word) == "accept") != language.contains(word)
 
 
-@pytest.mark.parametrize("count", [16, pytest.param(500, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [16, pytest.param(500, marks=pytest.mark.slow)])
 def test_random_automata_against_all_words(count: int) -> None:
     """All languages: agreement with all words up to a length; false claims are refused, true ones accepted."""
     rng = np.random.default_rng(count)
@@ -198,7 +198,7 @@ def test_random_automata_against_all_words(count: int) -> None:
     assert refused >= count // 5
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_period_that_passes_holds_for_ever(count: int) -> None:
     """Theorem E on random systems of equations: solved much further, the sets do repeat."""
     rng = np.random.default_rng(count)
