@@ -16,4 +16,9 @@ also runs them without compilation."""
 
 def heavy_after(values: Iterable[Any], few: int) -> list[Any]:
     """Parameters of a test: the first few run always, the others are full sizes (`scripts/full_sizes.py`)."""
-    return [pytest.param(v, marks=[pytest.mark.slow] * (k >= few)) for k, v in enumerate(values)]
+    return rows_after(((v,) for v in values), few)
+
+
+def rows_after(rows: Iterable[Any], few: int) -> list[Any]:
+    """The same for several parameters at once."""
+    return [pytest.param(*row, marks=[pytest.mark.slow] * (k >= few)) for k, row in enumerate(rows)]

@@ -48,7 +48,7 @@ def proofs(seed: int, programs: int) -> Counter[str]:
     return kinds
 
 
-@pytest.mark.parametrize("programs", heavy_after((30, 110, 440), 1))
+@pytest.mark.parametrize("programs", heavy_after((15, 110, 440), 1))
 def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None:
     kinds = proofs(1, programs)
     for kind in ("recognises", "differs", "computes", "deviates", "forces", "cost", "lengths"):

@@ -58,7 +58,7 @@ def test_a_checker_without_one_equation_is_found_out(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["verdict", "every length"])
-@pytest.mark.parametrize("originals", heavy_after((4, 24, 60), 1))
+@pytest.mark.parametrize("originals", heavy_after((2, 24, 60), 1))
 def test_no_false_verdict_is_proved_by_other_weights(name: str, originals: int) -> None:
     """A certificate that the engine made of a checkpoint is offered for some in which a few weights are others: for the
     first four, and then for those whose claim is false until there were two."""

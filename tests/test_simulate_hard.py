@@ -28,6 +28,7 @@ from restrict.soft.models.terms import Term
 from scripts.bench_simulate import sharpened, smallest_factor
 from tests.commands import typed
 from tests.generator import random_length, random_order_only, random_program
+from tests.marks import heavy_after
 from tests.random_brasp import random_brasp
 from tests.test_simulate_laws import off_winner
 
@@ -78,10 +79,11 @@ def check_everywhere(compiled: Compiled, rng: np.random.Generator, most: int = 1
 
 
 @pytest.mark.parametrize("path", INSTANCES, ids=lambda p: p.stem)
-def test_every_instance_is_simulated_exactly(path: Path) -> None:
+@pytest.mark.parametrize("longest", heavy_after((6, 9), 1))
+def test_every_instance_is_simulated_exactly(path: Path, longest: int) -> None:
     rng, model = np.random.default_rng(1), load(path)
     if "when" not in json.loads(path.read_text()) or model.name in ("tp-same-as-first", "parity8"):
-        lengths = defined(model, range(1, 10))[:1] + defined(model, range(5, 10))[-1:]
+        lengths = defined(model, range(1, 10))[:1] + defined(model, range(5, longest + 1))[-1:]
     else:
         lengths = defined(model, range(4, 65))[:1]
     assert lengths

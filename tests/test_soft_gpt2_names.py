@@ -26,7 +26,7 @@ from restrict.soft.trained.model import Trained, forward, trained
 from tests import verdict_cases
 from tests.commands import typed
 from tests.layouts import HEADS, TOKENS, Arrays, D, by_hand, encoder, lens
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 from tests.naive_gpt2 import Naive
 
 
@@ -71,8 +71,7 @@ def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, 
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
+@pytest.mark.parametrize(("layers", "seed"), rows_after([(layers, k) for k in range(12) for layers in (1, 2)], 2))
 def test_the_file_is_the_same_function_with_true_verdicts(layout: str, layers: int, seed: int) -> None:
     rng = np.random.default_rng([seed, layers, LAYOUTS.index(layout)])
     arrays, config, found = source(layout, rng, layers)

@@ -13,12 +13,14 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.model.restriction import Restriction
 from tests.generator import random_program
+from tests.marks import heavy_after
 
 
-def test_key_values_are_those_of_the_walk() -> None:
+@pytest.mark.parametrize("many", heavy_after((150, 600), 1))
+def test_key_values_are_those_of_the_walk(many: int) -> None:
     """R(u) and what was read, on random programs, tokens and facts."""
     rng, rows = np.random.default_rng(1), 0
-    while rows < 600:
+    while rows < many:
         model, n = loads(json.dumps(random_program(rng)).encode()), int(rng.integers(2, 10))
         try:
             at = model.at(n)

@@ -29,7 +29,7 @@ from restrict.trial.certificate import try_boxes, try_certificate, try_dependenc
 from restrict.trial.run import Trial, defined_at
 from restrict.trial.words import words_of
 from tests import naive
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 DYCK = str(INSTANCES / "brasp-dyck1-depth2.json")
@@ -375,9 +375,7 @@ COMMANDS = [
 LONGER = [(["9" if w == "7" else "10" if w == "6" else w for w in words], forge) for words, forge in COMMANDS[-2:]]
 
 
-@pytest.mark.parametrize(
-    ("words", "forge"), [*COMMANDS, *(pytest.param(*longer, marks=pytest.mark.slow) for longer in LONGER)]
-)
+@pytest.mark.parametrize(("words", "forge"), [*COMMANDS, *rows_after(LONGER, 0)])
 def test_a_forged_answer_is_exit_1_and_no_answer(
     words: list[str], forge: Forge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -253,7 +253,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 6))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 3))
 def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
     """Theorem 11: where the inverse deviation is in a piece, the label is at least the lower of both ends' bounds; also
     where ranges of what neurons read are given, for the points in them."""
@@ -292,7 +292,7 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
                     assert (value - other) * deviation >= least - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(20), 4))
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
 def test_pieces_and_what_neurons_read_are_taken(seed: int) -> None:
     """Verdicts with pieces and bounds in every case are true, and a bound that a word exceeds is refused."""
     rng = np.random.default_rng(seed)

@@ -160,7 +160,7 @@ def two_heads(seed: int) -> tuple[Any, dict[str, Any]] | None:
     return model, verdict_cases.with_quotients(found).document()
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(100), 3))
+@pytest.mark.parametrize("seed", heavy_after(range(100), 2))
 def test_a_mutant_with_several_heads_is_refused_or_true(seed: int) -> None:
     made = two_heads((14, 27, 39, *range(40, 137))[seed])
     if made is None:
