@@ -113,7 +113,7 @@ def test_no_score_of_pairs_gives_the_printed_rule() -> None:
 def test_argmax_is_exact(base: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random weights with many digits and near ties, all combinations of feature values."""
     monkeypatch.setattr(readout, "BASES", (base,))
-    for seed in range(14):
+    for seed in range(7 if base == 16 else 14):
         rng = np.random.default_rng(seed)
         classes, count, digits = [1, 2, 3, 4, 5, 13, 29][seed % 7], 1 + seed % 4, [0, 1, 9, 20][seed % 4]
 

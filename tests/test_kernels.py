@@ -101,7 +101,7 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 30))
 def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the floor of the restricted positions computed beforehand, as in long rows, and without."""
     rng = np.random.default_rng(seed)
@@ -262,7 +262,7 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
     assert len(found[0][0]) > 100
 
 
-@pytest.mark.parametrize("symbols", heavy_after([2, 7, 8, 26, 5, 23, 24, 300, 40], 6))
+@pytest.mark.parametrize("symbols", heavy_after([2, 8, 26, 7, 5, 23, 24, 300, 40], 3))
 @pytest.mark.parametrize("ties", ["left", "right"])
 def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
     document = json.loads(restrict.load(f"random:layers=1,heads=1,symbols={symbols}").content or b"")
@@ -315,7 +315,7 @@ def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest
     answers = set()
     for threads in ("1", "2"):
         monkeypatch.setenv("RESTRICT_THREADS", threads)
-        answers.add(restrict.certify(model, 80_000, seed=5).to_bytes())
+        answers.add(restrict.certify(model, 40_000, seed=5).to_bytes())
     assert len(answers) == 1
 
 

@@ -65,7 +65,9 @@ def agree_on_all(found: Automaton) -> None:
         tried.agree(found, sample)
 
 
-@pytest.mark.parametrize("name", ["brasp-ab-star", "brasp-dyck1-depth2", "dyck1-depth3", "brasp-flip-flop"])
+@pytest.mark.parametrize(
+    "name", heavy_after(["brasp-ab-star", "brasp-dyck1-depth2", "dyck1-depth3", "brasp-flip-flop"], 2)
+)
 def test_every_single_change_of_an_automaton_is_noticed(name: str) -> None:
     found = restrict.automaton(restrict.load(INSTANCES / f"{name}.json"))
     tried.try_automaton(found)

@@ -392,7 +392,7 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(300), 8))
+@pytest.mark.parametrize("seed", heavy_after(range(300), 6))
 def test_verdicts_on_random_models_are_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)

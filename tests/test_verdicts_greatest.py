@@ -43,7 +43,7 @@ def agrees(found: Verdict) -> None:
     assert " greatest " in line or not found.proves
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(240), 12))
+@pytest.mark.parametrize("seed", heavy_after(range(240), 8))
 def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
     model, _, graph, n = case(seed)
     agrees(verify_trained(model, graph, n, seconds=60, float32=True))

@@ -110,7 +110,7 @@ def test_logits_are_those_of_the_tokens_as_they_stand(seed: int) -> None:
             assert np.allclose(plain, naive.logits((*(model.tokens[s] for s in word[:j]), model.reader)), atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(200), 12))
+@pytest.mark.parametrize("seed", heavy_after(range(200), 8))
 def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
     model, _, graph, n = case(seed)
     found = verify_trained(model, graph, n, seconds=60, float32=True)
