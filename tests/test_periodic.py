@@ -34,7 +34,7 @@ def test_since_needs_one_symbol_in_c_plus_one(c: int) -> None:
     assert len(found.restriction.fixed) <= n / (c + 1) + 2
 
 
-@pytest.mark.parametrize("lengths", heavy_after(((100, 500), (500, 5000)), 1))
+@pytest.mark.parametrize("lengths", heavy_after(((60, 200), (500, 5000)), 1))
 def test_a_free_share_gives_a_bound_that_does_not_grow(lengths: tuple[int, int]) -> None:
     found = {n: periodic(Task.of(since(), n, target="all"), free=int(0.9 * n)) for n in lengths}
     assert {int(one.dependencies.max()) for one in found.values()} == {9}
