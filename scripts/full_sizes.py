@@ -1,10 +1,10 @@
-"""Tests on random models and programs in full: CI runs a sample of them (``heavy_after`` of tests/marks.py).
+"""Tests in full: README's test command runs a few cases or a small size of each (``heavy_after`` of tests/marks.py).
 
     python scripts/full_sizes.py
     python scripts/full_sizes.py soft_pairs --share 0.1
 
 For each test the cases that neither README's test command nor CI has, how many of them failed, and their processor
-seconds. Exit 1 if one failed. Source: docs/contributing.md.
+seconds, by two processes. Exit 1 if one failed. Source: docs/contributing.md.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PROCESSES = 2
 
 
 class Sampled:
-    """Keeps the cases that are left out elsewhere, and counts what becomes of them by test."""
+    """Keeps some of the cases that are left out elsewhere, and counts what becomes of them by test."""
 
-    def __init__(self, names: list[str], share: float) -> None:
-        self.names, self.every = names, max(1, round(1 / share))
+    def __init__(self, names: list[str], every: int, first: int) -> None:
+        self.names, self.every, self.first, self.code = names, every, first, 0
         self.cases, self.failed = Counter[str](), Counter[str]()
         self.seconds: Counter[str] = Counter()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep one in so many, over all tests."""
-        marked = [item for item in items if any(mark.kwargs.get("sampled") for mark in item.iter_markers("slow"))]
-        named = [item for item in marked if not self.names or any(name in item.nodeid for name in self.names)]
-        items[:] = named[:: self.every]
+        named = [item for item in items if not self.names or any(name in item.nodeid for name in self.names)]
+        items[:] = named[self.first :: self.every]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -51,11 +52,20 @@ class Sampled:
         """Count a failure."""
         self.failed[report.nodeid.partition("[")[0]] += report.failed
 
-    def table(self) -> str:
-        """A row for each test."""
-        rows = [f"| {n} | {k} | {self.failed[n]} | {self.seconds[n]:.0f} |" for n, k in self.cases.items()]
-        whole = f"| all | {self.cases.total()} | {self.failed.total()} | {self.seconds.total():.0f} |"
-        return "\n".join(["| test | cases | failed | processor seconds |", "|---|---|---|---|", *rows, whole])
+    def run(self) -> Sampled:
+        """The cases run."""
+        self.code = pytest.main(["-q", "-m", "slow", "-p", "no:cacheprovider", "--no-header", "--no-summary"], [self])
+        return self
+
+
+def table(parts: list[Sampled]) -> str:
+    """A row for each test."""
+    cases, failed, seconds = (
+        sum((getattr(part, of) for part in parts), Counter[str]()) for of in ("cases", "failed", "seconds")
+    )
+    rows = [f"| {n} | {k} | {failed[n]} | {seconds[n]:.0f} |" for n, k in cases.items()]
+    whole = f"| all | {cases.total()} | {failed.total()} | {seconds.total():.0f} |"
+    return "\n".join(["| test | cases | failed | processor seconds |", "|---|---|---|---|", *rows, whole])
 
 
 def main() -> int:
@@ -65,10 +75,12 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="which share of the cases")
     options = parser.parse_args()
     os.chdir(ROOT)
-    sampled = Sampled(options.names, options.share)
-    code = pytest.main(["-q", "-m", "slow", "-p", "no:cacheprovider", "--no-header", "--no-summary"], [sampled])
-    print(sampled.table())
-    return int(code != 0)
+    every = max(1, round(1 / options.share))
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        shares = [Sampled(options.names, every * PROCESSES, k * every) for k in range(PROCESSES)]
+        parts = list(pool.map(Sampled.run, shares))
+    print(table(parts))
+    return int(any(part.code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) for part in parts))
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "ro
 collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
 
 
-SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 10, work_per_token=OPTIONS.work_per_token // 10)
-"""A search that improves its answers a tenth as long: nearly all tests that search are about what is done with them."""
+SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 100, work_per_token=OPTIONS.work_per_token // 100)
+"""A search that improves its answers a hundredth as long: nearly all tests that search are about what comes after."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,8 +14,11 @@ LONG_TO_COMPILE = [] if config.DISABLE_JIT else [pytest.mark.heavy]
 also runs them without compilation."""
 
 
-def heavy_after(values: Iterable[Any], few: int, every: int = 1) -> list[Any]:
-    """Parameters of a test: the first few run always, of the others one in ``every`` with the heavy tests, the rest by
-    `scripts/full_sizes.py` alone."""
-    marks = [pytest.mark.heavy, *[pytest.mark.slow(sampled=True)] * (every - 1)]
-    return [pytest.param(v, marks=[marks[(k - few) % every]] if k >= few else []) for k, v in enumerate(values)]
+def heavy_after(values: Iterable[Any], few: int) -> list[Any]:
+    """Parameters of a test: the first few run always, the others are full sizes (`scripts/full_sizes.py`)."""
+    return rows_after(((v,) for v in values), few)
+
+
+def rows_after(rows: Iterable[Any], few: int) -> list[Any]:
+    """The same for several parameters at once."""
+    return [pytest.param(*row, marks=[pytest.mark.slow] * (k >= few)) for k, row in enumerate(rows)]

@@ -29,7 +29,7 @@ from tests.fuzzing.operators import listed_in
 Document = dict[str, Any]
 STEP, START = 5 * 0.5e-6, 0.4
 """Processor seconds of a step at the most, and of a run that takes none."""
-LIMIT, FEWER, FEW = 2_000_000, 500_000, 20_000
+LIMIT, FEWER, FEW = 2_000_000, 200_000, 20_000
 """Steps that a check may take: with the heavy tests, with all others, and so few that it has hardly begun."""
 SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)
@@ -503,7 +503,9 @@ HEAVY = {"a box of hundreds of thousands of positions"}
 """Writing their proofs takes many seconds."""
 SECONDS = HEAVY | {
     "a machine of many states", "a pattern with a long middle", "an automaton of many states", "many boxes",
-    "many boxes of a bound", "many labels", "many states", "two words of many runs",
+    "many boxes of a bound", "many labels", "many states", "two words of many runs", "a box of many positions",
+    "boxes that examine much", "a word of a million symbols and none shorter",
+    "a word of a million symbols that deviates", "a pattern with long ends",
 }  # fmt: skip
 """Their checks take more than a second."""
 AGAIN = {
@@ -516,8 +518,8 @@ assert SHAPES.keys() >= SECONDS | AGAIN
 
 def by_limit(shapes: Iterable[str], again: set[str], seconds: Collection[str] = ()) -> list[Any]:
     """Each shape with the smaller limit, or a few steps where it takes seconds; heavy ones with the larger."""
-    few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.heavy] * (x in HEAVY)) for x in shapes]
-    return few + [pytest.param(name, LIMIT, marks=pytest.mark.heavy) for name in shapes if name not in again]
+    few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.slow] * (x in HEAVY)) for x in shapes]
+    return few + [pytest.param(name, LIMIT, marks=pytest.mark.slow) for name in shapes if name not in again]
 
 
 def keeps_the_contract(trial: Trial, limit: int) -> None:

@@ -510,7 +510,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-@pytest.mark.parametrize("chunk", heavy_after(range(4), 2))
+@pytest.mark.parametrize("chunk", heavy_after(range(4), 1))
 def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
     """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
     rng, compared = random.Random(chunk), 0

@@ -17,6 +17,7 @@ from restrict.languages.monoid import star_free
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from tests.generator import random_order_only, random_transformer
+from tests.marks import heavy_after
 
 
 def model_of(document: dict[str, Any]) -> Model:
@@ -47,7 +48,7 @@ def languages_without_periods(seed: int, programs: int) -> tuple[int, int]:
     return plain, periodic
 
 
-@pytest.mark.parametrize("programs", [30, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("programs", heavy_after((15, 200), 1))
 def test_without_periodic_predicates_the_language_is_star_free(programs: int) -> None:
     plain, periodic = languages_without_periods(3, programs)
     assert plain >= 0.6 * programs

@@ -170,7 +170,7 @@ def completions(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return product(*[("a", "b") if c == "*" else (c,) for c in cells])
 
 
-@pytest.mark.parametrize("programs", heavy_after((4, 60, 200), 1, every=2))
+@pytest.mark.parametrize("programs", heavy_after((4, 60, 200), 1))
 def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
     assert bounded_on_one_side(12, programs) >= 0.75 * programs
 
@@ -239,7 +239,7 @@ def test_wrong_arguments_of_verify_are_refused() -> None:
         restrict.verify(restrict.load(INSTANCES / "induction-head.json"), "regex[abcd]:a*")
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.slow)])
 def test_compiled_formulas_are_the_automaton_by_recursion(count: int) -> None:
     """Past and future, all operators; two routes that share nothing, equal at every length."""
     rng = np.random.default_rng(count)

@@ -48,7 +48,7 @@ def proofs(seed: int, programs: int) -> Counter[str]:
     return kinds
 
 
-@pytest.mark.parametrize("programs", heavy_after((30, 110, 440), 1, every=2))
+@pytest.mark.parametrize("programs", heavy_after((15, 110, 440), 1))
 def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None:
     kinds = proofs(1, programs)
     for kind in ("recognises", "differs", "computes", "deviates", "forces", "cost", "lengths"):
@@ -143,7 +143,7 @@ def test_the_costs_are_exact() -> None:
         verify(content, to_bytes(proof))
 
 
-@pytest.mark.parametrize("most", heavy_after((60, 400, 1500), 1, every=2))
+@pytest.mark.parametrize("most", heavy_after((60, 400, 1500), 1))
 def test_forcing_costs_of_random_automata_are_exact(most: int) -> None:
     """Random automata, with groups: the least costs at every length up to 7 by all restrictions one by one, further by
     sets of states; and the checker accepts what is computed, and no other function that differs at a short length."""

@@ -8,6 +8,7 @@ import random
 import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 import pytest
 
@@ -15,8 +16,11 @@ import restrict
 from restrict.base.errors import UsageError
 from restrict.cli import main as cli
 from restrict.depth_reduction.constants.inequalities import LayerBounds, TheoremBounds, verify
-from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
+from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds as computed
 from restrict.depth_reduction.constants.tower import Tower, exp2, log2, of
+
+theorem_bounds = lru_cache(maxsize=None, typed=True)(computed)
+"""Several tests ask for the same sizes."""
 
 GRID = [
     (1, 1, "0.5", 2), (1, 2, "0.9", 2), (1, 8, "0.99", 5), (1, 1, "0.000000001", 2), (1, 1, "0.999999999", 2),

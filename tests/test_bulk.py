@@ -38,7 +38,7 @@ def random_restriction(rng: np.random.Generator, at: Instance) -> Restriction:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("programs", heavy_after((80, 400), 1))
+@pytest.mark.parametrize("programs", heavy_after((30, 400), 1))
 def test_random_programs_get_the_same_from_both_runs(programs: int) -> None:
     rng = np.random.default_rng(11)
     done = heads = 0

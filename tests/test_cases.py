@@ -79,7 +79,7 @@ def claim_of_the_tree(
     return values, set() if len({naive.label(pair.model, v) for v in values}) == 1 else depends
 
 
-@pytest.mark.parametrize(("seed", "count"), [(5, 8), pytest.param(6, 40, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("seed", "count"), [(5, 8), pytest.param(6, 40, marks=pytest.mark.slow)])
 def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> None:
     """On random programs and trees, for the engine, the checker and its fast twin; it is true, and nothing less is."""
     rng, done, kinds = np.random.default_rng(seed), 0, Counter[str]()

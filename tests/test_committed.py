@@ -55,7 +55,9 @@ def test_a_dive_ends_where_it_fails_too_often(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_search_commits_and_its_answer_is_verified() -> None:
-    search = GoalSearch(Task.of(restrict.load(DEEP), 600), options=replace(OPTIONS, committed=100, wide_scores=1))
+    search = GoalSearch(
+        Task.of(restrict.load(DEEP), 600), options=replace(OPTIONS, committed=100, wide_scores=1, more_work=1)
+    )
     assert search.commits
     search.run()
     assert search.best.fixed is not None

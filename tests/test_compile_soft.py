@@ -71,15 +71,15 @@ def compiled_at_random(seed: int, count: int) -> list[Compiled]:
 
 
 def test_random_formulas_of_each_logic_are_exact_in_all_ways() -> None:
-    for compiled in compiled_at_random(7, 6):
-        for n in (1, 2, 3, 6):
+    for compiled in compiled_at_random(7, 4):
+        for n in (1, 2, 5):
             words = all_words(2, n)
             for kind in DTYPES:
                 assert every_subformula(compiled, words, kind), (compiled.formula, n, kind)
                 assert within_its_bounds(compiled, n, words, kind), (compiled.formula, n, kind)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_more_random_formulas_are_exact_on_longer_words() -> None:
     rng = np.random.default_rng(70)
     for compiled in compiled_at_random(8, 12):

@@ -67,7 +67,7 @@ def compared(rng: np.random.Generator, model: bytes, proof: bytes, count: int) -
     return told
 
 
-@pytest.mark.parametrize("programs", heavy_after((15, 100, 600), 1, every=2))
+@pytest.mark.parametrize("programs", heavy_after((8, 100, 600), 1))
 def test_small_proofs_and_mutants_have_one_verdict(programs: int) -> None:
     rng, told = np.random.default_rng(5), Counter[str]()
     pairs: list[Pair] = [(bound_pair if at % 4 == 0 else certificate_pair)(rng) for at in range(programs)]

@@ -174,7 +174,7 @@ TRIED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*TRIED, *(pytest.param(name, marks=pytest.mark.heavy) for name in HEAVY)])
+@pytest.mark.parametrize("name", [*TRIED, *(pytest.param(name, marks=pytest.mark.slow) for name in HEAVY)])
 def test_attacks_end_within_seconds(name: str) -> None:
     trial = Trial((ATTACKS / f"{name}.m.json").read_bytes(), (ATTACKS / f"{name}.c.json").read_bytes())
     with quicker_than(20):

@@ -16,6 +16,7 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.proof import spoken_of
 from restrict.cli.main import _run
 from restrict.model.fileformat import loads
+from tests.marks import heavy_after, rows_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 EVEN, THIRD, LATE, EARLY = "n % 2 == 0", "n % 3 != 1", "n > 4", "n < 4"
@@ -57,7 +58,7 @@ def checked(found: restrict.Proved | restrict.Counterexample, one: restrict.Mode
         assert restrict.all_lengths.evidence.run_checker(two, other.proof) == other.line
 
 
-@pytest.mark.parametrize("name", ["brasp-ab-star", "tagger"])
+@pytest.mark.parametrize("name", heavy_after(["tagger", "brasp-ab-star"], 1))
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_model_agrees_with_itself_under_any_conditions(name: str, first: str | None, second: str | None) -> None:
     one, two = model_of(name, first), model_of(name, second)
@@ -71,9 +72,7 @@ def test_a_model_agrees_with_itself_under_any_conditions(name: str, first: str |
 
 
 @pytest.mark.parametrize(("name", "change"), [("brasp-dyck1-depth2", "dyck1-depth3"), ("brasp-ab-star", None)])
-@pytest.mark.parametrize(
-    ("first", "second"), [pytest.param(*pair, marks=[pytest.mark.heavy] * (at > 1)) for at, pair in enumerate(PAIRS)]
-)
+@pytest.mark.parametrize(("first", "second"), rows_after(PAIRS, 1))
 def test_the_order_does_not_matter(name: str, change: str | None, first: str | None, second: str | None) -> None:
     """Both orders answer alike, and as runs of all short words do."""
     one = model_of(name, first)

@@ -15,6 +15,7 @@ from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.trace import run_batch
 from tests import generator, naive
+from tests.marks import heavy_after
 
 
 def agree(document: dict[str, Any], n: int, words: list[list[int]]) -> None:
@@ -37,7 +38,7 @@ def random_words(rng: np.random.Generator, document: dict[str, Any], n: int, cou
     return rng.integers(0, size, (count, free)).tolist()
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", heavy_after(range(10), 4))
 def test_random_programs_run_as_naive_runs_them(block: int) -> None:
     """Batches of 1 and 12 take the two ways to score a row: pair by pair, and by a table of key values."""
     for seed in range(40 * block, 40 * block + 40):
@@ -48,7 +49,7 @@ def test_random_programs_run_as_naive_runs_them(block: int) -> None:
         agree(document, n, random_words(rng, document, n, 12 if seed % 3 else 1))
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", heavy_after(range(2), 1))
 def test_the_output_at_one_position_alone(block: int) -> None:
     """With many words maps are tabulated, and what nothing reads any more is dropped: same outputs as naive's."""
     dropped = 0

@@ -83,7 +83,7 @@ def test_the_optimum_of_random_programs_is_that_of_brute_force(block: int) -> No
         check(document, loads(dumps(document), "random"), n)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", heavy_after(range(6), 2))
 def test_the_optimum_of_random_two_layer_models_is_that_of_brute_force(seed: int) -> None:
     model = load(f"random:layers=2,heads=2,states=4,seed={seed}")
     assert model.content is not None

@@ -83,7 +83,7 @@ def check(case: Case, found: Explanation, truth: set[frozenset[int]]) -> None:
         assert " c=0 " in restrict.check(model, found.certificate)
 
 
-@pytest.mark.parametrize("every", heavy_after((3, 1), 1))
+@pytest.mark.parametrize("every", heavy_after((6, 1), 1))
 def test_minimal_explanations_suffice_and_have_certificates(every: int) -> None:
     exact_too = 0
     for case in CASES[::every]:
@@ -134,7 +134,7 @@ def test_light_positions_stand_in_for_heavy_ones() -> None:
         assert not {0, 9} & set(found.positions)
 
 
-@pytest.mark.parametrize("every", heavy_after((5, 2), 1))
+@pytest.mark.parametrize("every", heavy_after((8, 2), 1))
 def test_pinned_positions_stay_and_cost_nothing(every: int) -> None:
     for seed, case in enumerate(CASES[::every]):
         places = naive.letters(case[0], naive.length(case[0], case[2]))
@@ -188,7 +188,7 @@ def test_all_sixteen_explanations_of_and_of_ors_are_found() -> None:
 
 def test_a_long_input_has_a_short_explanation() -> None:
     model = load("random:layers=2,seed=1")
-    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 3_000)]
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 1_000)]
     (found,) = explain(model, x)
     assert found.certificate is not None
     assert found.certificate.c == 0
@@ -228,7 +228,7 @@ WAYS: tuple[dict[str, Any], ...] = ({}, {"exact": True}, {"all": 4}, {"exact": T
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("steps", heavy_after([(1, 3, 9, 40, 200), (2, 5, 17, 90)], 1))
+@pytest.mark.parametrize("steps", heavy_after([(1, 9, 200), (1, 3, 9, 40, 200), (2, 5, 17, 90)], 1))
 def test_ctrl_c_leaves_the_best_until_then(
     way: dict[str, Any], steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +263,7 @@ def test_ctrl_c_that_a_library_swallowed_is_met_at_the_next_step(way: dict[str, 
         if steps >= last:
             raise KeyboardInterrupt
 
-    for last in (1, 2, 4, 7):
+    for last in (1, 4):
         steps, truth = 0, sufficient(case)
         answers = explain(case[1], word(case), progress=told, **way)
         assert answers

@@ -27,7 +27,7 @@ def everywhere(spec: str, n: int, free: float) -> tuple[restrict.Model, restrict
 @pytest.mark.parametrize("spec", ["random:layers=1,heads=2,states=2,every=1", "random:layers=1,heads=3,every=1"])
 def test_a_sample_says_what_the_rows_take(spec: str) -> None:
     """Against the steps of the whole proof."""
-    n, limit = 200, 10**9
+    n, limit = 100, 10**9
     model, certificate = everywhere(spec, n, 0.9)
     assert model.content is not None
     places = Place("model"), Place("certificate")
@@ -45,10 +45,10 @@ def test_a_sample_says_what_the_rows_take(spec: str) -> None:
 
 def test_a_check_that_cannot_end_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the proof is written."""
-    model, certificate = everywhere("random:layers=1,heads=2,states=2,every=1", 200, 0.9)
-    assert (trusted_line(model, certificate) or "").startswith("s VERIFIED n=200 target=all")
+    model, certificate = everywhere("random:layers=1,heads=2,states=2,every=1", 60, 0.9)
+    assert (trusted_line(model, certificate) or "").startswith("s VERIFIED n=60 target=all")
     monkeypatch.setattr("restrict.elaboration.make.certificate_lines", lambda *_: pytest.fail("the proof is written"))
-    assert trusted_line(model, certificate, limit=100_000) is None
+    assert trusted_line(model, certificate, limit=10_000) is None
 
 
 def test_what_says_nothing_is_not_estimated() -> None:

@@ -26,6 +26,7 @@ from tests.fuzzing.defined import defined
 from tests.fuzzing.kinds import Trial, kinds, read, write
 from tests.fuzzing.meaning import Meaning
 from tests.generator import random_order_only, random_program
+from tests.marks import heavy_after
 
 SCRIPT = Path(fuzz_checker.__file__)
 
@@ -69,7 +70,9 @@ def test_a_short_run_finds_nothing(name: str) -> None:
     assert tally.slowest < fuzz_checker.SECONDS
 
 
-@pytest.mark.parametrize("name", [pytest.param(k, marks=[pytest.mark.heavy] * (k != "soft")) for k in kinds()])
+@pytest.mark.parametrize(
+    "name", [pytest.param(k, marks=pytest.mark.heavy if k == "soft" else pytest.mark.slow) for k in kinds()]
+)
 def test_a_longer_run_finds_nothing(name: str) -> None:
     """Many originals with few mutants each: a checker of softmax files that halves its bounds is seen by one of 16. Of
     certificates, tests/test_soundness.py tries more, by each of their operators."""
@@ -215,7 +218,7 @@ def test_an_interruption_of_two_workers_leaves_the_counts(tmp_path: Path) -> Non
     assert "0 failures in" in out
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", heavy_after(range(2), 1))
 def test_the_judges_know_the_models(seed: int) -> None:
     """Definedness is the engine's, evaluation word by word and of all words at once is that of tests/naive.py."""
     rng, compared = np.random.default_rng(seed), 0

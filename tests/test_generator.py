@@ -21,7 +21,7 @@ from tests.generator.expressions import OPERATORS
 from tests.marks import heavy_after
 
 FULL = 8
-PARTS = [1, pytest.param(FULL, marks=pytest.mark.heavy)]
+PARTS = [1, pytest.param(FULL, marks=pytest.mark.slow)]
 """How much is sampled, in eighths; each takes seconds, and only the whole has every cell of the table."""
 ANY, ORDER = 1500, 1000
 """Programs of an eighth of the sample: a quarter of the first are for one length."""

@@ -39,7 +39,7 @@ def model(output: str = "above", labels: list[str] | None = None) -> Model:
     return loads(text.encode())
 
 
-@pytest.mark.parametrize("n", [12, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("n", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_certify_lists_no_huge_domain(n: int) -> None:
     found = restrict.certify(model(), n)
     assert found.c == 0

@@ -57,10 +57,10 @@ def agree(path: Path, weights: Path, rule: str, longest: int) -> None:
                 assert predict(program, rows, tokens, rule) == expected
 
 
-@pytest.mark.parametrize("part", heavy_after(range(6), 1))
+@pytest.mark.parametrize("part", heavy_after(range(10), 1))
 def test_random_programs_equal_themselves_when_run(part: int, tmp_path: Path) -> None:
     """By both rules; the printed one is refused where several keys can match."""
-    for seed in range(8 * part, 8 * part + 8):
+    for seed in range(5 * part, 5 * part + 5):
         rng = np.random.default_rng(seed)
         path, weights = write_program(tmp_path, rng, digits=seed % 6, classes=1 + seed % 4)
         agree(path, weights, "trained", 5)
@@ -84,7 +84,7 @@ def test_five_hundred_random_programs_equal_themselves_when_run(tmp_path: Path) 
 def test_the_two_rules_differ_where_it_says(tmp_path: Path) -> None:
     """Where the printed rule is refused there really are programs on which the rules differ."""
     different = same = 0
-    for seed in range(16, 40):
+    for seed in range(16, 28):
         path, weights = write_program(tmp_path, np.random.default_rng(seed), classes=3, markers=False)
         note = import_transformer_program(path).notes[0]
         printed, trained = (answers(path, weights, rule) for rule in ("printed", "trained"))
@@ -93,8 +93,8 @@ def test_the_two_rules_differ_where_it_says(tmp_path: Path) -> None:
         assert not differs or "may differ for attn" in note
         different += differs
         same += "may differ" not in note
-    assert different > 3
-    assert same > 3
+    assert different > 1
+    assert same > 1
 
 
 def test_no_score_of_pairs_gives_the_printed_rule() -> None:
@@ -113,7 +113,7 @@ def test_no_score_of_pairs_gives_the_printed_rule() -> None:
 def test_argmax_is_exact(base: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random weights with many digits and near ties, all combinations of feature values."""
     monkeypatch.setattr(readout, "BASES", (base,))
-    for seed in range(14):
+    for seed in range(7 if base == 16 else 14):
         rng = np.random.default_rng(seed)
         classes, count, digits = [1, 2, 3, 4, 5, 13, 29][seed % 7], 1 + seed % 4, [0, 1, 9, 20][seed % 4]
 

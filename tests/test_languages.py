@@ -87,7 +87,7 @@ def test_every_answer_equals_enumeration(spec: str) -> None:
     found, rng = language(spec), random.Random(spec)
     assert language(found.spec) == found
     assert isinstance(found, Language)
-    for _ in range(150):
+    for _ in range(60):
         cells = some_cells(rng, found.alphabet, rng.randint(0, 10), 300)
         agree(found, cells, (len(found.alphabet) + 1) ** cells.count(None) <= 700)
 
@@ -127,7 +127,7 @@ def some_dfa(rng: random.Random, states: int) -> Dfa:
 
 def test_forcing_cost_of_random_automata_by_every_method() -> None:
     rng = random.Random(5)
-    for _ in range(400):
+    for _ in range(120):
         dfa = some_dfa(rng, rng.randint(1, 4))
         found = Regular("DFA", "python:dfa", dfa)
         pattern = some_cells(rng, "ab", rng.randint(0, 6), 64)
@@ -166,13 +166,13 @@ def test_forcing_costs_of_known_languages_are_exact() -> None:
         assert found is not None
         return found.cost
 
-    for n in (1, 7, 1000, 100_000):
+    for n in (1, 7, 10_000):
         assert cost("parity", n, True) == cost("parity", n, False) == n
         assert (cost("1*", n, True), cost("1*", n, False)) == (n, 1)
         assert cost("first", n, True) == cost("first", n, False) == 1
     assert (cost("dyck:1", 1000, True), cost("dyck:1", 1000, False)) == (1000, 1)
     assert (cost("majority", 9, True), cost("majority", 9, False)) == (5, 5)
-    assert cost("palindromes:ab", 100_001, False) == 2
+    assert cost("palindromes:ab", 10_001, False) == 2
     assert language("(aa)*").forcing_cost(3, True) is None
 
 

@@ -12,7 +12,7 @@ from tests import generator, mutations
 from tests.marks import heavy_after
 
 
-@pytest.mark.parametrize("programs", heavy_after((100, 400), 1))
+@pytest.mark.parametrize("programs", heavy_after((40, 400), 1))
 def test_every_node_of_random_programs_has_the_value_of_the_batch(programs: int) -> None:
     rng = np.random.default_rng(5)
     nodes = 0

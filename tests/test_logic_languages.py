@@ -91,7 +91,7 @@ def test_formula_is_the_regular_expression(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-@pytest.mark.parametrize("longest", heavy_after((5, 7), 1))
+@pytest.mark.parametrize("longest", heavy_after((4, 7), 1))
 def test_the_optimum_is_the_languages_forcing_cost(name: str, longest: int) -> None:
     alphabet, formula, at, pattern = LANGUAGES[name]
     model = compile_formula(formula, list(alphabet), at=at)  # type: ignore[arg-type]

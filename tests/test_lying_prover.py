@@ -17,7 +17,7 @@ from tests.lying_prover import LIES, STEPS, forgeries
 from tests.marks import heavy_after
 
 
-@pytest.mark.parametrize("programs", heavy_after((2, 20, 60), 1, every=2))
+@pytest.mark.parametrize("programs", heavy_after((2, 20, 60), 1))
 def test_no_false_claim_is_proved_by_another_program(programs: int) -> None:
     counts = forgeries(np.random.default_rng(5 if programs == 2 else 6), programs, len(LIES))
     genuine = counts.pop("genuine")
@@ -47,7 +47,7 @@ WEAKER = {
     [
         ("boxes follow", 3),
         ("labels agree", 0),
-        *(pytest.param(name, 1, marks=pytest.mark.heavy) for name in ("ties", "classes")),
+        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("ties", "classes")),
     ],
 )
 def test_a_checker_without_one_equation_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str, seed: int) -> None:
@@ -58,7 +58,7 @@ def test_a_checker_without_one_equation_is_found_out(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["verdict", "every length"])
-@pytest.mark.parametrize("originals", heavy_after((4, 24, 60), 1, every=2))
+@pytest.mark.parametrize("originals", heavy_after((2, 24, 60), 1))
 def test_no_false_verdict_is_proved_by_other_weights(name: str, originals: int) -> None:
     """A certificate that the engine made of a checkpoint is offered for some in which a few weights are others: for the
     first four, and then for those whose claim is false until there were two."""

@@ -22,6 +22,7 @@ from tests import soft_mutations
 from tests import trusted as check
 from tests.clock import quicker_than
 from tests.commands import typed
+from tests.marks import heavy_after
 
 CORPUS = Path(__file__).parent / "corpus" / "malformed"
 CASES = sorted(
@@ -197,7 +198,7 @@ def test_control_characters_and_surrogates_in_a_quotation_are_escaped(
 
 # -- Mutations: whatever the bytes, an answer.
 
-SEEDS = range(3000)
+SEEDS = pytest.mark.parametrize("seeds", heavy_after((range(1000), range(3000)), 1))
 PIECES = [
     b"[", b"]", b"{", b"}", b'"', b",", b":", b"-", b"0", b"9" * 30, b"1e9", b"null", b"true", b"\\", b"\xff", b"(",
     b"%",
@@ -225,34 +226,37 @@ def code_of(model: bytes, certificate: bytes) -> int:
 
 
 @pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound", "good-length", "good-soft"])
-def test_a_mutated_certificate_never_crashes(case: str) -> None:
+@SEEDS
+def test_a_mutated_certificate_never_crashes(case: str, seeds: range) -> None:
     model, certificate = (path.read_bytes() for path in files(case))
-    codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in SEEDS}
+    codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in seeds}
     assert codes <= {0, 3, 4, 5}
     assert {0, 4} <= codes
 
 
 @pytest.mark.parametrize("case", ["good", "good-soft"])
-def test_a_mutated_model_never_crashes(case: str) -> None:
+@SEEDS
+def test_a_mutated_model_never_crashes(case: str, seeds: range) -> None:
     """The digest is put right, so that the mutation reaches the model's reader and not only the digest's comparison."""
     model, certificate = (path.read_bytes() for path in files(case))
     digest = hashlib.sha256(model).hexdigest().encode()
     codes = set()
-    for seed in SEEDS:
+    for seed in seeds:
         mutated = mutate(model, random.Random(seed))
         codes.add(code_of(mutated, certificate.replace(digest, hashlib.sha256(mutated).hexdigest().encode())))
     assert codes <= {0, 3, 4, 5}
     assert {0, 4} <= codes
 
 
-def test_a_mutated_term_never_crashes() -> None:
+@SEEDS
+def test_a_mutated_term_never_crashes(seeds: range) -> None:
     """Words of terms in any order, in a model whose header is made anew."""
     content, certificate = (path.read_bytes() for path in files("good-soft"))
     words = ["n", "i", "sqrt(", "log(", "exp(", "cospi(", "sinpi(", "(", ")", "+", "-", "*", "/", "//", "%", "**", "if"]
     words += ["else", "==", "<", "0", "1", "64", "0.5", "1e9", "1e-999", "9.25e3", "and", "e", ".", "\u0663"]
     made, claim = soft_mutations.opened(content), json.loads(certificate)
     codes = set()
-    for seed in SEEDS[::2]:
+    for seed in seeds[::2]:
         rng = random.Random(seed)
         made.document["position"]["terms"] = ["".join(rng.choices(words, k=rng.randint(1, 7)))]
         data = made.to_bytes()
@@ -262,12 +266,13 @@ def test_a_mutated_term_never_crashes() -> None:
     assert {0, 4} <= codes
 
 
-def test_a_mutated_expression_never_crashes() -> None:
+@SEEDS
+def test_a_mutated_expression_never_crashes(seeds: range) -> None:
     model, certificate = (json.loads(path.read_text()) for path in files("good"))
     words = ["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
     words += ["(", ")", ",", "+", "-", "*", "//", "%", "==", "<", "<=", "0", "1", "7"]
     codes = set()
-    for seed in SEEDS:
+    for seed in seeds:
         rng = random.Random(seed)
         model["variables"][0]["query"] = "token"
         model["variables"][0]["score"] = " ".join(rng.choices(words, k=rng.randint(1, 9)))

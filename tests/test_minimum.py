@@ -25,7 +25,7 @@ from tests.test_explain import Case, check, random_case, sufficient, two_layers,
 
 Cube = dict[int, int]
 SMALL: list[Case] = [*map(random_case, range(100, 112)), *map(two_layers, range(100, 124))]
-MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 5, every=2)
+MOST = heavy_after([*SMALL[::2], *SMALL[1::2]], 5)
 
 
 def asked(model: Model, x: Cube, n: int, seed: int = 0) -> Blocks:

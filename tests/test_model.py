@@ -456,7 +456,7 @@ def test_a_model_without_a_file_is_tabulated(score: Callable[..., int]) -> None:
         made.at(8)
 
 
-@pytest.mark.parametrize(("n", "most"), [(46, 1 << 12), pytest.param(1449, 1 << 22, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(("n", "most"), [(46, 1 << 12), pytest.param(1449, 1 << 22, marks=pytest.mark.slow)])
 def test_a_model_without_a_file_may_have_too_many_values_to_tabulate(
     n: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

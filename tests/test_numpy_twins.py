@@ -29,7 +29,7 @@ def some_keys(rng: np.random.Generator, n: int, domain: int) -> ScanKeys:
     return ScanKeys(domain, plain, j, w, sizes)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 5, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 2))
 def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(plain_lists, "BLOCK", int(rng.choice([1, 100, 1 << 17])))
@@ -48,7 +48,7 @@ def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         assert listed[2].tolist() == complete.tolist()
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(20), 5, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
 def test_greedy_covering_and_occurrences(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(20):

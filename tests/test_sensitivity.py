@@ -54,13 +54,13 @@ def test_and_of_ors_is_tight() -> None:
 
 def test_blocks_of_long_inputs_are_disjoint_and_the_same_each_time() -> None:
     model = load("random:layers=2,seed=1")
-    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 3000)]
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 1000)]
     found = sensitivity(model, x)
     assert found.lower >= 5
     assert found == sensitivity(model, x)
     used = [i for block in found.blocks for i in block.positions]
     assert len(used) == len(set(used))
-    assert sensitivity(load("and-of-ors"), "1" * 10_000).lower <= 100
+    assert sensitivity(load("and-of-ors"), "1" * 900).lower <= 30
 
 
 def test_a_constant_label_has_no_blocks() -> None:

@@ -28,6 +28,7 @@ from restrict.soft.models.terms import Term
 from scripts.bench_simulate import sharpened, smallest_factor
 from tests.commands import typed
 from tests.generator import random_length, random_order_only, random_program
+from tests.marks import heavy_after
 from tests.random_brasp import random_brasp
 from tests.test_simulate_laws import off_winner
 
@@ -78,10 +79,11 @@ def check_everywhere(compiled: Compiled, rng: np.random.Generator, most: int = 1
 
 
 @pytest.mark.parametrize("path", INSTANCES, ids=lambda p: p.stem)
-def test_every_instance_is_simulated_exactly(path: Path) -> None:
+@pytest.mark.parametrize("longest", heavy_after((6, 9), 1))
+def test_every_instance_is_simulated_exactly(path: Path, longest: int) -> None:
     rng, model = np.random.default_rng(1), load(path)
     if "when" not in json.loads(path.read_text()) or model.name in ("tp-same-as-first", "parity8"):
-        lengths = defined(model, range(1, 10))[:1] + defined(model, range(5, 10))[-1:]
+        lengths = defined(model, range(1, 10))[:1] + defined(model, range(5, longest + 1))[-1:]
     else:
         lengths = defined(model, range(4, 65))[:1]
     assert lengths
@@ -126,8 +128,7 @@ def random_models(kind: str, count: int, folder: Path) -> list[tuple[Model, int]
 @pytest.mark.parametrize(
     ("kind", "count"),
     [("order", 8), ("any", 8), ("brasp", 3)]
-    + [pytest.param(k, c, marks=pytest.mark.heavy) for k, c in (("order", 100), ("any", 100), ("brasp", 35))]
-    + [pytest.param(k, c, marks=pytest.mark.slow(sampled=True)) for k, c in (("order", 300), ("brasp", 100))],
+    + [pytest.param(k, c, marks=pytest.mark.slow) for k, c in (("order", 300), ("any", 100), ("brasp", 100))],
 )
 def test_random_programs_are_simulated_exactly(kind: str, count: int, tmp_path: Path) -> None:
     rng, done = np.random.default_rng(3), 0
@@ -201,10 +202,10 @@ def test_ties_of_different_keys_at_two_positions_are_not_harmless() -> None:
     check_everywhere(compiled, np.random.default_rng(0))
 
 
-HEAVY = [pytest.param(name, marks=pytest.mark.heavy) for name in ("dyck1-depth2", "induction-head")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("dyck1-depth2", "induction-head")]
 
 
-@pytest.mark.parametrize("name", ["contains-one", "flip-flop", *HEAVY])
+@pytest.mark.parametrize("name", ["contains-one", "flip-flop", *SLOW])
 def test_the_temperature_is_within_a_factor_of_two(name: str) -> None:
     n = {"flip-flop": 6, "induction-head": 6}.get(name, 9)
     compiled = compile_program(load(name), n)

@@ -17,30 +17,31 @@ from restrict.simulate.measure import measure, words_of
 from restrict.simulate.rounding import UNITS, head_error, logit_error, program_error, safe_length
 from restrict.soft.models.evaluate import activations, logits
 from restrict.soft.models.known import first, parity, random
+from tests.marks import heavy_after
 
 KINDS = {"float64": np.float64, "float32": np.float32}
 
 
-HEAVY = [pytest.param(name, marks=pytest.mark.heavy) for name in ("induction-head", "dyck1-depth3", "tribes")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("induction-head", "dyck1-depth3", "tribes")]
 
 
-@pytest.mark.parametrize("name", ["flip-flop", "contains-one", *HEAVY])
+@pytest.mark.parametrize("name", ["flip-flop", "contains-one", *SLOW])
 @pytest.mark.parametrize("kind", KINDS)
-def test_programs_are_exact_up_to_the_safe_length(name: str, kind: str) -> None:
-    for n in (8, 64, 304):
-        if name == "induction-head" and n == 304:
-            continue
-        compiled = compile_program(load(name), n)
-        words, everything = words_of(compiled, samples=12)
-        found = measure(compiled, words[:12], everything, dtype=KINDS[kind])
-        assert safe_length(compiled, kind) >= n
-        assert found.wrong == 0
-        assert found.error <= program_error(compiled, UNITS[kind]) <= 0.25
-        hard = run_batch(compiled.program.at(n), words[:12])
-        x = activations(compiled.soft, hard.values["token"], dtype=KINDS[kind])
-        for variable, block in compiled.blocks.items():
-            here = x[..., block.start : block.start + block.size]
-            assert np.array_equal(here, np.arange(block.size) == hard.values[variable][..., None])
+@pytest.mark.parametrize("n", heavy_after([64, 8, 304], 1))
+def test_programs_are_exact_up_to_the_safe_length(name: str, kind: str, n: int) -> None:
+    if (name, n) == ("induction-head", 304):
+        pytest.skip("too wide")
+    compiled = compile_program(load(name), n)
+    words, everything = words_of(compiled, samples=12)
+    found = measure(compiled, words[:12], everything, dtype=KINDS[kind])
+    assert safe_length(compiled, kind) >= n
+    assert found.wrong == 0
+    assert found.error <= program_error(compiled, UNITS[kind]) <= 0.25
+    hard = run_batch(compiled.program.at(n), words[:12])
+    x = activations(compiled.soft, hard.values["token"], dtype=KINDS[kind])
+    for variable, block in compiled.blocks.items():
+        here = x[..., block.start : block.start + block.size]
+        assert np.array_equal(here, np.arange(block.size) == hard.values[variable][..., None])
 
 
 def test_the_bound_grows_and_is_the_exact_one_without_rounding() -> None:
@@ -55,8 +56,8 @@ def test_the_bound_grows_and_is_the_exact_one_without_rounding() -> None:
 
 
 def test_the_safe_length_is_the_last_one() -> None:
-    for epsilon in (Fraction(1, 5), Fraction(1, 4), Fraction(1, 100)):
-        for name in ("flip-flop", "contains-one", "q-then-u"):
+    for epsilon in (Fraction(1, 4), Fraction(1, 100)):
+        for name in ("flip-flop", "q-then-u"):
             compiled = compile_program(load(name), 9, epsilon)
             safe = safe_length(compiled, "float32")
             assert 60 < safe < 5_000_000

@@ -85,7 +85,7 @@ def hard_agrees(program: Program, words: np.ndarray) -> None:
     assert np.array_equal(found * 2 + 1, 2 * expected(program, words))
 
 
-MORE = [pytest.param(k, most, marks=pytest.mark.heavy) for k, most in ((1, 10), (2, 6), (3, 5))]
+MORE = [pytest.param(k, most, marks=pytest.mark.slow) for k, most in ((1, 10), (2, 6), (3, 5))]
 
 
 @pytest.mark.parametrize(("k", "most"), [(1, 7), (2, 4), *MORE])
@@ -100,8 +100,8 @@ def test_dyck_in_s_rasp_is_dyck(k: int, most: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "length"), [(1, 8), (2, 4), (3, 3), pytest.param(1, 10, marks=pytest.mark.heavy),
-                      pytest.param(2, 6, marks=pytest.mark.heavy), pytest.param(3, 5, marks=pytest.mark.heavy)],
+    ("k", "length"), [(1, 8), (2, 4), (3, 3), pytest.param(1, 10, marks=pytest.mark.slow),
+                      pytest.param(2, 6, marks=pytest.mark.slow), pytest.param(3, 5, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_dyck_by_softmax_on_every_word(k: int, length: int) -> None:
     """Every position is read, so a word of this length stands for all its prefixes, too."""
@@ -125,16 +125,14 @@ def near_dyck(rng: np.random.Generator, k: int, length: int) -> list[int]:
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("length", [20, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("length", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_dyck_by_softmax_on_long_words(k: int, length: int) -> None:
     rng = np.random.default_rng(k)
     words = np.array([near_dyck(rng, k, length) for _ in range(12)])
     softmax_agrees(parse(dyck(k)), words)
 
 
-@pytest.mark.parametrize(
-    "hops", [1, pytest.param(2, marks=pytest.mark.heavy), pytest.param(3, marks=pytest.mark.heavy)]
-)
+@pytest.mark.parametrize("hops", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 def test_induction_heads_follow_their_definition(hops: int) -> None:
     program = parse(induction(hops, "abc", "b"))
     for word in itertools.product("abc", repeat=5):
@@ -171,7 +169,7 @@ PROGRAMS = {
 
 
 CHEAP = ("majority", "leftmost", "strict")
-OTHERS = [pytest.param(name, marks=pytest.mark.heavy) for name in PROGRAMS if name not in CHEAP]
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name not in CHEAP]
 
 
 @pytest.mark.parametrize("name", [*CHEAP, *OTHERS])

@@ -35,7 +35,7 @@ LIBRARY = {"soft-file-key"}
 # ---------------------------------------------------------------- what is verified is true
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(8), 2, every=3))
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
 def test_a_verified_claim_is_true_of_every_input(seed: int) -> None:
     """The least epsilon that the checker verifies, against all inputs (or 48 of them) in decimals of 60 digits."""
     rng = np.random.default_rng([3, seed])
@@ -92,7 +92,7 @@ def features(made: soft_mutations.Soft, claim: soft_mutations.Document) -> set[s
 def test_the_oracle_knows_a_false_claim() -> None:
     """Epsilon a little below the true spread is false, and the checker refuses it."""
     rng, found = np.random.default_rng(5), 0
-    while found < 20:
+    while found < 8:
         model, certificate = soft_mutations.original(rng)
         claim = json.loads(certificate)
         true, every = soft_mutations.spread(model, claim)
@@ -185,7 +185,7 @@ def test_terms_are_between_their_bounds() -> None:
     rng = np.random.default_rng(9)
     with localcontext() as context:
         context.prec = 120
-        for _ in range(300):
+        for _ in range(100):
             x = Fraction(int(rng.integers(1, 10**6)), int(rng.integers(1, 10**4)))
             value = Decimal(x.numerator) / Decimal(x.denominator)
             text = f"({x.numerator}/{x.denominator})"

@@ -84,13 +84,13 @@ def test_p0_tends_to_its_limit_and_doubles_agree_with_fractions() -> None:
         made = Dyck2(p)
         for even in (True, False):
             near = float(made.p0(150 + (not even)))
-            far = float(made.p0(2000 + (not even)))
+            far = float(made.p0(1000 + (not even)))
             limit = float(made.p0_limit(even))
             assert abs(far - limit) < abs(near - limit) / 5 < 0.02
     from restrict.soft.influence import sources
 
-    exact = sources._heights(Fraction(1, 3), 40)
-    doubles = sources._heights(1 / 3, 40)
+    exact = sources._heights(Fraction(1, 3), 20)
+    doubles = sources._heights(1 / 3, 20)
     for a, b in zip(exact, doubles, strict=True):
         np.testing.assert_allclose([float(v) for v in a], b[: len(a)], atol=1e-13)
     with pytest.raises(UsageError, match="below 1/2"):
@@ -114,13 +114,13 @@ def test_samplers_draw_what_the_source_says(name: str) -> None:
         assert abs(closing.mean() - q) <= 2.576 * math.sqrt(q * (1 - q) / count)
 
 
-@pytest.mark.parametrize("percent", [5, 40])
+@pytest.mark.parametrize("percent", heavy_after([40, 5], 1))
 @pytest.mark.parametrize(("name", "symbols"), [("parity", ("0", "1")), ("2dyck", BRACKETS)])
 @pytest.mark.parametrize("seed", heavy_after(range(2), 1))
 def test_the_floor_is_below_the_measured_value(name: str, symbols: tuple[str, ...], percent: int, seed: int) -> None:
     for causal in range(2):
         model = language_model(symbols, seed, percent, causal)
-        for n in (1, 2, 4, 5 if name == "2dyck" else 7):
+        for n in (1, 2, 4 if name == "2dyck" else 6):
             row = cross_entropy(model, n, name, p=Fraction(1, 5))
             assert row.exhaustive
             assert row.optimum * (1 - 1e-9) <= row.floor <= row.measured + 1e-12
@@ -128,11 +128,11 @@ def test_the_floor_is_below_the_measured_value(name: str, symbols: tuple[str, ..
 
 def test_the_floor_tends_to_chance() -> None:
     model = language_model(("0", "1"), 1, 5)
-    rows = [cross_entropy(model, n, "parity", p=Fraction(1, 10), samples=10) for n in (8, 32, 128)]
+    rows = [cross_entropy(model, n, "parity", p=Fraction(1, 10), samples=10) for n in (8, 16, 32)]
     limit = Parity(Fraction(1, 10)).chance_given_last(9)
     gaps = [limit - row.floor for row in rows]
     assert gaps[0] > gaps[1] > gaps[2] > 0
-    assert gaps[2] < 2e-4
+    assert gaps[2] < 1e-3
     assert rows[-1].floor > rows[-1].optimum
     brackets = language_model(BRACKETS, 1, 5)
     row = cross_entropy(brackets, 65, "2dyck", p=Fraction(1, 10), samples=10)

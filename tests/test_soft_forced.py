@@ -55,7 +55,7 @@ def test_the_decision_behind_the_start_token_alone_needs_no_symbol() -> None:
         assert (found.verified or "").startswith("s VERIFIED forced n=0 fixed=0 cases=1 ")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", heavy_after(NAMES, 1))
 @pytest.mark.parametrize("limited", [False, True])
 @pytest.mark.parametrize("count", heavy_after((8, 12), 1))
 def test_what_is_called_forced_is_so_on_all_completions(name: str, limited: bool, count: int) -> None:

@@ -26,7 +26,7 @@ from restrict.soft.trained.model import Trained, forward, trained
 from tests import verdict_cases
 from tests.commands import typed
 from tests.layouts import HEADS, TOKENS, Arrays, D, by_hand, encoder, lens
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 from tests.naive_gpt2 import Naive
 
 
@@ -71,8 +71,7 @@ def source(layout: str, rng: np.random.Generator, layers: int) -> tuple[Arrays, 
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=4))
+@pytest.mark.parametrize(("layers", "seed"), rows_after([(layers, k) for k in range(12) for layers in (1, 2)], 2))
 def test_the_file_is_the_same_function_with_true_verdicts(layout: str, layers: int, seed: int) -> None:
     rng = np.random.default_rng([seed, layers, LAYOUTS.index(layout)])
     arrays, config, found = source(layout, rng, layers)
@@ -114,7 +113,7 @@ def test_one_layer_without_a_mask_reads_a_prefix_alone() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("seed", heavy_after(range(10), 2, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(10), 2))
 def test_an_acceptor_answers_by_the_end_token(rows: int, seed: int) -> None:
     """One logit, or the greater of two: on every word, the end token's logit has the sign of the model's answer."""
     rng = np.random.default_rng([rows, seed])
@@ -360,7 +359,7 @@ def test_a_module_of_torch_is_the_same_function(activation: str, double: bool) -
     assert verdict_is_true(model, naive, 3, 4) in ("right", "wrong", "open")
 
 
-@pytest.mark.parametrize("first", [0x80, 0x50, 0x7B, 0x20, 0x0A])
+@pytest.mark.parametrize("first", heavy_after([0x80, 0x50, 0x7B, 0x20, 0x0A], 3))
 def test_the_size_of_a_header_may_begin_as_another_file_does(first: int, tmp_path: Path) -> None:
     """The first byte of safetensors is the low byte of a number, which may be that of a pickle, an archive or JSON."""
     source = verdict_cases.FOLDER / f"{verdict_cases.NAMES[0]}.safetensors"

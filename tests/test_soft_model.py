@@ -55,7 +55,7 @@ def concatenated() -> SoftModel:
                                    masked(VARIANTS[4], "strict_future"), concatenated()])  # fmt: skip
 def test_evaluator_is_the_formula(model: SoftModel) -> None:
     rng = np.random.default_rng(0)
-    for length in (1, 2, 5, 8):
+    for length in (1, 2, 5):
         words = model.encode(rng.integers(0, len(model.alphabet), (3, length)))
         found = evaluate.logits(model, words, at=np.arange(words.shape[1]))
         single = evaluate.logits(model, words, at=np.arange(words.shape[1]), dtype=np.float32)

@@ -41,6 +41,7 @@ SHAPES = (
     "random:layers=1,width=8,percent=80,heads=1,symbols=2,causal=1,norm=1,gelu=1,seed={}",
     "random:layers=1,width=8,percent=300,heads=1,symbols=2,seed={}",
 )
+OTHER_FIRST = SHAPES[1:] + SHAPES[:1]
 
 
 def added(model: SoftModel, words: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Floats:
@@ -91,14 +92,14 @@ def compared(model: SoftModel, n: int, rng: np.random.Generator, directions: int
     return count
 
 
-@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
+@pytest.mark.parametrize("shape", heavy_after(OTHER_FIRST, 1))
 def test_every_direction_is_bounded_as_all_pairs_of_words_say(shape: str) -> None:
     rng = np.random.default_rng(1)
     assert sum(compared(load(shape.format(0)), n, rng, 5, 1.25) for n in (2, 4)) > 30
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", heavy_after(range(3, 20), 0, every=5))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 20), 0))
 def test_every_direction_is_bounded_for_many_models(shape: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     assert sum(compared(load(shape.format(seed)), n, rng, 20, math.inf) for n in (3, 5, 6)) > 400
@@ -203,8 +204,8 @@ def some_delta(symbols: int, rng: np.random.Generator) -> Delta:
     return tuple(tuple(int(q) for q in row) for row in rows)
 
 
-@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
-@pytest.mark.parametrize("seed", heavy_after(range(12), 1, every=4))
+@pytest.mark.parametrize("shape", heavy_after(SHAPES, 1))
+@pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, seed: int) -> None:
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
     n = 5 if seed else 4
@@ -212,10 +213,10 @@ def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, se
     assert parts_hold(model, n, some_delta(len(model.alphabet), rng), rng) > 2
 
 
-@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
-@pytest.mark.parametrize("case", heavy_after(((0, FEW), *((k, 40) for k in range(14))), 1, every=7))
+@pytest.mark.parametrize("shape", heavy_after(OTHER_FIRST, 1))
+@pytest.mark.parametrize("case", heavy_after(((0, FEW), *((k, 40) for k in range(14))), 1))
 def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, case: tuple[int, int]) -> None:
-    """Over all words and, with the heavy tests, over an automaton's: what was attained is evaluated again."""
+    """Over all words and, in full, over an automaton's: what was attained is evaluated again."""
     seed, parts = case
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
     n = 4 if len(model.layers[0].heads) > 1 else 5
@@ -223,7 +224,7 @@ def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, case: tupl
     assert parts == FEW or whole_bound(model, n, parts, some_delta(len(model.alphabet), rng)) >= 1
 
 
-@pytest.mark.parametrize("shape", heavy_after(SHAPES, 2))
+@pytest.mark.parametrize("shape", heavy_after(SHAPES, 1))
 def test_parts_leave_no_weight_out(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts that were not halved cover the limits of the whole, for one head end to end."""
     found, seen, norms = changes_of(load(shape.format(3)), 5)[:1], [], Changes.norms
@@ -283,7 +284,7 @@ NEAR_ONE += [SHIPPED / "parity-1l1h16d"]
 SLOWER = [SHIPPED / f"{name}-1l1h16d" for name in ("012-0-2", "flip-flop", "a-b-c-d-e")]
 
 
-@pytest.mark.parametrize("file", heavy_after([*NEAR_ONE, *SLOWER], 2), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", heavy_after([*NEAR_ONE, *SLOWER], 1), ids=lambda file: file.name)
 def test_bound_over_attained_is_at_most_one_twentieth_above_one(file: Path) -> None:
     model = opened(f"{file}.safetensors")
     for n in (10, 24):
@@ -298,8 +299,8 @@ def test_bound_over_attained_is_at_most_one_twentieth_above_one(file: Path) -> N
         assert found.attained <= found.bound <= 1.05 * found.attained
 
 
-@pytest.mark.parametrize("case", heavy_after(((0, 8), *((k, 60) for k in range(6))), 1, every=3))
-@pytest.mark.parametrize("percent", [10, 50])
+@pytest.mark.parametrize("case", heavy_after(((0, 8), *((k, 60) for k in range(6))), 1))
+@pytest.mark.parametrize("percent", heavy_after([50, 10], 1))
 @pytest.mark.usefixtures("halving")
 def test_logits_are_bounded_as_all_pairs_of_words_say(case: tuple[int, int], percent: int) -> None:
     seed, cells = case
@@ -337,8 +338,8 @@ def largest(model: SoftModel, n: int, changes: list[Changes], delta: Delta | Non
     return max(found)
 
 
-@pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 2))
-@pytest.mark.parametrize("seed", heavy_after(range(30), 1, every=8))
+@pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 1))
+@pytest.mark.parametrize("seed", heavy_after(range(30), 1))
 def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -> None:
     """Bound, attained and truth are the same up to rounding, over all words and an automaton's; halving is sound."""
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
@@ -383,7 +384,7 @@ def test_places_that_are_not_asked_for_are_not_exchanged() -> None:
     assert logit_influence(model, some).bound == pytest.approx(most, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(1, 5), 2))
+@pytest.mark.parametrize("seed", heavy_after(range(1, 5), 1))
 @pytest.mark.usefixtures("halving")
 def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
     model, n = load(f"random:layers=1,width=8,percent=9000,symbols=2,seed={seed}"), 6
@@ -394,7 +395,7 @@ def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
     assert most <= logit_influence(model, changes, cells=10, seconds=math.inf).bound
 
 
-@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("halving")
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")
@@ -610,7 +611,7 @@ def test_a_range_that_is_no_number_is_none() -> None:
             assert len(logit.halves(whole)) == 2
 
 
-@pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 2))
+@pytest.mark.parametrize("shape", heavy_after([*SHAPES[2:], *SHAPES[:2]], 1))
 def test_no_pair_of_cells_loses_an_exchange(shape: str) -> None:
     assert pairs_left(load(shape.format(0)), 5, None, np.random.default_rng(7)) > 4
 
@@ -619,7 +620,7 @@ def test_no_pair_of_cells_loses_an_exchange_of_a_trained_model() -> None:
     rng = np.random.default_rng(8)
     model = opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
     delta = runs_of(model, parse_language("regex:(11|0|10)*"))
-    assert pairs_left(model, 7, delta, rng) > 2
+    assert pairs_left(model, 6, delta, rng) > 2
 
 
 @pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])

@@ -116,7 +116,7 @@ def test_first_needs_its_first_symbol() -> None:
     assert list(found.fixed) == [1]
 
 
-@pytest.mark.parametrize("n", heavy_after((30, 60), 1))
+@pytest.mark.parametrize("n", heavy_after((20, 60), 1))
 def test_the_parity_model_is_certified_to_move_little(n: int) -> None:
     """PARITY itself depends on every symbol; the output of its softmax model hardly changes with any."""
     assert certify_soft(parity(), n, "0.5", seconds=60).fixed == {}

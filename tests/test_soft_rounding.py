@@ -15,6 +15,7 @@ from restrict.soft.importers import Options, import_weights
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import SoftModel
+from tests.marks import heavy_after
 from tests.naive_soft import run as naive
 from tests.test_soft_import import encoder_arrays
 from tests.test_soft_trained import FOLDER, NAMES
@@ -172,7 +173,7 @@ def extreme(rng: np.random.Generator, *shape: int) -> Any:
     return (rng.normal(size=shape) * sizes).astype(F)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", heavy_after(range(4), 1))
 def test_numbers_that_are_flushed_to_zero_stay_inside(seed: int) -> None:
     """Each rule, where what is tiny is multiplied with what is large, or divided by a tiny deviation."""
     rng, d, counted = np.random.default_rng(seed), 4, 0

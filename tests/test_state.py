@@ -13,12 +13,14 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.model.restriction import Restriction
 from tests.generator import random_program
+from tests.marks import heavy_after
 
 
-def test_key_values_are_those_of_the_walk() -> None:
+@pytest.mark.parametrize("many", heavy_after((150, 600), 1))
+def test_key_values_are_those_of_the_walk(many: int) -> None:
     """R(u) and what was read, on random programs, tokens and facts."""
     rng, rows = np.random.default_rng(1), 0
-    while rows < 600:
+    while rows < many:
         model, n = loads(json.dumps(random_program(rng)).encode()), int(rng.integers(2, 10))
         try:
             at = model.at(n)
@@ -46,15 +48,15 @@ def test_key_values_are_those_of_the_walk() -> None:
 
 
 def test_a_row_of_equal_pairs_is_not_walked() -> None:
-    """`historically 1` at 300 000 positions: a few looks, where a walk would take a million steps each time."""
+    """`historically 1` at 100 000 positions: a few looks, where a walk would take a million steps each time."""
     model = restrict.compile_formula("historically 1", ["0", "1"])
-    found = restrict.certify(model, 300_000)
+    found = restrict.certify(model, 100_000)
     assert (len(found.restriction.fixed), found.c) == (1, 0)
-    state = ForcingState(model.at(300_000))
+    state = ForcingState(model.at(100_000))
     head = model.variables[-1]
-    state.examine(head, 299_999)
+    state.examine(head, 99_999)
     before = state.work
-    state.examine(head, 299_999)
+    state.examine(head, 99_999)
     assert state.work - before < 1000
 
 

@@ -29,7 +29,7 @@ from restrict.trial.certificate import try_boxes, try_certificate, try_dependenc
 from restrict.trial.run import Trial, defined_at
 from restrict.trial.words import words_of
 from tests import naive
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 DYCK = str(INSTANCES / "brasp-dyck1-depth2.json")
@@ -65,7 +65,9 @@ def agree_on_all(found: Automaton) -> None:
         tried.agree(found, sample)
 
 
-@pytest.mark.parametrize("name", ["brasp-ab-star", "brasp-dyck1-depth2", "dyck1-depth3", "brasp-flip-flop"])
+@pytest.mark.parametrize(
+    "name", heavy_after(["brasp-ab-star", "brasp-dyck1-depth2", "dyck1-depth3", "brasp-flip-flop"], 2)
+)
 def test_every_single_change_of_an_automaton_is_noticed(name: str) -> None:
     found = restrict.automaton(restrict.load(INSTANCES / f"{name}.json"))
     tried.try_automaton(found)
@@ -375,9 +377,7 @@ COMMANDS = [
 LONGER = [(["9" if w == "7" else "10" if w == "6" else w for w in words], forge) for words, forge in COMMANDS[-2:]]
 
 
-@pytest.mark.parametrize(
-    ("words", "forge"), [*COMMANDS, *(pytest.param(*longer, marks=pytest.mark.heavy) for longer in LONGER)]
-)
+@pytest.mark.parametrize(("words", "forge"), [*COMMANDS, *rows_after(LONGER, 0)])
 def test_a_forged_answer_is_exit_1_and_no_answer(
     words: list[str], forge: Forge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,7 +141,7 @@ def test_random_automata_are_in_the_classes_of_the_definitions() -> None:
     assert all(0 < counts[name] < counts["all"] for name in CLASSES), counts
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_many_random_automata_are_in_the_classes_of_the_definitions() -> None:
     assert check_random(1000, 6000)["all"] > 1500
 

@@ -218,7 +218,7 @@ def test_a_light_word_that_goes_farther_is_found() -> None:
             assert greatest(e, v, *graph.edges, np.array((23, 2, 3)), begin) >= most - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 6, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 6))
 def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     """Random cells of residual streams behind attention: the integers of the checker contain the plain values."""
     rng = np.random.default_rng(seed)
@@ -253,7 +253,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 6, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 3))
 def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
     """Theorem 11: where the inverse deviation is in a piece, the label is at least the lower of both ends' bounds; also
     where ranges of what neurons read are given, for the points in them."""
@@ -292,7 +292,7 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
                     assert (value - other) * deviation >= least - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(20), 4, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
 def test_pieces_and_what_neurons_read_are_taken(seed: int) -> None:
     """Verdicts with pieces and bounds in every case are true, and a bound that a word exceeds is refused."""
     rng = np.random.default_rng(seed)
@@ -392,7 +392,7 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(300), 8, every=8))
+@pytest.mark.parametrize("seed", heavy_after(range(300), 6))
 def test_verdicts_on_random_models_are_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)
@@ -400,7 +400,7 @@ def test_verdicts_on_random_models_are_true(seed: int) -> None:
     verdict_cases.agrees(verify_trained(model, graph, n, seconds=60))
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 4, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
 def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
     monkeypatch.setattr(search_module, "COARSE", ())
@@ -456,7 +456,7 @@ def test_the_forward_pass_is_the_plain_one() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(60), 2, every=6))
+@pytest.mark.parametrize("seed", heavy_after(range(60), 2))
 def test_a_mutant_is_refused_or_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng)

@@ -77,7 +77,7 @@ def test_a_verdict_on_no_word_of_any_length_is_none() -> None:
 # ---------------------------------------------------------------- bounds
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 4, every=4))
+@pytest.mark.parametrize("seed", heavy_after(range(40), 4))
 def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int) -> None:
     model, naive, graph = without_positions(seed)
     search, first, last = EverySearch(model, graph), 1 + seed % 3, 4
@@ -127,7 +127,7 @@ def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
 # ---------------------------------------------------------------- claims
 
 
-@pytest.mark.parametrize("seed", heavy_after(ANSWERED, 3, every=8))
+@pytest.mark.parametrize("seed", heavy_after(ANSWERED, 3))
 def test_answers_about_random_models_are_true(seed: int) -> None:
     (model, _, graph), found = without_positions(seed), answered(seed)
     line = verify(model.content, found.to_bytes()) if found.proves else ""
@@ -223,7 +223,7 @@ def test_an_interrupt_keeps_what_is_decided() -> None:
 # ---------------------------------------------------------------- certificates that are changed
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(3, 800, 10), 2, every=8))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 800, 10), 2))
 def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
     model, found = proof_of(seed, "right" if seed % 20 == 3 else "wrong")
     rng, document = np.random.default_rng(seed), found.document()
@@ -241,7 +241,7 @@ def proof_of(seed: int, status: str) -> tuple[Trained, EveryLength]:
             return without_positions(at)[0], found
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(3, 200, 20), 1, every=5))
+@pytest.mark.parametrize("seed", heavy_after(range(3, 200, 20), 1))
 def test_potentials_are_tested_at_every_transition(seed: int) -> None:
     """Longest paths are the least potentials: one that is smaller by the least amount is refused."""
     model, found = proof_of(seed, "right")

@@ -20,6 +20,7 @@ from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.model import load
 from restrict.soft.trained.parts import Parts
+from tests.marks import heavy_after
 
 MODEL = Path(__file__).parent / "corpus" / "trained" / "tomita2-1l1h16d.safetensors"
 N = 14
@@ -76,7 +77,7 @@ def test_the_part_that_has_a_false_case_refuses(number: int) -> None:
         verify(model, content)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", heavy_after([2, 1, 3], 1))
 def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WORTH", 5)
     found = verdict()

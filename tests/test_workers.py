@@ -32,7 +32,7 @@ CASES: list[tuple[str, int, dict[str, Any]]] = [
     ("random:layers=1,heads=2,states=2,seed=1,every=1", 60, {"method": "lemma"}),
     ("random:layers=2,heads=1,states=2,seed=1,every=1", 48, {"method": "lemma", "free": 0.5}),
 ]
-SOME = [*CASES[:2], *(pytest.param(*case, marks=pytest.mark.heavy) for case in CASES[2:])]
+SOME = [*CASES[:2], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[2:])]
 
 
 class Others:

@@ -33,6 +33,7 @@ from restrict.checker.refutation import Language as Checked
 from restrict.cli.main import _run
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
+from tests.marks import heavy_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 SPECS = ("majority", "anbn", "dyck:1", "palindromes:ab", "shuffle-dyck:1", "parity", "dyck:2", "shuffle-dyck:2")
@@ -160,7 +161,7 @@ def wrong_words(automaton: Moore, language: Language, claim: dict[str, Any], mar
             assert (automaton.run(word) == "accept") != language.contains(word)
 
 
-@pytest.mark.parametrize("count", [16, pytest.param(500, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", heavy_after((8, 500), 1))
 def test_random_automata_against_all_words(count: int) -> None:
     """All languages: agreement with all words up to a length; false claims are refused, true ones accepted."""
     rng = np.random.default_rng(count)
@@ -198,7 +199,7 @@ def test_random_automata_against_all_words(count: int) -> None:
     assert refused >= count // 5
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_period_that_passes_holds_for_ever(count: int) -> None:
     """Theorem E on random systems of equations: solved much further, the sets do repeat."""
     rng = np.random.default_rng(count)
