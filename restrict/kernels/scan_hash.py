@@ -152,7 +152,7 @@ def scan_with_numpy(seed: int, keys: KeyValues, bounds: I64, state: I64, _: I64,
         stop = min(int(bounds[0]), first + max(1, NUMPY_PAIRS // keys.domain))
         w, sizes = _pairs(keys, bounds, first, stop)
         s = scores_after(np.repeat(hashed(np.arange(first, stop, dtype=np.int64) ^ seed), sizes), w)
-        starts = np.cumsum(np.broadcast_to(sizes, stop - first)) - sizes
+        starts = np.cumsum(np.broadcast_to(sizes, stop - first), dtype=np.int64) - sizes
         worst = np.minimum.reduceat(s, starts) if track else np.full(len(starts), -1, dtype=np.int64)
         floors = np.maximum.accumulate(np.append(known, worst))
 
