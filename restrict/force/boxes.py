@@ -36,8 +36,10 @@ QUERIES, ROOTS = 3, 64
 """How many values of a query that is not an argument, and how many choices of the roots' values, are tried."""
 FEW_ROOTS = 3
 """The same where the first layer is priced exactly, and a choice takes a look at hundreds of its nodes."""
-CLOSE, CLOSE_SCORES = 1, 200_000_000
-"""A variable is priced closely only up to this depth, and where one look takes at most this many scores."""
+CLOSE, CLOSE_SCORES = 1, 60_000_000
+"""A variable is priced closely only up to this depth, and where one look takes at most this many scores. A dive prices
+some hundred nodes: at 164 million scores each (two layers of eight heads, 64 states, 20 symbols, n = 10^6) four dives
+spent all that they had, and 105 positions took 102 processor seconds; with this limit 101 take 11."""
 ENOUGH = 1.5
 """A box whose price is within this of the cheapest possible one ends the search: other roots are not tried."""
 HOPELESS = 1e6

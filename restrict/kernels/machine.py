@@ -48,7 +48,7 @@ def _root(x: I64) -> I64:
     return r
 
 
-def _hashed(x: I64) -> I64:
+def hashed(x: I64) -> I64:
     """An array multiplied, its high half mixed into the low one."""
     h = x * MULTIPLIER
     return np.asarray(h ^ ((h >> 32) & LOW32))
@@ -56,7 +56,12 @@ def _hashed(x: I64) -> I64:
 
 def hashed_scores(seed: int | I64, j: I64, w: I64) -> I64:
     """The scores ``hash(..., j, k)`` of some pairs, from the hash state before ``j``."""
-    return np.asarray((_hashed(_hashed(_hashed(j ^ seed) ^ w)) >> 1) & HALF)
+    return scores_after(hashed(j ^ seed), w)
+
+
+def scores_after(state: I64, w: I64) -> I64:
+    """The scores of some pairs, from the hash states after their positions."""
+    return np.asarray((hashed(hashed(state ^ w)) >> 1) & HALF)
 
 
 WITH_NUMPY: dict[int, Callable[[I64, I64, I64], Any]] = {
@@ -74,8 +79,8 @@ WITH_NUMPY: dict[int, Callable[[I64, I64, I64], Any]] = {
     11: lambda a, b, c: a < b,
     12: lambda a, b, c: a <= b,
     13: lambda a, b, c: np.where(a != 0, b, c),
-    14: lambda a, b, c: _hashed(a ^ b),
-    15: lambda a, b, c: (_hashed(a) >> 1) & HALF,
+    14: lambda a, b, c: hashed(a ^ b),
+    15: lambda a, b, c: (hashed(a) >> 1) & HALF,
 }
 """The instructions with numpy: a microsecond for each and, for a whole block, little more than the kernel takes."""
 

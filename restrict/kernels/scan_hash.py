@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel
-from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
+from restrict.base.arrays import I64, take_rows
+from restrict.kernels.jit import kernel, sized_kernel
+from restrict.kernels.machine import HALF, LOW32, MULTIPLIER, hashed, scores_after
 from restrict.kernels.scan import EXC, FLOOR_J, FLOOR_S, HAVE_FLOOR, NEXT_J
 
 CHUNK, SHORT = 256, 32
@@ -119,7 +119,73 @@ def plain_until(j: int, exc: int, bounds: I64, keys: KeyValues, size: int) -> in
     return int(stop)
 
 
-@kernel
+NUMPY_PAIRS = 1 << 15
+"""Pairs that numpy scores at a time, in a millisecond or less."""
+
+
+def _pairs(keys: KeyValues, bounds: I64, first: int, stop: int) -> tuple[I64, I64 | int]:
+    """The key values of all pairs at the positions ``first .. stop - 1``, and how many each position has."""
+    low, high = np.searchsorted(keys.exc_j, (first, stop))
+    own = bounds[2] >= 0 and first <= bounds[1] < stop
+    if low == high and not own:
+        return np.tile(np.arange(keys.domain, dtype=np.int64), stop - first), keys.domain
+    which = np.arange(low, high)[keys.exc_j[low:high] != (bounds[1] if own else -1)]
+    special = keys.exc_j[which] - first
+    sizes, fewer = np.full(stop - first, keys.domain, dtype=np.int64), np.zeros(stop - first, dtype=bool)
+    sizes[special], fewer[special] = np.diff(keys.exc_ptr)[which], True
+    if own:
+        sizes[bounds[1] - first] = 1
+    starts = np.cumsum(sizes) - sizes
+    w = np.arange(sizes.sum(), dtype=np.int64) - np.repeat(starts, sizes)
+    w[np.repeat(fewer, sizes)] = keys.exc_val[take_rows(keys.exc_ptr, which)]
+    if own:
+        w[starts[bounds[1] - first]] = bounds[2]
+    return w, sizes
+
+
+def scan_with_numpy(seed: int, keys: KeyValues, bounds: I64, state: I64, _: I64, __: I64, out: I64) -> int:
+    """What :func:`scan_hash` does, for rows too few to compile it. The floor before each position is the greatest of
+    the worst scores before it; where a score equals it, the floor's position decides."""
+    right, track, count = bounds[3] == 1, bounds[4] == 1, 0
+    while state[NEXT_J] < bounds[0]:
+        first, known = int(state[NEXT_J]), int(state[FLOOR_S]) if state[HAVE_FLOOR] else -1
+        stop = min(int(bounds[0]), first + max(1, NUMPY_PAIRS // keys.domain))
+        w, sizes = _pairs(keys, bounds, first, stop)
+        s = scores_after(np.repeat(hashed(np.arange(first, stop, dtype=np.int64) ^ seed), sizes), w)
+        starts = np.cumsum(np.broadcast_to(sizes, stop - first), dtype=np.int64) - sizes
+        worst = np.minimum.reduceat(s, starts) if track else np.full(len(starts), -1, dtype=np.int64)
+        floors = np.maximum.accumulate(np.append(known, worst))
+
+        def place(score: int, until: int, first: int = first, known: int = known, worst: I64 = worst) -> int:
+            """The position of the floor of a score, before a position."""
+            at = (first + np.flatnonzero(worst[:until] == score)).tolist()
+            at += [int(state[FLOOR_J])] if known == score else []
+            return max(at) if right else min(at)
+
+        kept = np.flatnonzero(s >= known)
+        at = np.searchsorted(starts, kept, side="right") - 1
+        passes, j = s[kept] > floors[at], first + at
+        for t in np.flatnonzero(s[kept] == floors[at]).tolist():
+            floor_j = place(int(s[kept[t]]), int(at[t]))
+            passes[t] = j[t] >= floor_j if right else j[t] <= floor_j
+        kept, at = kept[passes], at[passes]
+        ends = count + np.searchsorted(at, np.arange(len(starts)), side="right")
+        done = int(np.searchsorted(ends, out.shape[1], side="right"))  # positions that fit
+        kept = kept[at < done]
+        out[:, count : count + len(kept)] = first + at[: len(kept)], w[kept], s[kept]
+        count += len(kept)
+        if track and done:
+            state[FLOOR_J] = place(int(floors[done]), done)
+            state[HAVE_FLOOR], state[FLOOR_S] = 1, floors[done]
+        state[NEXT_J], state[EXC] = first + done, np.searchsorted(keys.exc_j, first + done)
+        if done < len(starts):
+            break
+    return count
+
+
+@sized_kernel(
+    reads=lambda seed, keys, bounds, state, *_: int(bounds[0] - state[NEXT_J]) * keys.domain, plainly=scan_with_numpy
+)
 def scan_hash(seed: int, keys: KeyValues, bounds: I64, state: I64, base: I64, scores: I64, out: I64) -> int:
     """Append to ``out`` (3, capacity) the pairs (j, w, score) at or above the floor; returns how many. ``seed`` is the
     hash state before ``j``. ``bounds`` is (one past the last j, self j, self w, ties right, track): with ``track`` the

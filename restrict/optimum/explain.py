@@ -60,7 +60,7 @@ layers, n = 400, and of 16 states, n = 800.)"""
 EFFORT, SHORT_EFFORT = 2_000_000, 5_000_000
 """Nodes of all runs of the search for a lighter explanation, without ``time``; the second one up to ``SHORT``."""
 SAT_LENGTH = 100
-"""Up to this length the exact cone says whether a minimal explanation is minimal for the model, too."""
+"""Up to this length SAT on the exact cone says, unasked, whether an explanation is minimal for the model, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ def _one(question: _Question, exact: bool) -> Explanation:
         if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
     plain = question.result(found.cube, None, found.lower, found.certificate)
-    if plain.minimum or question.deadline.passed:
+    if plain.minimum or question.deadline.passed or not (exact or question.instance.n <= SAT_LENGTH):
         return plain
     with suppress(ResourceLimit), question.deadline.ends():
         return _by_sat(question, replace(found, certificate=plain.certificate), exact)
