@@ -65,7 +65,7 @@ def test_one_q_at_the_end_is_found() -> None:
 
 def test_every_example_model_has_a_known_answer() -> None:
     marks = test_the_optimum_is_found.pytestmark  # type: ignore[attr-defined]
-    assert {case[0] for mark in marks for case in mark.args[1]} == set(BUILTINS)
+    assert {case[0] for mark in marks for case in mark.args[1] if isinstance(case[0], str)} == set(BUILTINS)
 
 
 # ---------------------------------------------------------------- against brute force
