@@ -30,7 +30,7 @@ Document = dict[str, Any]
 STEP, START = 5 * 0.5e-6, 0.4
 """Processor seconds of a step at the most, and of a run that takes none."""
 LIMIT, FEWER, FEW = 2_000_000, 200_000, 20_000
-"""Steps that a check may take: with the heavy tests, with all others, and so few that it has hardly begun."""
+"""Steps that a check may take: in full, usually, and so few that it has hardly begun."""
 SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)
 
@@ -499,9 +499,9 @@ def boxes_that_examine_much() -> Trial:
 
 # ---------------------------------------------------------------- the account
 
-HEAVY = {"a box of hundreds of thousands of positions"}
+SLOW = {"a box of hundreds of thousands of positions"}
 """Writing their proofs takes many seconds."""
-SECONDS = HEAVY | {
+SECONDS = SLOW | {
     "a machine of many states", "a pattern with a long middle", "an automaton of many states", "many boxes",
     "many boxes of a bound", "many labels", "many states", "two words of many runs", "a box of many positions",
     "boxes that examine much", "a word of a million symbols and none shorter",
@@ -517,8 +517,8 @@ assert SHAPES.keys() >= SECONDS | AGAIN
 
 
 def by_limit(shapes: Iterable[str], again: set[str], seconds: Collection[str] = ()) -> list[Any]:
-    """Each shape with the smaller limit, or a few steps where it takes seconds; heavy ones with the larger."""
-    few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.slow] * (x in HEAVY)) for x in shapes]
+    """Each shape with the smaller limit, or a few steps where it takes seconds; in full with the larger."""
+    few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.slow] * (x in SLOW)) for x in shapes]
     return few + [pytest.param(name, LIMIT, marks=pytest.mark.slow) for name in shapes if name not in again]
 
 

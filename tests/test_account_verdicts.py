@@ -14,6 +14,7 @@ from restrict.checker import main as checker
 from restrict.checker.account import MEMORY
 from tests.fuzzing.kinds import Trial, sealed
 from tests.fuzzing.operators import listed_in
+from tests.marks import heavy_after
 from tests.test_account import by_limit, keeps_the_contract, spent
 from tests.verdict_cases import weights
 
@@ -318,12 +319,12 @@ def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str, l
     keeps_the_contract(SHAPES[name](), limit)
 
 
-@pytest.mark.heavy
-def test_the_memory_of_a_verdict_is_bounded() -> None:
+@pytest.mark.parametrize("times", heavy_after((1, 10), 1))
+def test_the_memory_of_a_verdict_is_bounded(times: int) -> None:
     """Whatever the limit on steps is, what is charged stays below 2 GiB."""
     trial = SHAPES["a long wrong word"]()
     document = json.loads(trial.proof)
-    document["wrong"]["word"] *= 10
+    document["wrong"]["word"] *= times
     found = spent(sealed(trial.model, document), 10**12)
     assert found.held <= MEMORY
     assert found.taken < (256 << 20) + 1.5 * found.held, found

@@ -25,9 +25,9 @@ from tests.marks import heavy_after
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
 NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
-HEAVY = {"A10_value_position", "A2b_union", "A3_mask_per_u", "A7_wide_expr", "BR8"}
+SLOW = {"A10_value_position", "A2b_union", "A3_mask_per_u", "A7_wide_expr", "BR8"}
 """These take seconds before the answer."""
-PARAMETERS = [pytest.param(n, marks=[pytest.mark.slow] if n in HEAVY else []) for n in NAMES]
+PARAMETERS = [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in NAMES]
 SECONDS, MEBIBYTES = 10, 1024
 
 

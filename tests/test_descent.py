@@ -47,11 +47,11 @@ def test_the_descent_ends_at_the_optimum_of_brute_force() -> None:
             assert descend(Task.of(model, n), dict.fromkeys(letters, 0)).optimum == size
 
 
-@pytest.mark.heavy
-def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("many", heavy_after((6, 30), 1))
+def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     monkeypatch.setattr(cnf, "POINTS", 1)
     monkeypatch.setattr("restrict.optimum.exact.WIDE_WORDS", 0)
-    for document, n in programs(4000, 30):
+    for document, n in programs(4000, many):
         model = loads(dumps(document), "random")
         size, _ = naive.minimum_forcing(document, n)
         found = exact(model, n)

@@ -103,9 +103,9 @@ def test_explanations_are_minimal_for_the_abstract_run() -> None:
             assert certificate_of(case[1].at(shorter.n), shorter, "all").c > 0
 
 
-@pytest.mark.heavy
-def test_minimum_explanations_are_the_lightest() -> None:
-    for case in CASES:
+@pytest.mark.parametrize("every", heavy_after((9, 1), 1))
+def test_minimum_explanations_are_the_lightest(every: int) -> None:
+    for case in CASES[::every]:
         truth = sufficient(case)
         (found,) = explain(case[1], word(case), exact=True)
         check(case, found, truth)
@@ -113,9 +113,9 @@ def test_minimum_explanations_are_the_lightest() -> None:
         assert found.minimum
 
 
-@pytest.mark.heavy
-def test_the_lightest_explanation_by_weights_is_found() -> None:
-    for seed, case in enumerate(CASES[::2]):
+@pytest.mark.parametrize("every", heavy_after((16, 2), 1))
+def test_the_lightest_explanation_by_weights_is_found(every: int) -> None:
+    for seed, case in enumerate(CASES[::every]):
         rng = np.random.default_rng(seed)
         weights = {i: int(rng.integers(1, 6)) for i in naive.letters(case[0], naive.length(case[0], case[2]))}
         truth = sufficient(case)
@@ -149,9 +149,9 @@ def test_pinned_positions_stay_and_cost_nothing(every: int) -> None:
         assert found.weight == min(len(s - pinned) for s in truth if s >= pinned)
 
 
-@pytest.mark.heavy
-def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight() -> None:
-    for case in CASES[::3]:
+@pytest.mark.parametrize("every", heavy_after((15, 3), 1))
+def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight(every: int) -> None:
+    for case in CASES[::every]:
         found = explain(case[1], word(case), exact=True, all=1000)
         assert {frozenset(e.positions) for e in found} == minimal(sufficient(case))
         assert len({e.positions for e in found}) == len(found)

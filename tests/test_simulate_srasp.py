@@ -33,6 +33,7 @@ from restrict.simulate.theorem26 import (
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
 from tests.commands import typed
+from tests.marks import heavy_after
 
 QUARTER = Fraction(1, 4)
 
@@ -377,8 +378,7 @@ def random_program(rng: np.random.Generator) -> Program:
     return parse("\n".join([*lines, f"last(i) = {truth(rng, 'i', truths, 1)}", "output: last"]))
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("count", [20])
+@pytest.mark.parametrize("count", heavy_after((2, 20), 1))
 def test_random_programs_agree_three_ways(count: int) -> None:
     rng = np.random.default_rng(count)
     for _ in range(count):

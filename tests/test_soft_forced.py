@@ -186,7 +186,7 @@ def test_a_word_that_no_input_has(found: Forced) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", ["ab-d-bc-1l1h16d-nope", "012-0-2-1l1h16d"])
+@pytest.mark.parametrize("name", heavy_after(["ab-d-bc-1l1h16d-nope", "012-0-2-1l1h16d"], 1))
 def test_at_most_five_of_149_force_every_label(name: str) -> None:
     model = load(Path(__file__).parent.parent / "instances" / "trained" / f"{name}.safetensors")
     found = force_decision(model, 149, decision_of(model, "all"), seconds=120)

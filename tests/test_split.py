@@ -20,13 +20,14 @@ from restrict.model.task import Task
 from restrict.model.trace import run_batch
 from restrict.optimum.enumeration import few_restrictions, forcing
 from tests import generator, mutations, naive
+from tests.marks import heavy_after
 
 
-@pytest.mark.heavy
-def test_a_split_is_what_the_checker_says_in_every_branch() -> None:
+@pytest.mark.parametrize("many", heavy_after((1, 25), 1))
+def test_a_split_is_what_the_checker_says_in_every_branch(many: int) -> None:
     """On random programs: the claim over a split is the union over the branches, computed here by hand."""
     rng, done = np.random.default_rng(3), 0
-    while done < 25:
+    while done < many:
         pair = mutations.original(rng)
         split = pair.certificate.get("split")
         if not split:
@@ -104,10 +105,10 @@ def test_enumeration_finds_the_optimum() -> None:
             assert len({naive.label(document, v) for v in taken}) == 1
 
 
-@pytest.mark.heavy
-def test_small_random_models_reach_their_optimum() -> None:
+@pytest.mark.parametrize("many", heavy_after((2, 6), 1))
+def test_small_random_models_reach_their_optimum(many: int) -> None:
     sizes = []
-    for seed in range(6):
+    for seed in range(many):
         model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
         found = restrict.certify(model, 10)
         assert found.c == 0
