@@ -14,6 +14,7 @@ from restrict.base.errors import ModelError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.soft.models.config import read_object
+from restrict.soft.restriction.forced import Decision, force_decision
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
@@ -177,3 +178,46 @@ def test_what_overflows_in_float32_is_not_right_as_run(times: dict[str, float]) 
             logits, _ = Run(model, np.random.default_rng(1)).logits([2])
         differ += {k for k in graph.labels if logits[0, k] > 0} != graph.want[0]
     assert differ
+
+
+# ---------------------------------------------------------------- what no verdict covers is said before the search
+
+
+def read(changed: dict[str, Any], made: dict[str, Any] | None = None) -> Trained:
+    """The model of width 4 over `a b` with a changed configuration, and other weights."""
+    whole, config = parts(1, {}, 1, np.float32)
+    said = read_object(json.dumps(config | changed).encode(), "c", decimals=True)
+    return trained("m", save(whole | (made or {})), said, "m")
+
+
+def test_one_token_in_front_of_the_word_and_behind_it_is_refused_before_the_search() -> None:
+    """The checker wants different rows for both, so no certificate would hold."""
+    model = read({"end_marker_token_id": 2, "place": "last"})
+    nothing = Graph(((0, 0),), frozenset({0}), (0,), (frozenset(),))
+    for every in (False, True):
+        with pytest.raises(ModelError, match="'<bos>' stands in front of the word and behind it, too"):
+            _ = verify_every_length(model, nothing) if every else verify_trained(model, nothing, 2)
+    with pytest.raises(ModelError, match="stands in front of the word and behind it, too"):
+        force_decision(model, 2, Decision((0,), False))
+
+
+def test_a_vocabulary_of_one_token_is_refused_before_the_search() -> None:
+    config = {"vocab": ["a"], "vocab_size": 1, "labels": ["yes"], "bos_token_id": None, "eos_token_id": None}
+    made = {"transformer.wte.weight": np.ones((1, 4), np.float32), "lm_head.weight": np.ones((1, 4), np.float32)}
+    nothing = Graph(((0,),), frozenset({0}), (0,), (frozenset(),), empty=False)
+    with pytest.raises(ModelError, match="has 1 tokens and width 4; verdicts are about 2 to 4096 of both"):
+        verify_trained(read(config, made), nothing, 2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"pad_token_id": 0, "sep_token_id": 1}, "every token is a special one, so there are no words"),
+        ({"layer_norm": False, "final_norm": True}, "config final_norm: one is to come last, but layer_norm says"),
+        ({"hidden_act": "gelu"}, "config activation_function is 'relu' and config hidden_act is 'gelu'"),
+        ({"layer_norm_eps": 1e-12}, "config layer_norm_epsilon is '1e-05' and config layer_norm_eps is '1e-12'"),
+    ],
+)
+def test_a_configuration_that_contradicts_itself_is_refused(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        read(changed)

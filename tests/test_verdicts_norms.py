@@ -181,7 +181,7 @@ def test_what_a_configuration_says_must_fit_the_weights() -> None:
         (none, {"layer_norm": True}, r"the tensor transformer.h.0.ln_1.weight is missing"),
         (none, {"norm_first": False}, r"config layer_norm: there is none, but norm_first says"),
         (none, {"layer_norm": 0}, r"config layer_norm: expected true or false, not '?0"),
-        (usual, {"layer_norm": False}, r"the tensor transformer.h.0.ln_1.bias is not one of GPT-2's block"),
+        (usual, {"layer_norm": False, "final_norm": False}, r"h.0.ln_1.bias is not one of GPT-2's block"),
         (post, {"norm_first": "no"}, r"config norm_first: expected true or false, not 'no'"),
     ):
         with pytest.raises(ModelError, match=message):

@@ -17,8 +17,9 @@ POSITIONS = {"learned": True, "standard": True, "absolute": True, "none": False}
 SAME = (
     ("n_embd", "hidden_size"), ("n_head", "num_attention_heads"), ("n_layer", "num_hidden_layers"),
     ("n_inner", "intermediate_size"), ("n_positions", "n_ctx", "max_position_embeddings"),
+    ("activation_function", "hidden_act"), ("layer_norm_epsilon", "layer_norm_eps"),
 )  # fmt: skip
-"""GPT-2's sizes and their other names: a configuration that has two of a group says one thing with both."""
+"""GPT-2's keys and their other names: a configuration that has two of a group says one thing with both."""
 
 
 def beside(path: Path) -> Path | None:

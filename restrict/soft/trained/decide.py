@@ -38,6 +38,8 @@ FORMAT, LAYERED = "restrict-soft-verdict/1", "restrict-soft-verdict/2"
 MANY = 60
 """Open cases after which the search gives up."""
 MOST_LAYERS = 16
+MOST_ROWS = 4096
+"""Of the vocabulary, and of the width, in the checker."""
 FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 SHARE = 8
@@ -162,6 +164,14 @@ def model_document(model: Trained) -> dict[str, Any]:
     model.demand_names()
     if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
         raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
+    if not 2 <= min(model.embed.shape) <= max(model.embed.shape) <= MOST_ROWS:
+        rows, d = model.embed.shape
+        raise ModelError(f"{model.name} has {rows} tokens and width {d}; verdicts are about 2 to {MOST_ROWS} of both")
+    if model.reader is not None and model.reader == model.bos:
+        raise ModelError(
+            f"{model.name}: {quote(model.vocab[model.reader])} stands in front of the word and behind it, too "
+            "(bos_token_id, end_marker_token_id): no verdict covers that"
+        )
     if len(model.layers) > MOST_LAYERS:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about at most {MOST_LAYERS}")
     if model.reader is not None and len(model.layers) > 1:

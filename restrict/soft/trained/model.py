@@ -259,6 +259,9 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
+    symbols = tuple(name for token, name in enumerate(vocab) if token not in (*special.values(), reader))
+    if not symbols:
+        read.fail("config vocab: every token is a special one, so there are no words")
     layers, final, post = _blocks(read, d)
     found = Trained(
         name=name,
@@ -276,7 +279,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         tied=tied,
         vocab=vocab,
         labels=labels,
-        symbols=tuple(name for token, name in enumerate(vocab) if token not in (*special.values(), reader)),
+        symbols=symbols,
         bos=None if ahead else special["bos"],
         eos=special["eos"],
         pad=special["pad"],
@@ -296,6 +299,8 @@ def _blocks(read: Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]
     inner, post = read.size("n_inner", 4 * d), not read.flag("norm_first", True)
     if post and not read.flag("layer_norm", True):
         read.fail("config layer_norm: there is none, but norm_first says that it stands behind each half")
+    if read.flag("final_norm", False) and not read.flag("layer_norm", True):
+        read.fail("config final_norm: one is to come last, but layer_norm says that there is none")
     if read.flag("final_norm", not post) and post:
         read.fail("config final_norm: LayerNorm stands behind each half (norm_first), so no other one comes last")
     layers = tuple(read.layer(number, d, inner) for number in range(read.size("n_layer")))
