@@ -46,8 +46,8 @@ class Table:
         return tuple(np.concatenate([a[cells], b]) for a, b in zip(self.upto(cells[-1]), stack([last]), strict=True))  # type: ignore[return-value]
 
     def along(self, number: int, rows: Array, cells: I64, last: Form) -> Array:
-        """:func:`along` in some cells, then in one more. Those of the table are reckoned once for a number: again and
-        again they were a third of a search."""
+        """:func:`along` in some cells, then in one more. Those of the table are reckoned once for a number: again
+        for each case they were a fifth of a search."""
         known = self.reached.get(number, np.zeros((2, len(rows), 0)))
         if len(cells) and known.shape[2] <= cells[-1]:
             new = along(rows, *(part[known.shape[2] :] for part in self.upto(cells[-1])))
