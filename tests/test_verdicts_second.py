@@ -6,6 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,19 @@ from restrict.checker.verdict_numbers import ONE
 from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import LAYERS, edged
 from restrict.checker.verdict_second import Second as Checked
-from restrict.kernels.second import beyond
+from restrict.kernels.second import beyond, ends
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
+from restrict.soft.trained.forms import Form
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Layered, Second
 from restrict.soft.trained.stored import Array
+from restrict.soft.trained.tables import Table
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
@@ -611,13 +614,29 @@ def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_state
 
 
 def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
-    """The kernel's answer with and without the ranges, on states that count positions."""
+    """The kernel's answer with and without the ranges, on states that count positions, and on some that do not."""
     model, graph = trained("no-equal-neighbours-2l1h16d")
-    made, rng = merged_histories(model, graph, 5, 8, lambda: False), np.random.default_rng(0)
-    assert made is not None
+    merged, rng = merged_histories(model, graph, 5, 8, lambda: False), np.random.default_rng(0)
+    assert merged is not None
     e, v = rng.random((6, 3)) + 0.1, rng.normal(size=(6, 3))
-    for key in made.cases(5):
-        plain, spanned = np.array(key, dtype=np.int64), made.spanned(key)
-        assert greatest(e[: key[0] + 1], v, *made.edges, spanned, 0.0) == greatest(
-            e[: key[0] + 1], v, *made.edges, plain, 0.0
-        )
+    delta = ((1, 2, -1), (3, -1, -1), (-1, 3, -1), (0, 4, -1), (3, -1, -1))  # at 3 symbols 0 and 4, not what is between
+    other = replace(graph, delta=delta, accept=frozenset(range(5)), want=5 * graph.want[:1], of=tuple(range(5)))
+    for made in (merged, graph, other):
+        for key in made.cases(5):
+            plain, spanned = np.array(key, dtype=np.int64), made.spanned(key)
+            assert greatest(e[: key[0] + 1], v, *made.edges, spanned, 0.0) == greatest(
+                e[: key[0] + 1], v, *made.edges, plain, 0.0
+            )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_along_a_basis_are_kept_as_cells_come(seed: int) -> None:
+    """What a table keeps is what the kernel says of each direction in each of the cells, and of its opposite."""
+    rng, table = np.random.default_rng(seed), Table()
+    rows, last = [rng.normal(size=(int(rng.integers(1, 4)), 3)) for _ in range(2)], None
+    for _ in range(6):
+        table.forms += [Form(rng.normal(size=3), rng.normal(size=(3, 4)), rng.random(3)) for _ in range(3)]
+        cells = np.flatnonzero(rng.random(len(table.forms)) < 0.5)
+        number, last = int(rng.integers(2)), Form(rng.normal(size=3), rng.normal(size=(3, 4)), rng.random(3))
+        slow = [[ends(sign * row, *table.at(cells, last)) for row in rows[number]] for sign in (1, -1)]
+        assert table.along(number, rows[number], cells, last) == pytest.approx(np.array(slow), abs=1e-12)

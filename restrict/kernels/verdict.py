@@ -26,9 +26,9 @@ def room(size: int) -> F64:
 
 
 @kernel
-def nowhere(num: F64, den: F64) -> None:
-    """No state is reached."""
-    for t in range(num.shape[0]):
+def nowhere(num: F64, den: F64, least: int, stop: int) -> None:
+    """No state of a range is reached."""
+    for t in range(least, stop):
         num[t], den[t] = 0.0, -1.0
 
 
@@ -52,16 +52,18 @@ def heaviest_from(
     i, a, q = case[0], case[1], case[2]
     states = ptr.shape[0] - 1
     num, den, num2, den2 = room(states), room(states), room(states), room(states)
-    nowhere(num, den)
+    nowhere(num, den, 0, states)
     num[0], den[0] = e[0, 0] * v[0, 0], e[0, 0]
     most, found_num, found_den = -np.inf, 0.0, -1.0
     if i == 0:
         return num[q], den[q]
     for j in range(1, i + 1):
-        nowhere(num2, den2)
-        at, least, stop = min(j, e.shape[0] - 1), 0, states
+        at, least, stop, old, end = min(j, e.shape[0] - 1), 0, states, 0, states
         if case.shape[0] > 3:
             least, stop = case[3 + 2 * j], case[4 + 2 * j]
+            if j > 1:  # what stands there is of two positions before, and all states would be most of the work
+                old, end = case[2 * j - 1], case[2 * j]
+        nowhere(num2, den2, old, end)
         for t in range(least, stop):
             best = -np.inf
             for k in range(ptr[t], ptr[t + 1]):

@@ -42,6 +42,8 @@ MOST_ROWS = 4096
 """Of the vocabulary, and of the width, in the checker."""
 FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
+WIDER = ((0.5, 3), *FINER[:2])
+"""The same, with the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway."""
 SHARE = 8
 """Two layers: a graph has one part of so many of the time that is left, until a memory is made for the model."""
 MEMORIES = 3
@@ -343,9 +345,9 @@ class _Run:
 class _Layers(_Run):
     """The run for several layers: words by sampling alone; two layers are decided with finer and finer cells."""
 
-    def begun(self, graph: Graph, memory: tuple[str, ...] = (), step: int = 0) -> _State:
-        """All cases of a graph are to be decided, with cells as fine as the step says."""
-        return _State(graph, Second(self.model, graph, self.n, *FINER[step]), graph.cases(self.n), memory)
+    def begun(self, graph: Graph, memory: tuple[str, ...] = (), fine: tuple[float, int] = FINER[0]) -> _State:
+        """All cases of a graph are to be decided, with cells as fine as is said."""
+        return _State(graph, Second(self.model, graph, self.n, *fine), graph.cases(self.n), memory)
 
     def hunted(self) -> None:
         """Short words, then random ones, the worst of which are changed again and again: half of the time is left for
@@ -368,21 +370,21 @@ class _Layers(_Run):
         """The graph, then with the last symbols as memory, then with one made for the model, then finer cells, then
         other memories with finer cells."""
         graph = self.states[0].graph
-        yield from (self.begun(graph, step=step) for step in range(2))
+        yield from (self.begun(graph, fine=fine) for fine in FINER[:2])
         finer = {}
         for name, table in memories(len(self.model.symbols)):
             with suppress(ModelError):
                 if len((made := graph.remembering(table)).delta) > len(graph.delta):
                     finer[name] = made
-        yield from (self.begun(finer[name], (name,), 1) for name in LAST if name in finer)
+        yield from (self.begun(finer[name], (name,), FINER[1]) for name in LAST if name in finer)
         self.tell("histories")
         merged = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
         if merged is None:
             return
-        yield from (self.begun(merged, (SEEN,), step) for step in range(2))
-        yield from (self.begun(graph, step=step) for step in range(2, len(FINER)))
+        yield from (self.begun(merged, (SEEN,), fine) for fine in WIDER)
+        yield from (self.begun(graph, fine=fine) for fine in FINER[2:])
         for name, made in finer.items():
-            yield from (self.begun(made, (name,), step) for step in range(2 if name in LAST else 1, len(FINER)))
+            yield from (self.begun(made, (name,), fine) for fine in FINER[2 if name in LAST else 1 :])
 
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before.

@@ -23,6 +23,7 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
+from restrict.soft.trained.tables import Table, Tuple3
 from restrict.soft.trained.verdict import (
     AGAIN,
     BOUND,
@@ -57,7 +58,6 @@ STEPS, FINE, WIDE = (0.5, 1.0, 2.0, 0.02, -1.0), (0.75, 1.3), 0.1
 which a side of the box has one."""
 LEAVES, SPLIT = 24, 8
 """Cells of a case's own node, before the case is open, and how often one that is not decided is halved on a branch."""
-Tuple3 = tuple[Array, Array, Array]
 
 
 class Leaf(NamedTuple):
@@ -95,22 +95,6 @@ class Layered(Case):
     leaves: list[list[Any]] = field(default_factory=list)
 
 
-@dataclass
-class Table:
-    """The cells of the nodes so far, as the kernels take them: one of keys or of values of a head."""
-
-    forms: list[Form] = field(default_factory=list)
-    stacked: Tuple3 | None = None
-
-    def at(self, cells: I64, last: Form) -> Tuple3:
-        """Some cells, in their order, then one more."""
-        if not len(cells):
-            return stack([last])
-        if self.stacked is None or len(self.stacked[0]) <= cells[-1]:
-            self.stacked = stack(self.forms)
-        return tuple(np.concatenate([a[cells], b]) for a, b in zip(self.stacked, stack([last]), strict=True))  # type: ignore[return-value]
-
-
 def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
     """A tree with other trees in place of its leaves, from left to right."""
     return [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)] if tree != 0 else next(parts)
@@ -120,11 +104,6 @@ def lines(basis: Basis) -> list[tuple[Array, float]]:
     """The directions of a basis, and where its centre is along each."""
     near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
     return [(row, float(row @ centre)) for row in near]
-
-
-def stack(forms: list[Form]) -> Tuple3:
-    """Forms side by side."""
-    return np.array([f.c for f in forms]), np.array([f.g for f in forms]), np.array([f.r for f in forms])
 
 
 def opened(y: Form) -> Form:
@@ -277,6 +256,8 @@ class Second:
                 found = other
             else:
                 self.frames.pop()
+                for table in self.values:
+                    table.reached.pop(len(self.frames), None)
             if found is not None:
                 self.framed[group] = key[0], found[0].second
         if found is None:
@@ -343,10 +324,22 @@ class At:
         self.search, self.key, self.leaf, self.way = search, case.key, leaf, way
         weights = [weighed(*q, *search.keys[h].at(way.cells, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
         self.low, self.high = [w[0] for w in weights], [w[1] for w in weights]
-        self.tables = [values.at(way.cells, v) for values, v in zip(search.values, leaf.values, strict=True)]
         self.none = np.zeros(len(way.cells) + 1)
         self.axis = int(np.argmax(case.width)) if case.width else 0
         self.steep = np.zeros((2, 0))
+
+    @cached_property
+    def tables(self) -> list[Tuple3]:
+        """The values of each head at the cells that lead here."""
+        return [values.at(self.way.cells, v) for values, v in zip(self.search.values, self.leaf.values, strict=True)]
+
+    def sides(self, number: int) -> list[Array]:
+        """What the values of each head are along the directions of a basis and against them."""
+        search, found = self.search, list[Array]()
+        for h, (table, last) in enumerate(zip(search.values, self.leaf.values, strict=True)):
+            rows = np.array(search.frames[number][h].rows) / (1 << 24) @ search.turns[h][1].T
+            found.append(table.along(number, rows, self.way.cells, last))
+        return found
 
     @cached_property
     def held(self) -> tuple[Array, Array]:
@@ -362,35 +355,35 @@ class At:
         e, t = search.first.weights[h][*entries], search.first.atoms.bases[h].at[m][*entries]
         return e * (self.part.high[self.axis] - t), e * (t - self.part.low[self.axis])
 
-    def beyond(self, h: int, row: Array, begin: float, slope: float = 0.0) -> float:
-        """The greatest value of ``row . out`` of a head, whose part along the case's own cell is taken out by a slope
-        (Lemma V12)."""
+    def beyond(self, h: int, values: Array, begin: float, slope: float = 0.0) -> float:
+        """The greatest average of ``values`` by the weights of a head; what they have along the case's own cell is
+        taken out by a slope (Lemma V12)."""
         more = abs(slope) * float(self.high[h].max()) * self.held[0 if slope > 0 else 1] if slope else self.none
-        values = ends(self.search.turns[h][1] @ row, *self.tables[h])
         return float(beyond(self.low[h], self.high[h], values, more, *self.way[1:], begin))
 
     def sloped(self, number: int) -> list[list[int]]:
         """A slope for each direction of a basis and one for its opposite, those that give the least bounds on the
         widest sides of the box; none at all if no slope helps."""
-        sides = [(self.beyond(h, row, at) + self.beyond(h, -row, -at), h, row, at)
-                 for h, basis in enumerate(self.search.frames[number]) for row, at in lines(basis)]  # fmt: skip
+        sides = [(self.beyond(h, up, at) + self.beyond(h, down, -at), h, up, down, at)
+                 for h, (basis, values) in enumerate(zip(self.search.frames[number], self.sides(number), strict=True))
+                 for (_, at), up, down in zip(lines(basis), *values, strict=True)]  # fmt: skip
         widest, found = max(side[0] for side in sides), list[list[int]]()
         for sign in (1, -1):
             found.append([])
-            for k, (side, h, row, at) in enumerate(sides):
-                wide = WIDE * widest <= side < math.inf
-                best = self.slope((number, self.key[1], sign * (k + 1)), h, sign * row, sign * at) if wide else 0.0
+            for k, (side, h, up, down, at) in enumerate(sides):
+                wide, values = WIDE * widest <= side < math.inf, up if sign > 0 else down
+                best = self.slope((number, self.key[1], sign * (k + 1)), h, values, sign * at) if wide else 0.0
                 found[-1].append(round(best * SLOPE))
         most = max((k + 1 for row in found for k, v in enumerate(row) if v), default=0)
         return [row[:most] for row in found] if most else []
 
-    def slope(self, name: tuple[int, int, int], h: int, row: Array, begin: float) -> float:
+    def slope(self, name: tuple[int, int, int], h: int, values: Array, begin: float) -> float:
         """The slope that gives the least bound in a direction, from the last one that did."""
         known = self.search.slopes.get(name, 0.0)
         tried = [known * step for step in STEPS] if known else [s * 4.0**x for x in range(-3, 3) for s in (1, -1)]
-        best = min((self.beyond(h, row, begin, slope), slope) for slope in (0.0, *tried))
+        best = min((self.beyond(h, values, begin, slope), slope) for slope in (0.0, *tried))
         for step in FINE if best[1] else ():
-            best = min(best, (self.beyond(h, row, begin, best[1] * step), best[1] * step))
+            best = min(best, (self.beyond(h, values, begin, best[1] * step), best[1] * step))
         self.search.slopes[name] = best[1]
         return best[1]
 
@@ -401,14 +394,15 @@ class At:
         if slopes:
             self.steep[:, : len(slopes[0])] = np.array(slopes) / SLOPE
         self.worst, self.used = (math.inf, 0), 0
+        sides = self.sides(number)
         rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
         for h, basis in enumerate(search.frames[number]):
             near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
-            for row in near:
+            for row, above, below in zip(near, *sides[h], strict=True):
                 at = float(row @ centre)
                 up, down = self.steep[:, len(tops)].tolist()
-                top = self.beyond(h, row, at, up) - at
-                bottom = -self.beyond(h, -row, -at, down) - at
+                top = self.beyond(h, above, at, up) - at
+                bottom = -self.beyond(h, below, -at, down) - at
                 held = max(abs(top), abs(bottom), float(np.abs(centre).max())) < FARTHEST
                 if not held or top - bottom > 1 << 20:
                     self.worst = (-math.inf, 0)
@@ -465,7 +459,8 @@ class At:
         row = -slope @ self.rows
         begin = float(row @ self.centre)
         steep = np.maximum(-slope, 0) @ self.steep[0] + np.maximum(slope, 0) @ self.steep[1]
-        return float(least - (self.beyond(0, row, begin, steep) - begin) - slope @ (low + high) / 2)
+        values = ends(self.search.turns[0][1] @ row, *self.tables[0])
+        return float(least - (self.beyond(0, values, begin, steep) - begin) - slope @ (low + high) / 2)
 
 
 def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], search: Second | None) -> dict[str, Any]:
