@@ -233,19 +233,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     """The record of a safetensors file and a configuration: GPT-2's keys, with ``vocab``; decimals as texts."""
     tensors = tensors_of(content, source)
     read = Reader(config, tensors, source)
-    if not any(FIRST.fullmatch(key) for key in tensors):
-        read.fail(
-            "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
-            f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
-        )
-    other = next((key for key in ("score.weight", "classifier.weight") if key in tensors), None)
-    if other is not None:
-        read.fail(f"the read-out is {other}; {CONVERT.replace('FILE', source)} writes it under the name that is read")
-    for key, value in FIXED.items():
-        if config.get(key, value) != value:
-            read.fail(f"config {key}: only {value!r} is read, not {quote(config[key])}")
-    for keys in SAME:
-        first_of(config, keys, source)
+    _demand_known(read)
     d, heads, rows = read.size("n_embd"), read.size("n_head"), read.size("vocab_size")
     if d % heads:
         read.fail(f"config n_head: {heads} heads do not divide the width {d}")
@@ -292,6 +280,24 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     )
     read.rest()
     return found
+
+
+def _demand_known(read: Reader) -> None:
+    """Refuse what is not GPT-2's, before sizes are read."""
+    source = read.source
+    if not any(FIRST.fullmatch(key) for key in read.tensors):
+        read.fail(
+            "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
+            f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
+        )
+    other = next((key for key in ("score.weight", "classifier.weight") if key in read.tensors), None)
+    if other is not None:
+        read.fail(f"the read-out is {other}; {CONVERT.replace('FILE', source)} writes it under the name that is read")
+    for key, value in FIXED.items():
+        if read.config.get(key, value) != value:
+            read.fail(f"config {key}: only {value!r} is read, not {quote(read.config[key])}")
+    for keys in SAME:
+        first_of(read.config, keys, source)
 
 
 def _blocks(read: Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]:
