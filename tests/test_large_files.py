@@ -17,7 +17,7 @@ from scripts import bench_files
 from tests.commands import Shell
 from tests.trusted import verify
 
-SIZE = 100_000
+SIZE = 300_000
 """Bytes. Reading that is quadratic in them takes minutes (a set of 30 000 keys was made again for every key)."""
 SHAPES = dict(bench_files.shapes(SIZE))
 
