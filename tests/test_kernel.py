@@ -206,6 +206,61 @@ def test_a_claim_is_compared_with_the_file() -> None:
     assert one_length.established(one_length.read_claim(task), *made) == restrict.check(model, certificate)
 
 
+# ---------------------------------------------------------------- positions that a fact depends on
+
+TOKEN_AT_0 = ("head 2 -1 -1 0 0 1 0 c 0 - 4 2", "map 2 1 2", "map 2 1 3")
+"""The token at position 0, then what two maps leave as it is."""
+PLACE_ASKED = ("head 4 0 -1 1 0 1 0 = 1 2", "map 4 1 2", "map 4 1 3")
+"""The position that the token says."""
+PLACE_OF_1 = ("head 4 -1 0 1 0 1 0 + 3 3", "map 4 1 2", "map 4 1 3")
+"""The first position with the greatest token."""
+HINTS = ("runs 0 1", "runs 1 2", "runs 3 4", "runs", "runs 0 2", "set 0", "set 1", "set 0 1", "set 0 1 2 3", "box -1")
+"""Runs 1 to 5, of which 4 is empty; sets 0 to 3; context 0."""
+ROW = "row 2 3 0 0 0 1"
+DEPENDENT: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "value": (TOKEN_AT_0, (ROW, "head 0 2 3 2 1 0 0 0 0 -1"), "head 0 2 3 2 4 0 0 0 0 -1"),
+    "argument": (TOKEN_AT_0, (ROW, "head 0 2 3 2 1 0 0 0 0 -1", "map 0 3 3 2 1"), "map 0 3 3 2 4"),
+    "query": (
+        PLACE_ASKED,
+        ("row 2 3 0 1 0 1", "row 2 3 1 1 1 2", "head 0 2 3 2 3 0 0 0 1 -1 1 1 1 1 -1"),
+        "head 0 2 3 2 4 0 0 0 1 -1 1 1 1 1 -1",
+    ),
+    "key": (PLACE_OF_1, ("row 2 3 0 0 0 0", "head 0 2 3 3 0 0 0 0 0 -1"), "head 0 2 3 3 5 0 0 0 0 -1"),
+    "case": (
+        TOKEN_AT_0,
+        ("box 0 0 1 0", "box 0 0 1 1", ROW, "head 1 2 3 0 4 0 0 0 0 0", "head 2 2 3 1 4 0 0 0 0 1",
+         "case 0 2 3 0 2 1 1 2"),
+        "case 0 2 3 0 2 4 1 2",
+    ),
+    "way of a case": (
+        TOKEN_AT_0,
+        ("box 0 1 2 0", "box 0 1 2 1", ROW, "head 1 2 3 2 1 0 0 0 0 -1", "head 2 2 3 2 1 0 0 0 0 -1",
+         "case 0 2 3 1 2 5 1 2"),
+        "case 0 2 3 1 2 2 1 2",
+    ),
+}  # fmt: skip
+"""For each place where a rule looks at positions: a program, a proof, and its last line with some left out."""
+
+
+@pytest.mark.parametrize("place", DEPENDENT)
+def test_positions_that_are_left_out_are_missed(place: str) -> None:
+    """Without that look the line would be accepted, and false. Mutants of users' files hardly come so far, since what
+    is elaborated from them has all positions."""
+    variables, lines, false = DEPENDENT[place]
+    program = "".join(f"{line}\n" for line in ("restrict-program/1 4 2 0 0 3", *variables)).encode()
+    start = f"restrict-kernel/1 {hashlib.sha256(program).hexdigest()}"
+    anything = "claim 0 3 4 4 2 0" if variables is TOKEN_AT_0 else "claim 0 3 4 4 3 0"
+
+    def proof(*lines: str) -> bytes:
+        return "".join(f"{line}\n" for line in (start, *HINTS, *lines, anything)).encode()
+
+    oracle, true, changed = Oracle(program.decode()), proof(*lines), proof(*lines[:-1], false)
+    assert oracle.lies(true.decode()) == []
+    assert isinstance(kernel_verdict(program, true), str)
+    assert oracle.lies(changed.decode()) == [false]
+    assert kernel_verdict(program, changed) == 3
+
+
 # ---------------------------------------------------------------- every refusal
 
 
