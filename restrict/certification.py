@@ -53,7 +53,7 @@ class Standing:
     """What is known while strategies go on: the ``best`` certificate, the fewest positions that any restriction fixes
     (``optimum``; ``at_least`` where words are known to refute all smaller ones, ``left`` those of this size that they
     do not refute; ``None`` while unknown), and whether nothing is left to do (``over``). ``c`` and ``free`` are the
-    wish, for strategies that release positions."""
+    wish, for strategies that release positions, and ``searched`` whether these have searched."""
 
     task: Task
     best: Certificate | None = None
@@ -64,6 +64,7 @@ class Standing:
     over: bool = False
     c: int = 0
     free: float | Fraction | None = None
+    searched: bool = False
 
     @property
     def fixed(self) -> int:
@@ -93,15 +94,16 @@ class Strategy(NamedTuple):
 def run(standing: Standing, portfolio: tuple[Strategy, ...]) -> Standing:
     """Run the strategies that apply, in order, until nothing is left to do; Ctrl-C ends all of them."""
     for strategy in portfolio:
-        if strategy.applies(standing):
-            try:
-                standing = strategy.improved(standing)
-            except OutOfTime:
-                continue
-            except KeyboardInterrupt:
-                if standing.best is None:
-                    raise
-                return standing.noting(stopped="interrupted")
+        if not strategy.applies(standing):
+            continue
+        try:
+            standing = strategy.improved(standing)
+        except OutOfTime:
+            continue
+        except KeyboardInterrupt:
+            if standing.best is None:
+                raise
+            return standing.noting(stopped="interrupted")
         if standing.ended():
             break
     return standing
@@ -174,10 +176,16 @@ def _certificate(
     if c and found.provenance.get("stopped") == "interrupted":
         return found  # one Ctrl-C ends all of the search; c = 0 meets any bound
     if c or (free is not None and found.free < least_free(len(task.instance.unpinned), free)):
-        released = run(Standing(task, found, c=c or 0, free=free), RELEASED).best
-        assert released is not None
-        return released
+        return released(task, found, c or 0, free)
     return found
+
+
+def released(task: Task, start: Certificate, c: int, free: float | Fraction | None = None) -> Certificate:
+    """The best certificate for a wished ``c`` or free share that the portfolio :data:`RELEASED` finds from one for
+    ``c = 0``."""
+    best = run(Standing(task, start, c=c, free=free), RELEASED).best
+    assert best is not None
+    return best
 
 
 def _given(task: Task, restriction: Restriction) -> Certificate:
@@ -238,9 +246,13 @@ def _searched(task: Task) -> tuple[Best, str]:
 
 def _by_words(standing: Standing) -> Standing:
     """The optimum by running every word, and its certificate where the checker can confirm it."""
-    standing.task.tell("enumeration", len(standing.task.instance.unpinned))
-    optimum, found = by_enumeration(standing.task.noting(strategy="enumeration", stopped="optimum"), MOST_FIXED)
-    return replace(standing, best=found, optimum=optimum, optimum_by="enumeration")
+    task = standing.task.noting(strategy="enumeration", stopped="optimum")
+    task.tell("enumeration", len(task.instance.unpinned))
+    (optimum, found), late = kept(lambda: by_enumeration(task))
+    if late and found is None:
+        raise KeyboardInterrupt
+    standing = replace(standing, best=found, optimum=optimum, optimum_by="enumeration")
+    return standing.noting(stopped="interrupted") if late else standing
 
 
 def _by_some_words(standing: Standing) -> Standing:
@@ -289,12 +301,6 @@ def _by_search(standing: Standing) -> Standing:
     return standing.noting(stopped="interrupted") if late else standing
 
 
-def _by_all_restrictions(standing: Standing) -> Standing:
-    """The optimum by enumeration, where nothing is known of it."""
-    optimum, smaller = by_enumeration(standing.task.noting(strategy="enumeration"), standing.fixed)
-    return replace(standing, best=smaller or standing.best, optimum=optimum, optimum_by="enumeration")
-
-
 def _by_hitting_sets(standing: Standing) -> Standing:
     """Fewer positions, and the optimum where it is proved, by SAT."""
     assert standing.best is not None
@@ -306,18 +312,21 @@ def _by_hitting_sets(standing: Standing) -> Standing:
 def _by_releases(standing: Standing) -> Standing:
     """More free positions, or a smaller c, by search."""
     assert standing.best is not None
-    return replace(standing, best=relax(standing.task, standing.best, standing.c, standing.free))
+    found = relax(standing.task, standing.best, standing.c, standing.free)
+    return replace(standing, best=found, searched=True)
 
 
 def _by_tables(standing: Standing) -> Standing:
-    """More free positions, or a smaller c, by enumeration."""
+    """More free positions, or a smaller c, by enumeration: the best of all restrictions, where the checker can confirm
+    it; after the search any that is better than what that found."""
     assert standing.best is not None
     noted, size = standing.task.noting(strategy="enumeration"), len(standing.task.instance.unpinned)
     if standing.free is None:
-        found = fewest_fixed(noted, standing.c, standing.fixed)
+        found, over = fewest_fixed(noted, standing.c, standing.fixed if standing.searched else None)
     else:
-        found = least_depends(noted, size - least_free(size, standing.free), standing.best.c)
-    return replace(standing, best=found or standing.best)
+        most = size - least_free(size, standing.free)
+        found, over = least_depends(noted, most, standing.best.c if standing.searched else None)
+    return replace(standing, best=found or standing.best, over=over)
 
 
 def _many(standing: Standing) -> bool:
@@ -333,21 +342,22 @@ def _open(standing: Standing) -> bool:
 
 
 FORCED = (
-    Strategy("every word", lambda s: _many(s) and _few_words(s), _by_words),
+    Strategy("every word", lambda s: few_restrictions(s.task.instance) or (_many(s) and _few_words(s)), _by_words),
     Strategy("some words", lambda s: _many(s) and not _few_words(s) and few_small(s.task.instance), _by_some_words),
     Strategy("random inputs", lambda s: _many(s) and s.best is None, _by_inputs),
     Strategy("search", lambda s: s.best is None or not is_wide(s.task.instance), _by_search),
     Strategy("what words leave", lambda s: _open(s) and bool(s.left), _by_sat),
-    Strategy("all restrictions", lambda s: _open(s) and few_restrictions(s.task.instance), _by_all_restrictions),
     Strategy(
         "hitting sets",
         lambda s: _open(s) and not few_restrictions(s.task.instance) and descends(s.task.instance),
         _by_hitting_sets,
     ),
 )
-"""For ``c = 0``. Programs of many variables are run on words first, since their searches take longest; and wide ones of
-them are not searched where a certificate is known."""
+"""For ``c = 0``. Where there are few restrictions, every word is run first: that takes less than a search, and gives
+the optimum. Programs of many variables are run on words, too, since their searches take longest; and wide ones of them
+are not searched where a certificate is known."""
 RELEASED = (
+    Strategy("best table", lambda s: few_tables(s.task.instance) and not s.ended(), _by_tables),
     Strategy("releases", lambda _: True, _by_releases),
     Strategy("every table", lambda s: few_tables(s.task.instance), _by_tables),
 )

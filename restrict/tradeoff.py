@@ -13,8 +13,8 @@ from pathlib import Path
 
 from restrict.base.deadline import Progress
 from restrict.certificate.certificate import Certificate
-from restrict.certification import force_output
-from restrict.force.release import few_nodes, relax, releases
+from restrict.certification import force_output, released
+from restrict.force.release import few_nodes, releases
 from restrict.model.program import Model
 from restrict.model.task import Target, Task
 from restrict.trial.certificate import try_certificate
@@ -88,7 +88,7 @@ def _searched(task: Task, start: Certificate) -> list[Certificate]:
     """For growing bounds on c, the certificates with the fewest fixed positions that the search finds."""
     found, bound = [start], 1
     while found[-1].restriction.fixed and bound < start.free:
-        found.append(relax(task.until(task.deadline.share(0.25)), start, bound, None))
+        found.append(released(task.until(task.deadline.share(0.25)), start, bound))
         bound = max(bound + 1, bound * 7 // 5)
     return found[1:]
 

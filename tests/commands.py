@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from restrict.cli import main
+from restrict.cli import common, main
 
 
 def typed(*words: object, **how: Any) -> Result:
@@ -33,6 +33,7 @@ class Shell:
     def __call__(self, *words: object) -> Answer:
         """The exit code and both streams of one command."""
         self.monkeypatch.setattr(sys, "argv", ["restrict", *map(str, words)])
+        common._pending.clear()  # a process of its own knows of no earlier Ctrl-C
         self.capfd.readouterr()
         with pytest.raises(SystemExit) as stop:
             main.main()

@@ -257,7 +257,7 @@ def test_ctrl_c_while_positions_are_freed_keeps_the_best_so_far() -> None:
             raise KeyboardInterrupt
 
     try:
-        certificate = certify(restrict.load("parity8"), 12, c=4, progress=press)
+        certificate = certify(restrict.load("parity8"), 30, c=4, progress=press)
     except KeyboardInterrupt:
         pytest.fail("the certificate is lost")
     assert certificate.provenance["stopped"] == "interrupted"
@@ -271,7 +271,7 @@ def test_time_is_kept_and_noted() -> None:
 
 def test_progress_says_what_is_done() -> None:
     seen: list[str] = []
-    certify(restrict.load("parity8"), 12, c=2, progress=lambda what, best: seen.append(what))
+    certify(restrict.load("parity8"), 30, c=2, progress=lambda what, best: seen.append(what))
     assert seen[0] == "searching"
     assert "confirming" in seen
     assert "releasing, c = 2" in seen

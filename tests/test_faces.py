@@ -58,7 +58,7 @@ def test_out_of_time_no_optimum_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(enumeration, "largest_faces", lambda labels, keep, deadline: late(labels, keep=keep))
     task = Task.of(restrict.load("random:layers=1,heads=1,states=2,seed=1"), 5)
     with pytest.raises(OutOfTime):
-        enumeration.by_enumeration(task, 5)
+        enumeration.by_enumeration(task)
 
 
 @pytest.mark.parametrize("few", heavy_after((3, 1), 1))

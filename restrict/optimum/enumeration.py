@@ -180,15 +180,14 @@ def fewest(task: Task) -> Faces | None:
     return faces
 
 
-def by_enumeration(task: Task, most: int) -> tuple[int | None, Certificate | None]:
-    """The optimum (exact), and a certificate of an optimal restriction where ``most`` positions are too many. Gives the
-    optimum, ``None`` where there are too many labels to say; and the certificate, ``None`` where nothing smaller than
-    ``most`` could be confirmed. Cost: every word is run, then the search of :mod:`restrict.optimum.faces`."""
+def by_enumeration(task: Task) -> tuple[int | None, Certificate | None]:
+    """The optimum (exact), ``None`` where there are too many labels to say; and a certificate of an optimal
+    restriction, ``None`` where none could be confirmed. Cost: every word is run, then the search of
+    :mod:`restrict.optimum.faces`."""
     faces = fewest(task)
     if faces is None:
         return None, None
-    optimum = faces.axes - faces.largest
-    return optimum, confirm_one(task, faces.cubes(task.instance.unpinned)) if optimum < most else None
+    return faces.axes - faces.largest, confirm_one(task, faces.cubes(task.instance.unpinned))
 
 
 def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | None:
@@ -208,33 +207,37 @@ def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | No
 # ---------------------------------------------------------------- c > 0
 
 
-def fewest_fixed(task: Task, c: int, most: int) -> Certificate | None:
-    """A certificate of the smallest restriction, below ``most``, with at most ``c`` dependencies that the checker can
-    confirm by the run over all nodes or case by case; or ``None``. Cost: every word is run, m passes over the table of
-    restrictions, up to ``TRIES`` abstract runs a size."""
+def fewest_fixed(task: Task, c: int, most: int | None = None) -> tuple[Certificate | None, bool]:
+    """A certificate of the smallest restriction with at most ``c`` dependencies that the checker can confirm by the run
+    over all nodes or case by case: of those of the least size alone, or of any below ``most``; and whether no smaller
+    one exists. ``None`` where none is confirmed. Cost: every word is run, m passes over the table of restrictions, up
+    to ``TRIES`` abstract runs a size."""
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
     sizes, order = by_size(counts <= c)
-    for size in range(int(sizes[0]), most):
+    least = int(sizes[0])
+    for size in range(least, least + 1 if most is None else most):
         index = order[sizes == size]
         few = index[np.argsort(counts.reshape(-1)[index], kind="stable")][:TRIES]
         if (found := _confirmed(task, few, labels, c)) is not None:
-            return found
-    return None
+            return found, size == least
+    return None, most is not None and least >= most
 
 
-def least_depends(task: Task, most: int, below: int) -> Certificate | None:
-    """A certificate with few fixed positions and as few dependencies, below ``below``, as the checker can confirm; or
-    ``None``. Cost: every word is run, m passes over the table, up to ``TRIES`` abstract runs for each ``c``."""
+def least_depends(task: Task, most: int, below: int | None = None) -> tuple[Certificate | None, bool]:
+    """A certificate with at most ``most`` fixed positions and as few dependencies as the checker can confirm: as few as
+    any restriction has, or any number below ``below``; and whether none has fewer. ``None`` where none is confirmed.
+    Cost: every word is run, m passes over the table, up to ``TRIES`` abstract runs for each ``c``."""
     labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     counts = essential_counts(labels)
-    sizes, order = by_size(counts < below)
+    sizes, order = by_size(counts >= 0)
     order = order[sizes <= most]
     needed = counts.reshape(-1)[order]
-    for c in range(below):
+    least = int(needed.min())
+    for c in range(least, least + 1 if below is None else below):
         if (found := _confirmed(task, order[needed <= c][:TRIES], labels, c)) is not None:
-            return found
-    return None
+            return found, c == least
+    return None, below is not None and least >= below
 
 
 def _confirmed(task: Task, index: I64, labels: Labels, c: int) -> Certificate | None:
