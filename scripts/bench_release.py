@@ -23,7 +23,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from restrict import load
-    from restrict.certification import RELEASED, Standing, force_output, run
+    from restrict.certification import force_output, released
     from restrict.model.task import Task
     from restrict.optimum.enumeration import all_labels, by_size, essential_counts, few_restrictions
 
@@ -40,8 +40,7 @@ def main() -> int:
         counts = essential_counts(all_labels(task.instance, n - 1)[0]) if known else None
         for c in bounds:
             started = time.perf_counter()
-            found = run(Standing(task, start, c=c), RELEASED).best
-            assert found is not None
+            found = released(task, start, c)
             fixed = len(found.restriction.fixed)
             assert found.c <= c
             text = f"c={c}: {fixed}"
