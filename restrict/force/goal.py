@@ -264,7 +264,7 @@ class Solver:
         self.state.work += 20
         if slot not in self.state.boxes:
             self.state.work += 300
-            self.state.boxes[slot] = maximal_boxes(good, costs)
+            self.state.boxes[slot] = maximal_boxes(*slot)
         boxes = {box: self._box_cost(box, sets, costs) for box in self.state.boxes[slot]}
         for box in sorted(boxes, key=lambda b: boxes[b]):
             goals = [

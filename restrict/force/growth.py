@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -195,8 +196,11 @@ def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:
     return points, prices
 
 
-def maximal_boxes(good: NDArray[np.bool_], costs: Sequence[float], most: int = 24) -> list[Box]:
-    """Maximal boxes of good points, grown around up to ``most`` of them, costly axes first, then cheap ones."""
+@lru_cache(maxsize=1024)
+def maximal_boxes(shape: tuple[int, ...], content: bytes, costs: tuple[float, ...], most: int = 24) -> list[Box]:
+    """Maximal boxes of good points, grown around up to ``most`` of them, costly axes first, then cheap ones. Which
+    points are good: an array of that shape and ``content``. Searches ask for the same ones again and again."""
+    good = np.frombuffer(content, dtype=bool).reshape(shape)
     points = np.argwhere(good)
     points = points[:: -(-len(points) // most)] if len(points) > most else points
     costly_first = sorted(range(good.ndim), key=lambda a: -costs[a])
@@ -206,19 +210,10 @@ def maximal_boxes(good: NDArray[np.bool_], costs: Sequence[float], most: int = 2
 
 def _grow(good: NDArray[np.bool_], point: I64, order: list[int]) -> Box:
     """A maximal box of good points around a point, extended axis by axis in the given order."""
-    sides: list[tuple[int, ...]] = [(int(t),) for t in point]
+    sides: dict[int, tuple[int, ...]] = {}
+    at, part = point[order].tolist(), good.transpose(order)  # good points of the box's sides, by the axes still to come
     for axis in order:
-        part = good
-        for a, side in enumerate(sides):
-            if a != axis:
-                part = part[_along(a, side, good.ndim)]
-        line = part.all(axis=tuple(a for a in range(good.ndim) if a != axis))
-        sides[axis] = tuple(np.flatnonzero(line).tolist())
-    return tuple(sides)
-
-
-def _along(axis: int, side: tuple[int, ...], ndim: int) -> tuple[slice | list[int], ...]:
-    """An index that cuts one axis to a side and keeps the others; a slice where the side is an interval."""
-    contiguous = side[-1] - side[0] == len(side) - 1
-    cut = slice(side[0], side[-1] + 1) if contiguous else list(side)
-    return tuple(cut if a == axis else slice(None) for a in range(ndim))
+        (side,) = part[(slice(None), *at[len(sides) + 1 :])].nonzero()
+        sides[axis] = tuple(side.tolist())
+        part = np.logical_and.reduce(part[side])
+    return tuple(sides[axis] for axis in range(good.ndim))
