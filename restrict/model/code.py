@@ -14,18 +14,18 @@ OPCODES = {
 }
 """Opcodes of the register machine; the operators left out are rewritten by :func:`lower`, since each opcode costs
 compilation."""
+ZERO = const(0)
 
 
 def lower(node: Expr) -> Expr:
     """The same value with the machine's operators only, at the root of the tree."""
-    zero = const(0)
     match node.op:
         case "gt" | "ge":
             return Expr("lt" if node.op == "gt" else "le", node.args[::-1])
         case "not":
-            return Expr("eq", (node.args[0], zero))
+            return Expr("eq", (node.args[0], ZERO))
         case "and" | "or":
-            both = tuple(Expr("ne", (a, zero)) for a in node.args)
+            both = tuple(Expr("ne", (a, ZERO)) for a in node.args)
             return Expr("min" if node.op == "and" else "max", both)
     return node
 
@@ -41,6 +41,14 @@ class Code:
     tables: I64
     registers: int
     result: int
+
+
+def code_of(expr: Expr) -> Code:
+    """The expression compiled over its names in alphabetical order, kept with it."""
+    if expr.code is None:
+        object.__setattr__(expr, "code", compile_expr(expr, tuple(sorted(expr.names))))
+    found: Code = expr.code
+    return found
 
 
 _NO_TABLE = np.zeros(1, dtype=np.int64)

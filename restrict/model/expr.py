@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from restrict.base.arrays import I64
@@ -25,7 +26,8 @@ _MASK64 = 2**64 - 1
 @dataclass(frozen=True)
 class Expr:
     """A node: ``const`` (value), ``name`` (text), ``gather`` (payload: flat table, one index), or an operator. The free
-    ``names`` and the hash are made once, bottom up: trees are compared and searched often."""
+    ``names`` and the hash are made once, bottom up: trees are compared and searched often. ``code`` keeps what
+    :func:`restrict.model.code.code_of` compiled."""
 
     op: str
     args: tuple[Expr, ...] = ()
@@ -33,12 +35,13 @@ class Expr:
     text: str = ""
     payload: Payload | None = None
     names: frozenset[str] = field(init=False, repr=False, compare=False)
+    code: Any = field(init=False, repr=False, compare=False, default=None)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        own = frozenset((self.text,)) if self.op == "name" else frozenset[str]()
-        object.__setattr__(self, "names", own.union(*(a.names for a in self.args)))
-        parts = (self.op, self.value, self.text, id(self.payload), *(a._hash for a in self.args))
+        names = frozenset[str]().union(*[a.names for a in self.args]) if self.op != "name" else frozenset((self.text,))
+        object.__setattr__(self, "names", names)
+        parts = (self.op, self.value, self.text, id(self.payload), *[a._hash for a in self.args])
         object.__setattr__(self, "_hash", hash(parts))
 
     def __hash__(self) -> int:
@@ -60,11 +63,13 @@ class Payload:
         return int(self.flat.min()), int(self.flat.max())
 
 
+@lru_cache(maxsize=4096)
 def const(value: int) -> Expr:
     """A literal."""
     return Expr("const", value=value)
 
 
+@lru_cache(maxsize=4096)
 def name(text: str) -> Expr:
     """A free name."""
     return Expr("name", text=text)

@@ -184,7 +184,7 @@ class Instance:
             out = tabulate_callback(rule, {"n": self.n, "i": i}, axes)
             self._check_callback(variable, i, out)
             return out
-        return tabulate(self._compiled_map(variable), i, axes)
+        return tabulate(self.map_code(variable), i, axes)
 
     def map_points(self, variable: Map, i: int, points: I64) -> I64:
         """A map at position ``i`` at some points, however many combinations of argument values there are.
@@ -203,14 +203,14 @@ class Instance:
         rule = rule_of(variable)
         if not isinstance(rule, Callback):
             at = np.full((len(points), 1), i, dtype=np.int64)
-            return run_points(self._compiled_map(variable), np.concatenate([at, points], axis=1))
+            return run_points(self.map_code(variable), np.concatenate([at, points], axis=1))
         values = [int64(rule.function(self.n, i, *point), "map") for point in points.tolist()]
         out = np.array(values, dtype=np.int64)
         if len(out):
             self._check_callback(variable, i, out)
         return out
 
-    def _compiled_map(self, variable: Map) -> Code:
+    def map_code(self, variable: Map) -> Code:
         """The map over ``i`` and its arguments, compiled once."""
         if variable.name not in self._map_code:
             rule = expression(rule_of(variable))

@@ -15,7 +15,7 @@ import numpy as np
 from restrict.base.arrays import I64, MAX64
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.kernels.machine import BLOCK, run_block
-from restrict.model.code import Code, compile_expr
+from restrict.model.code import Code, code_of
 from restrict.model.expr import Expr, bind, fold_hashes, name, table
 from restrict.model.expr_parser import parse
 
@@ -166,16 +166,25 @@ def bind_row(rule: Rule, known: Mapping[str, int], size: int, domain: int) -> Ex
 
 def evaluate(expr: Expr, inputs: Mapping[str, I64], total: int) -> I64:
     """The exact values, int64 (total,), of an expression that stays within 64 bits (:mod:`restrict.model.interval`),
-    from those of its names. Cost: one pass per operator."""
+    from those of its names. Cost: one pass per operator; an expression is compiled once."""
     if expr.op == "const":
         return np.full(total, expr.value, dtype=np.int64)
-    names = tuple(sorted(expr.names))
+    columns = [inputs[key] for key in sorted(expr.names)]
 
     def fill(regs: I64, start: int, m: int) -> None:
-        for slot, key in enumerate(names):
-            regs[slot, :m] = inputs[key][start : start + m]
+        for slot, column in enumerate(columns):
+            regs[slot, :m] = column[start : start + m]
 
-    return _in_blocks(compile_expr(expr, names), total, fill)
+    return _in_blocks(code_of(expr), total, fill)
+
+
+def run_row(code: Code, i: int, u: int, js: I64, ks: I64) -> I64:
+    """The scores of fewer than a block of pairs by a head's code for all rows (``Instance.shared_code``)."""
+    regs = registers(code, len(js))
+    regs[0], regs[1], regs[2], regs[3] = js, ks, i, u
+    run_code(code, regs, len(js))
+    scores: I64 = regs[code.result]
+    return scores
 
 
 def _in_blocks(code: Code, total: int, fill: Callable[[I64, int, int], None]) -> I64:

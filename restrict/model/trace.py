@@ -5,17 +5,19 @@ pair otherwise."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError, quote
+from restrict.kernels.machine import BLOCK
 from restrict.kernels.scan import attend_table
-from restrict.model.expr import Expr, bind
-from restrict.model.rules import Callback, evaluate, expression
+from restrict.model.expr import Expr
+from restrict.model.rules import Callback, evaluate, run_points, run_row
 from restrict.model.variables import Head, Map, Variable, mentions, rule_of
 
 if TYPE_CHECKING:
@@ -182,10 +184,8 @@ def _run_map(instance: Instance, variable: Map, batch: Batch, places: I64) -> I6
                 index = index * instance.domains[a] + (batch.values[a][:, i] if a in mentions(variable) else 0)
             out[:, i] = instance.map_table(variable, i).reshape(-1)[index]
         return out
-    expr = bind(expression(rule), n=instance.n)
-    names = {"i": "position"} | {a: a for a in variable.args}
-    inputs = {a: np.ascontiguousarray(batch.values[names[a]][:, places]).reshape(-1) for a in expr.names}
-    out[:, places] = evaluate(expr, inputs, shape[0] * len(places)).reshape(shape[0], len(places))
+    points = np.stack([batch.values[a][:, places].reshape(-1) for a in ("position", *variable.args)], axis=1)
+    out[:, places] = run_points(instance.map_code(variable), points).reshape(shape[0], len(places))
     return out
 
 
@@ -199,40 +199,50 @@ def _run_head(instance: Instance, head: Head, batch: Batch, places: I64) -> None
     value, attended = _by_positions(shape, head.default), _by_positions(shape, -1)
     query, key = instance.query(head), instance.key(head)
     keys = batch.values[key] if key else np.zeros(shape, dtype=np.int64)
-    rows: dict[tuple[int, int], Expr] = {}
-    everyone = np.arange(shape[0])
+    scores, everyone = _Scores(instance, head), np.arange(shape[0])
     for i in places.tolist():
         first, stop = instance.visible(head, i)
         if first >= stop:
             continue
-        for u in np.unique(batch.values[query][:, i]) if query else [0]:
+        for u in np.unique(batch.values[query][:, i]).tolist() if query else [0]:
             chosen = np.flatnonzero(batch.values[query][:, i] == u) if query else everyone
-            slot = (i if "i" in mentions(head) else -1, int(u))
-            if slot not in rows:
-                rows = (
-                    {**rows, slot: instance.row(head, i, int(u))}
-                    if slot[0] < 0
-                    else {slot: instance.row(head, i, int(u))}
-                )
             winners = _winners(
-                rows[slot], keys[chosen, first:stop], instance.domains[key] if key else 1, first, head.ties == "right"
-            )
+                partial(scores.of, i, u), keys[chosen, first:stop], instance.domains[key] if key else 1, first,
+                head.ties == "right",
+            )  # fmt: skip
             attended[chosen, i] = winners
             value[chosen, i] = batch.values[head.value][chosen, winners]
     batch.values[head.name], batch.attended[head.name] = value, attended
 
 
-def _winners(row: Expr, keys: I64, domain: int, first: int, right: bool) -> I64:
+class _Scores:
+    """The scores of a head. Folding and compiling an expression for a row is worth it only for a long one."""
+
+    def __init__(self, instance: Instance, head: Head) -> None:
+        self.instance, self.head, self.rows = instance, head, dict[tuple[int, int], Expr]()
+        self.shared = instance.shared_code(head)
+
+    def of(self, i: int, u: int, js: I64, ks: I64) -> I64:
+        """The scores of pairs of the row of position ``i`` and query value ``u``."""
+        if self.shared is not None and len(js) <= BLOCK:
+            return run_row(self.shared, i, u, js, ks)
+        slot = (i if "i" in mentions(self.head) else -1, u)
+        if slot not in self.rows:
+            if slot[0] >= 0:
+                self.rows.clear()
+            self.rows[slot] = self.instance.row(self.head, i, u)
+        return evaluate(self.rows[slot], {"j": js, "k": ks}, len(js))
+
+
+def _winners(scores: Callable[[I64, I64], I64], keys: I64, domain: int, first: int, right: bool) -> I64:
     """The winning position of each input; ``keys`` (inputs, visible)."""
     count, visible = keys.shape
     js = np.arange(first, first + visible, dtype=np.int64)
     if count > domain:
-        points = {"j": np.repeat(js, domain), "k": np.tile(np.arange(domain, dtype=np.int64), visible)}
-        scores = evaluate(row, points, visible * domain).reshape(visible, domain)
+        table = scores(np.repeat(js, domain), np.tile(np.arange(domain, dtype=np.int64), visible))
         winners = np.empty(count, dtype=np.int64)
-        attend_table(scores, np.ascontiguousarray(keys), first, int(right), winners)
+        attend_table(table.reshape(visible, domain), np.ascontiguousarray(keys), first, int(right), winners)
         return winners
-    points = {"j": np.tile(js, count), "k": np.ascontiguousarray(keys).reshape(-1)}
-    scores = evaluate(row, points, count * visible).reshape(count, visible)
-    best: I64 = visible - 1 - np.argmax(scores[:, ::-1], axis=1) if right else np.argmax(scores, axis=1)
+    found = scores(np.tile(js, count), np.ascontiguousarray(keys).reshape(-1)).reshape(count, visible)
+    best: I64 = visible - 1 - np.argmax(found[:, ::-1], axis=1) if right else np.argmax(found, axis=1)
     return best + first
