@@ -23,7 +23,7 @@ from architecture import LEAVES
 import restrict
 
 COMMANDS = (
-    ("certify random:layers=2 -n 6", "one position"),
+    ("certify random:layers=2 -n 20", "one position"),
     ("certify tagger -n 8 --target all", "all positions"),
 )
 PACKAGE = Path(restrict.__file__).parent
