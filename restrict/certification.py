@@ -244,9 +244,14 @@ def _searched(task: Task) -> tuple[Best, str]:
     return best, stopped
 
 
+def _with_half(task: Task) -> Task:
+    """The task with half of the time that is left: the other half is for a search."""
+    return task.until(task.deadline.share(0.5))
+
+
 def _by_words(standing: Standing) -> Standing:
     """The optimum by running every word, and its certificate where the checker can confirm it."""
-    task = standing.task.noting(strategy="enumeration", stopped="optimum")
+    task = _with_half(standing.task).noting(strategy="enumeration", stopped="optimum")
     task.tell("enumeration", len(task.instance.unpinned))
     (optimum, found), late = kept(lambda: by_enumeration(task))
     if late and found is None:
@@ -320,7 +325,7 @@ def _by_tables(standing: Standing) -> Standing:
     """More free positions, or a smaller c, by enumeration: the best of all restrictions, where the checker can confirm
     it; after the search any that is better than what that found."""
     assert standing.best is not None
-    noted, size = standing.task.noting(strategy="enumeration"), len(standing.task.instance.unpinned)
+    noted, size = _with_half(standing.task).noting(strategy="enumeration"), len(standing.task.instance.unpinned)
     if standing.free is None:
         found, over = fewest_fixed(noted, standing.c, standing.fixed if standing.searched else None)
     else:

@@ -18,7 +18,10 @@ from restrict import certification as engine
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import loads
+from restrict.model.program import Instance
+from restrict.optimum import enumeration
 from tests import generator, naive
+from tests.clock import looks
 from tests.marks import heavy_after, rows_after
 
 
@@ -312,3 +315,18 @@ def test_deep_models_are_forced_by_boxes_that_are_priced(name: str, most: int) -
     found = restrict.certify(restrict.load(f"random:{name}"), 10_000)
     assert found.c == 0
     assert len(found.restriction.fixed) <= most
+
+
+def test_a_limit_on_time_leaves_half_of_it_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scores and maps are Python callables, to run every word takes minutes."""
+    ran, real = list[int](), enumeration.run_batch
+
+    def noted(instance: Instance, words: Any, *more: Any) -> Any:
+        ran.append(len(words))
+        return real(instance, words, *more)
+
+    monkeypatch.setattr(enumeration, "run_batch", noted)
+    with looks("restrict.base.deadline", 1 / 10):
+        found = certify(restrict.load("random:layers=2,heads=2,states=4,seed=2"), 15, time=1)
+    assert found.provenance["strategy"] == "goal"
+    assert sum(ran) < 2**14

@@ -77,10 +77,12 @@ def all_words(symbols: int, n: int, start: int = 0, stop: int | None = None) -> 
     return digits(np.arange(start, symbols**n if stop is None else stop, dtype=np.int64), symbols, n)
 
 
-def word_chunks(symbols: int, n: int, most: int = 1 << 12) -> Iterator[I64]:
-    """:func:`all_words`, at most so many at a time."""
-    for start in range(0, symbols**n, most):
-        yield all_words(symbols, n, start, min(symbols**n, start + most))
+def word_chunks(symbols: int, n: int, most: int = 1 << 12, first: int = 1 << 12) -> Iterator[I64]:
+    """:func:`all_words`, at most so many at a time; from ``first`` on each time twice as many."""
+    start, size = 0, min(first, most)
+    while start < symbols**n:
+        yield all_words(symbols, n, start, min(symbols**n, start + size))
+        start, size = start + size, min(2 * size, most)
 
 
 def bits_of(mask: int) -> I64:

@@ -42,8 +42,8 @@ TREES = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
 first, since every leaf is a run of its own for the certificate and for the checker."""
 TRIES, TABLE_TREES = 400, 20
 """Restrictions of one size that the abstract run is asked to confirm, as they are and by a tree of cases."""
-CHUNK = 1 << 14
-"""Words that are run together."""
+CHUNK, TIMED = 1 << 14, 1 << 9
+"""Words that are run together; and at first, where the clock is looked at behind them."""
 MIXED = -1
 """The label of a restriction under which it is not constant."""
 Labels = npt.NDArray[np.int16]
@@ -93,7 +93,7 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
     """The index of every word's label at a position, (s,) * m, int16; the labels' names. Every word is run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
-    for words in word_chunks(symbols, m, CHUNK):
+    for words in word_chunks(symbols, m, CHUNK, CHUNK if deadline.moment is None else TIMED):
         deadline.check()
         parts.append(numbered_labels(instance, words, position, names).astype(np.int16))
     return np.concatenate(parts).reshape((symbols,) * m), list(names)
