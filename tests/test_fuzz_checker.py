@@ -58,15 +58,16 @@ def test_there_is_a_kind_for_every_format_and_every_claim() -> None:
     assert proofs["all"]["target"] == "all"
 
 
+@pytest.mark.parametrize("mutants", heavy_after((20, 40), 1))
 @pytest.mark.parametrize("name", kinds())
-def test_a_short_run_finds_nothing(name: str) -> None:
-    _, tally = fuzz_checker.chunk((name, 1, 0, 40))
+def test_a_short_run_finds_nothing(name: str, mutants: int) -> None:
+    _, tally = fuzz_checker.chunk((name, 1, 0, mutants))
     assert [wrong for wrong, _ in tally.failures] == []
-    assert tally.mutants() == 40
+    assert tally.mutants() == mutants
     assert tally.counts["originals refused"] == 0
-    assert tally.counts["true"] >= 3
-    assert tally.counts["not established"] >= 1
-    assert tally.counts["malformed"] >= 3
+    assert tally.counts["true"] >= mutants // 13
+    assert tally.counts["not established"] >= mutants // 40
+    assert tally.counts["malformed"] >= mutants // 13
     assert tally.slowest < fuzz_checker.SECONDS
 
 

@@ -31,10 +31,11 @@ def test_no_mutant_is_accepted_with_a_false_claim(chunk: int) -> None:
     assert min(rejected.values()) >= REJECTED, rejected
 
 
-def test_what_the_search_finds_is_true() -> None:
+@pytest.mark.parametrize("programs", heavy_after((5, 12), 1))
+def test_what_the_search_finds_is_true(programs: int) -> None:
     """Certificates of the engine on small programs: accepted, true, and their mutants are judged like all others."""
     rng, outcome, found = np.random.default_rng(20261121), mutations.Outcome(), 0
-    while found < 12:
+    while found < programs:
         pair = mutations.original(rng)
         at = loads(mutations.encode(pair.model)).at(pair.certificate["n"])
         try:
