@@ -69,7 +69,7 @@ class Case:
     """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
     ``2^-40``, if they are needed), the tree of cells, how many it has, its basis, and bounds on what neurons read (the
     neuron, then the upper end and the width of each head, in units of ``2^-8``). ``own``: the bounds that the case has
-    alone, where it shares its hints with others."""
+    alone, where it shares its hints with others. ``margins``: the bounds of what is asked, ``least`` the least."""
 
     key: Key
     upper: list[int]
@@ -80,6 +80,7 @@ class Case:
     basis: int = 0
     held: list[list[int]] = field(default_factory=list)
     own: tuple[list[int], list[int]] | None = None
+    margins: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
 
 
 @dataclass
@@ -234,10 +235,8 @@ class Search:
         self.use(case.basis)
         self.weigh(*case.key[:2])
         self.errors = errors
-        m = len(self.rows)
         try:
-            bounds = case.own or (case.upper[:m], case.width[:m])
-            found = self.tried_on(case.key, *bounds, SIMPLE + 2 * case.cells, case.held, case.tree)
+            found = self.tried_on(case.key, *self.alone(case), SIMPLE + 2 * case.cells, case.held, case.tree)
             if isinstance(found, Open) and case.key[0] >= SHORTEST:
                 self.turns.append(self.turned(case.key))
                 self.use(len(self.turns) - 1)
@@ -246,6 +245,11 @@ class Search:
             return found
         finally:
             self.errors = None
+
+    def alone(self, case: Case) -> tuple[list[int], list[int]]:
+        """The bounds of a case's own box, in the coordinates that are in use."""
+        m = len(self.rows)
+        return case.own or (case.upper[:m], case.width[:m])
 
     def settled(self, key: Key, upper: list[int], width: list[int], most: int) -> Case | Open:
         """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard."""
@@ -268,12 +272,14 @@ class Search:
         """Decide a case on its box by at most so many cells, with some bounds on what neurons read; ``known``: a tree
         to begin with."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
+        self.margins = np.full(len(self.graph.asked[key[2]].places), math.inf)
         tree = self.cell(key, *self.span(upper, width), DEEPEST, known=known)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
-        return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number, held)
+        cells = most - self.left
+        return Case(key, upper, width, tree, cells, self.worst[0], self.number, held, margins=self.margins)
 
     def span(self, upper: list[int], width: list[int]) -> tuple[Array, Array]:
         """The ends of a box, without those of the quotients that may stand behind it."""
@@ -333,6 +339,7 @@ class Search:
         worst = int((margins - np.where(np.isfinite(near), near, 0)).argmin())
         if parts is not None:
             self.worst = min(self.worst, (float(margins[worst]), worst))
+            self.margins = np.minimum(self.margins, margins)
             if self.errors is not None and (margins / near).min() < self.closest.ratio:
                 near = self.errors(key, form) if near is off else near
                 k = int((margins / near).argmin())
