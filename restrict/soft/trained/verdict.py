@@ -20,11 +20,11 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
 
-CELLS, QUICK = 400, 100
-"""Cells of one case before it is left open; where a wrong word is known already, or margins are asked for: four times
-as many took 7 seconds more for 5 more positions of one model in seven, none of the others."""
-DEEPEST = 40
-"""Halvings on one branch; a certificate is nested at most 64 deep."""
+CELLS, QUICK, FIRM = 400, 100, 25
+"""Cells of one case before it is left open; where a wrong word is known already; where margins are asked for: twice as
+many take 4 seconds more for 4 more positions of one model in three, none of the others."""
+DEEPEST = 16
+"""Halvings on one branch: cases that are decided need at most half as many, the others go down for ever."""
 SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
 TRIED = 5
@@ -125,6 +125,7 @@ class Search:
         self.errors: Callable[[Key, Form], Array] | None = None
         self.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
         self.held = np.zeros((2, 0))
+        self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
         self.use(0)
 
@@ -240,7 +241,8 @@ class Search:
             if isinstance(found, Open) and case.key[0] >= SHORTEST:
                 self.turns.append(self.turned(case.key))
                 self.use(len(self.turns) - 1)
-                found = self.tried_on(case.key, *self.rounded(case.key), QUICK, [])
+                box = self.rounded(case.key)
+                found = self.tried_on(case.key, *box, FIRM, self.narrowed(case.key, *box, NEURONS[-1]))
                 self.turns.pop()
             return found
         finally:
@@ -252,18 +254,20 @@ class Search:
         return case.own or (case.upper[:m], case.width[:m])
 
     def settled(self, key: Key, upper: list[int], width: list[int], most: int) -> Case | Open:
-        """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard."""
-        best = self.tried_on(key, upper, width, min(most, SIMPLE), [])
-        for more, count in enumerate(self.neurons if most > SIMPLE else ()):
-            if isinstance(best, Case) and (not more or leaves(best.tree) <= DEAR):
+        """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard; as was
+        the last one of its symbol and state that is decided, to begin with."""
+        steps = [(0, SIMPLE), *zip(self.neurons, (most // 4, most), strict=False)] if most > SIMPLE else [(0, most)]
+        at, best = (self.number, *key[1:]), None
+        begin = min(self.hard.get(at, 0), len(steps) - 1)
+        for step, (count, cells) in enumerate(steps[begin:], begin):
+            if isinstance(best, Case) and (step == 1 or leaves(best.tree) <= DEAR):
                 break
-            cells = most if more else most // 4
-            found = self.tried_on(key, upper, width, cells, self.narrowed(key, upper, width, count))
-            cheaper = (
-                isinstance(found, Case) and isinstance(best, Case) and leaves(found.tree) + DEAR < leaves(best.tree)
-            )
-            if isinstance(best, Open) or cheaper:
-                best = found
+            held = self.narrowed(key, upper, width, count) if count else []
+            found = self.tried_on(key, upper, width, cells, held)
+            decided = isinstance(found, Case)
+            if not isinstance(best, Case) or (decided and leaves(found.tree) + DEAR < leaves(best.tree)):
+                best, self.hard[at] = found, step * decided
+        assert best is not None
         return best
 
     def tried_on(
