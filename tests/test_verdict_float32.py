@@ -11,11 +11,11 @@ import pytest
 
 from restrict.base.errors import ModelError
 from restrict.soft.trained.decide import verify_trained
-from restrict.soft.trained.float32 import Rounding, as_run
+from restrict.soft.trained.float32 import Rounding, as_run, plainly
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked
-from restrict.soft.trained.verdict import Search
+from restrict.soft.trained.verdict import SAFE, Case, Margin, Search
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
@@ -192,6 +192,28 @@ def test_a_margin_that_is_smaller_than_the_rounding_is_not_right_as_run() -> Non
     assert ratios[0] > ratios[1] > ratios[2] > 1
     assert answers[-1] is not None
     assert answers[-1].upto == -1
+
+
+@pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope"])
+def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -> None:
+    """What is beyond the rounding of all cases at once is so cell by cell, and of no case more is said."""
+    model, _ = verdict_cases.kept(name)
+    found = verify_trained(model, graph_of(model, task_language(model)), 8)
+    search = Search(model, found.graph, 8)
+    search.turns = found.bases
+    for ulps in (4, 1 << 16):
+        rounding = Rounding(model, search.tail, 8, ulps)
+        quick = plainly(search, rounding, found.cases)
+        assert len(quick) == len(found.cases) or ulps > 4
+        for case in found.cases:
+            search.use(case.basis)
+            form = search.kept(case.key, *search.span(*search.alone(case)))[0].form()
+            asked, off = found.graph.asked[case.key[2]], rounding.errors(case.key, form)
+            assert ((case.margins > SAFE + asked.errors(off)).all()) == (case.key in quick)
+            search.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
+            if case.key in quick:
+                assert isinstance(search.firm(case, rounding.errors), Case)
+                assert quick[case.key].ratio <= search.closest.ratio * (1 + 1e-9)
 
 
 def test_the_command_says_what_is_right_as_run() -> None:

@@ -25,7 +25,7 @@ from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
-from restrict.checker.verdict_forms import Form, between, moved, signed
+from restrict.checker.verdict_forms import Form, between, moved, network, signed
 from restrict.checker.verdict_numbers import ONE, slope
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
@@ -112,8 +112,17 @@ def test_the_gelu_with_the_error_function_is_within_its_bound(size: float) -> No
             value, error = numbers.gelu_by_erf(y)
             assert abs(real * normal(real) * numbers.ONE - value) <= error <= 2 * abs(real) + 4
     for far in (11, 40, 1 << 50):
-        assert numbers.gelu_by_erf(far << numbers.BITS) == (far << numbers.BITS, 1)
-        assert numbers.gelu_by_erf(-far << numbers.BITS) == (0, 1)
+        assert numbers.gelu_by_erf(far << numbers.BITS) == (far << numbers.BITS, 24)
+        assert numbers.gelu_by_erf(-far << numbers.BITS) == (0, 24)
+
+
+@pytest.mark.parametrize("kind", ["gelu_new", "gelu"])
+def test_what_a_gelu_may_be_off_by_does_not_fall_with_the_size(kind: str) -> None:
+    """So the ends of a range say it for all points between."""
+    rng = np.random.default_rng(4)
+    sizes = sorted(int(v * numbers.ONE) for v in [*rng.uniform(0, 14, 300), *10 ** rng.uniform(-15, 6, 100), 0, 10, 11])
+    errors = [[numbers.ACTIVATIONS[kind](way * x)[1] for x in sizes] for way in (1, -1)]
+    assert errors[0] == errors[1] == sorted(errors[0])
 
 
 @pytest.mark.parametrize("kind", ["gelu_new", "gelu"])
@@ -230,7 +239,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
     units = lambda x: [int(v * one) for v in x]  # noqa: E731
     y = Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)])
-    z = check.tail(y, *moved(check.final.normal, y))
+    z = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
     middle, neurons = np.array(z.centre, float) / one, np.array(z.values.centre, float) / one
     *spans, last = np.array(z.values.spans, float) / one
     for _ in range(60):

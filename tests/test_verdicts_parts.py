@@ -82,7 +82,7 @@ def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "WORTH", 5)
     found = verdict()
     model, content = found.model.content, found.to_bytes()
-    costs = [(*case.key[:2], 1) for case in found.cases]
+    costs = [(*case.key[:2], module.LEAF) for case in found.cases]
     for text in (content, changed(0), changed(N)):
         with Parts(count) as parts:
             parts.begin(model, text, costs)

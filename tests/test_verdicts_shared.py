@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from restrict.checker.account import Reject
+from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
+from restrict.checker.verdict import FREE, Basis, Box, Check, Key
+from restrict.checker.verdict_forms import Form
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import task_graph
@@ -49,6 +52,76 @@ def written_out(document: dict[str, Any]) -> dict[str, Any]:
         said[a, q] = hints or said[a, q]
         cases.append([i, a, q, *said[a, q]])
     return document | {"cases": cases}
+
+
+def mixed(document: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """A certificate some of whose cases have hints of others, a little changed or not, of whatever symbol and state."""
+    cases = copy.deepcopy(written_out(document)["cases"])
+    for _ in range(int(rng.integers(1, 4))):
+        one, other = rng.integers(1, len(cases), 2)
+        cases[one][3:] = copy.deepcopy(cases[other][3:])
+        if rng.random() < 0.5:
+            cases[one][4] = [w + int(rng.integers(0, 1 << 14)) for w in cases[one][4]]
+    return document | {"cases": cases}
+
+
+@pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "ax-or-ay-1l1h16d-nope"])
+def test_what_cells_show_is_known_where_all_that_it_depends_on_is_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lemma V19: every certificate, also one whose cases have the hints of others, is accepted or not as without it."""
+    model, rng = load(verdict_cases.FOLDER / f"{name}.safetensors"), np.random.default_rng(5)
+    document, counts, results = verify_trained(model, task_graph(model), 12).document(), [], []
+    documents = [document, *(mixed(document, rng) for _ in range(30))]
+    image, init = Check.image, Check.__init__
+    for alike in (True, False):
+
+        def begun(self: Check, *given: Any, alike: bool = alike) -> None:
+            init(self, *given)
+            self.alike = self.alike and alike
+
+        counts.append(0)
+        monkeypatch.setattr(Check, "image", lambda *a: (counts.append(counts.pop() + 1), image(*a))[1])
+        monkeypatch.setattr(Check, "__init__", begun)
+        results.append([])
+        for each in documents:
+            try:
+                results[-1].append(line(model, each))
+            except Reject as reject:
+                results[-1].append(str(reject))
+    assert results[0] == results[1]
+    assert len(set(results[0])) > 5
+    assert counts[0] < 0.7 * counts[1]
+
+
+@pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "tomita2-1l1h16d"])
+def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lemma V19: another symbol, state, basis, box, number of pieces or range of a neuron is shown anew, and so is
+    another position, or the same cell again, if there are positions."""
+    model = load(verdict_cases.FOLDER / f"{name}.safetensors")
+    check, shown, image = verdict_cases.checked(model, task_graph(model)), [], Check.image
+    check.basis = [Basis([0] * model.d, [], [], 0, [0] * model.d, Form([], [], [0]))]
+    free = check.held = [FREE] * len(check.final.inner.bias)
+    check.number = 0
+    monkeypatch.setattr(Check, "image", lambda *given: (shown.append(given[1]), image(*given))[1])
+    monkeypatch.setattr(Check, "own", lambda *_: True)
+
+    def anew(key: Key = (2, 0, 0), boxes: Sequence[Box] = (), pieces: int = 1) -> bool:
+        before = len(shown)
+        check.leaf(key, list(boxes), pieces, Place("test"))
+        return len(shown) > before
+
+    assert anew()
+    for again in ((2, 0, 0), (3, 0, 0)):
+        assert anew(again) == (model.positions is not None)
+    assert anew((2, 1, 0))
+    assert anew((2, 0, 1))
+    assert anew(pieces=2)
+    assert anew(boxes=[Box(0, 1)])
+    check.number = 1
+    assert anew()
+    check.number, check.held = 0, [(-5, 5), *free[1:]]
+    assert anew()
 
 
 def test_a_certificate_says_the_same_with_its_hints_written_out(made: tuple[Trained, dict[str, Any]]) -> None:

@@ -53,6 +53,8 @@ WRONG = {"word": integers(0, 1 << 16), "label": integer(0, 1 << 20)}
 hint = integers(-(1 << 60), 1 << 60)
 Key = tuple[int, int, int]
 Interval = tuple[int, int]
+Shown = dict[tuple[Any, ...], list[tuple[int, int, Vector]]]
+"""Labels, and lower bounds on what is asked of them, for each cell with all that they depend on."""
 Column = tuple[int, list[Vector], list[Vector]]
 """A direction of a head: upper bounds on the coordinates of values, and on their negatives."""
 
@@ -138,6 +140,7 @@ class Check:
         self.weights: list[list[list[Interval]]] = []
         self.held: list[Side] = []
         self.inner: list[list[list[Form]]] = []
+        self.alike, self.shown = model.positions is None and len(model.blocks) == 1, Shown()
         self.price, self.sizes, self.map = 0, (5, 8), (model.d + 16) * (len(self.final.inner.bias) + 16) >> 3
 
     def read_more(self, fields: dict[str, Any], place: Place) -> None:
@@ -246,10 +249,10 @@ class Check:
         self.meter.charge(self.model.heads * count * (3 * dk + 40))
         self.weights = []
         for h in range(self.model.heads):
-            scores = self.atoms.scores(h, i, a)
-            top = max(s.centre[0] for row in scores for s in row)
-            require(all(s.radius < ONE >> 1 for row in scores for s in row), Place("model"), "scores are too large")
-            self.weights.append([[enclosed(s.centre[0] - top, s.radius) for s in row] for row in scores])
+            scores, radius = self.atoms.scores(h, i, a)
+            top = max(map(max, scores))
+            require(radius < ONE >> 1, Place("model"), "scores are too large")
+            self.weights.append([[enclosed(s - top, radius) for s in row] for row in scores])
             if self.model.first:
                 self.weights[-1][0] = [(0, 0)]
 
@@ -277,7 +280,7 @@ class Check:
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: the box by its hints, then the cells."""
         number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) > 3 else 0
-        self.basis = self.turned[number]
+        self.number, self.basis = number, self.turned[number]
         at = [(h, b.off, b.at[: key[0] + 1], k) for h, b in enumerate(self.basis) for k in range(len(b.rows))]
         ends = [(h, [[off + t[k] for t in row] for row in rows], [[off - t[k] for t in row] for row in rows])
                 for h, off, rows, k in at]  # fmt: skip
@@ -353,19 +356,23 @@ class Check:
             self.cell(key, [*boxes[:m], Box(side, half), *boxes[m + 1 :]], inner, place)
 
     def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
-        """All that is asked holds on this cell, by a chord of the inverse deviation or by pieces of its range."""
-        self.meter.charge(self.price * (pieces + 1))
-        count = sum(len(b.rows) for b in self.basis)
+        """All that is asked holds on this cell, by a chord of the inverse deviation or by pieces of its range. Without
+        positions, the bounds may be known from a case at another one (Lemma V19)."""
+        count, known = sum(len(b.rows) for b in self.basis), self.shown if self.alike else Shown()
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
-        y = self.start(key, boxes, kept)
-        parts, epsilon = self.image(y, boxes, kept), self.model.epsilon
-        for z in between(epsilon, self.final, y, *parts, pieces, self.held) if pieces else [self.tail(y, *parts)]:
-            ends = [(label, *end) for label, sign in self.asked(self.language.want[key[2]], z)
-                    for end in signed(sign, z, self.final, epsilon)]  # fmt: skip
-            for label, least, lines in ends:
-                short, bound = lines[: len(kept)], least - total(lines[len(kept) :])
-                if bound <= total(short) and not self.own(key, boxes, bound, dict(zip(kept, short, strict=True))):
-                    unproved(place, f"label {label} is not shown to be right")
+        self.meter.charge(10 * count + 200)
+        if (cell := (*key[1:], self.number, pieces, *boxes, *self.held)) not in known:
+            self.meter.charge(self.price * (pieces + 1))
+            self.meter.hold(self.alike * 150 * (count + 8) * len(self.signs) * (pieces + 1))
+            y, wanted, epsilon = self.start(key, boxes, kept), self.language.want[key[2]], self.model.epsilon
+            given = epsilon, self.final, y, *self.image(y, boxes, kept)
+            zs = between(*given, pieces, self.held) if pieces else [network(*given)]
+            known[cell] = [(label, *end) for z in zs for label, sign in self.asked(wanted, z)
+                           for end in signed(sign, z, self.final, epsilon)]  # fmt: skip
+        for label, least, lines in known[cell]:
+            short, bound = lines[: len(kept)], least - total(lines[len(kept) :])
+            if bound <= total(short) and not self.own(key, boxes, bound, dict(zip(kept, short, strict=True))):
+                unproved(place, f"label {label} is not shown to be right")
 
     def asked(self, wanted: set[int], z: Behind) -> list[tuple[int, Sign]]:
         """What is to be positive: a wanted label, and the negative of another; or what the wanted one that is greatest
@@ -437,10 +444,6 @@ class Check:
         more = sum((seen[m][1] * boxes[m].radius >> BITS) + 2 for m in kept)
         return Form(form.centre, [*spans, *form.spans], [r + more for r in form.rest]), slack + more
 
-    def tail(self, y: Form, image: Form, slack: int) -> Behind:
-        """LayerNorm, network and the sum."""
-        return network(self.model.epsilon, self.final, y, image, slack)
-
     def refuted(self, wrong: dict[str, Any], n: int, place: Place) -> None:
         """The wrong word: a prefix of a word of the language, on which the label's sign is not the one wanted."""
         word, label = list(wrong["word"]), wrong["label"]
@@ -460,7 +463,7 @@ class Check:
         self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
         y = self.point([START, *word])
-        z = self.tail(y, *moved(self.final.normal, y))
+        z = network(self.model.epsilon, self.final, y, *moved(self.final.normal, y))
         want, sign = self.language.want[states[-1]], self.signs[label]
         found = [self.nothing.less(sign) if label in want else sign]
         if self.language.greatest:

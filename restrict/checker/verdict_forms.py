@@ -29,11 +29,8 @@ class Form(NamedTuple):
     rest: Vector
 
 
-class Wide(NamedTuple):
-    """A centred form, and a bound on the mean square of its deviation (units squared)."""
-
-    form: Form
-    square: int
+Wide = tuple[Form, int]
+"""A centred form, and a bound on the mean square of its deviation (units squared)."""
 
 
 class Behind(NamedTuple):
@@ -41,8 +38,8 @@ class Behind(NamedTuple):
     behind attention, what of it is added to the network, its image at the neurons and their values; the slopes of the
     neurons and what these leave out.
 
-    The inverse deviation is at most ``size``, and within ``dev`` of its constant. ``rests`` is the sum of the neurons'
-    remainders, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. The inverse
+    The inverse deviation is at most ``size``, and within ``dev`` of its constant. ``lost`` is what products with a row
+    are rounded by, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. The inverse
     deviation is between the two ends that ``turns`` says from its constant.
     """
 
@@ -57,7 +54,7 @@ class Behind(NamedTuple):
     own: Vector
     size: int
     dev: int
-    rests: int
+    lost: int
     far: int
     square: int
     turns: Vector
@@ -114,7 +111,7 @@ def centred(y: Form) -> Wide:
     d, mean = len(y.centre), sum(y.rest) // len(y.centre) + len(y.spans) + 4
     c, *spans = ([v - a for v in row] for row in (y.centre, *y.spans) for a in (sum(row) // d,))
     form = Form(c, spans, [r - 2 * r // d + mean for r in y.rest])
-    return Wide(form, distance(form) // d + 1)
+    return form, distance(form) // d + 1
 
 
 def variance(epsilon: int, wide: Wide) -> tuple[int, Vector, int, int, int]:
@@ -141,7 +138,7 @@ def inverse(low: int, high: int) -> tuple[int, int, int]:
 def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int]:
     """A linear image of a centred form divided by the deviation (Lemma 2), which is taken by its chord; a last
     generator is the chord's own error. Then bounds on the inverse deviation, and on what is not its constant."""
-    square, m, c = wide.square, len(x.spans), x.centre
+    square, m, c = wide[1], len(x.spans), x.centre
     v0, lines, loose, low, high = variance(epsilon, wide)
     a, middle, off = inverse(low, high)
     tau = middle - (a * (v0 + square // 2) >> SQUARE)
@@ -160,7 +157,7 @@ def layer_norm(norm: Norm | None, y: Form) -> Form:
     if norm is None:
         return y
     wide = centred(y)
-    return scaled(norm, divided(norm.epsilon, wide, wide.form)[0])
+    return scaled(norm, divided(norm.epsilon, wide, wide[0])[0])
 
 
 def scaled(norm: Norm, y: Form) -> Form:
@@ -187,14 +184,13 @@ def kept(f: Network, y: Form) -> Form:
 def activated(by: list[Chord], y: Form, slack: int) -> tuple[Form, Vector]:
     """Each neuron by its chord: the form, and what of the remainders is neither the input's nor, up to ``slack``, its
     rounding."""
-    m, found, own = len(y.spans), [], []
-    for (a, low, high), c, *column, r in zip(by, y.centre, *y.spans, y.rest, strict=True):
-        middle = (low + high) >> 1
-        off = high - middle + m + 4
-        own.append((abs(a) * slack >> BITS) + off)
-        found.append(((a * c >> BITS) + middle, *(a * g >> BITS for g in column), (abs(a) * r >> BITS) + off))
-    centre, *spans, last = map(list, zip(*found, strict=True))
-    return Form(centre, spans, last), own
+    slopes, m = [a for a, _, _ in by], len(y.spans)
+    centre = [(a * c >> BITS) + (low + high >> 1) for (a, low, high), c in zip(by, y.centre, strict=True)]
+    spans = [[a * v >> BITS for a, v in zip(slopes, g, strict=True)] for g in y.spans]
+    offs = [high - (low + high >> 1) + m + 4 for _, low, high in by]
+    rest, own = ([(abs(a) * r >> BITS) + off for a, r, off in zip(slopes, radii, offs, strict=True)]
+                 for radii in (y.rest, [slack] * len(by)))  # fmt: skip
+    return Form(centre, spans, rest), own
 
 
 def network(epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behind:
@@ -220,7 +216,7 @@ def between(
     reaches = [max(map(abs, side)) for side in ranges], [abs(c) + r for c, r in zip(image.centre, reach, strict=True)]
     for k in range(pieces):
         ends = [first + (last - first) * t // pieces for t in (k, k + 1)]
-        sides = [(min(a * t for t in ends) >> BITS, (max(b * t for t in ends) >> BITS) + 1) for a, b in ranges]
+        sides = [(a * ends[a < 0] >> BITS, (b * ends[b > 0] >> BITS) + 1) for a, b in ranges]
         by = [slope(kind, a + s - radius, b + s + radius)
               for kind, (a, b), s in zip(f.kinds, sides, f.shift.centre, strict=True)]  # fmt: skip
         tau, half = sum(ends) >> 1, (ends[1] - ends[0] >> 1) + 1
@@ -245,9 +241,11 @@ def behind(
     made = times(f.outer.rows, values.centre)
     z = [c + (v >> BITS) + b for c, v, b in zip(x.centre, made, f.outer.bias, strict=True)]
     far = sum(map(total, x.spans)) + sum(x.rest) + d * ((f.outer.norm * max(reached(loose)) >> BITS) + last + 1)
-    wider = math.isqrt(wide.square * f.adds) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
-    middle, lost = [v - sum(z) // d for v in z], sum(hidden.rest) + sum(off[1])
-    return Behind(z, middle, last, y, x, image, values, [c[0] for c in by], own, size, dev, lost, far, wider**2, turns)
+    wider = math.isqrt(wide[1] * f.adds) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
+    middle, slopes = [v - sum(z) // d for v in z], [c[0] for c in by]
+    lost = sum(map(total, values.spans)) + sum(own)  # a unit where a neuron is multiplied, more where its input is
+    lost += ((max(map(abs, slopes)) >> BITS) + 3) * (sum(hidden.rest) + sum(off[1]))
+    return Behind(z, middle, last, y, x, image, values, slopes, own, size, dev, lost, far, wider**2, turns)
 
 
 def opened(y: Form) -> Form:
@@ -266,14 +264,11 @@ def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector, Vector]:
     """A bound on ``row`` times the remainder behind the network (Lemma V6), each source by what the label makes of it,
     the coefficients of the generators, and by what these and the middle change with the inverse deviation.
 
-    ``row`` is taken as exact. Both products are rounded: by a unit where a neuron is multiplied, and by ``step`` units
-    where its input is.
+    ``row`` is taken as exact.
     """
     heads = [v >> BITS for v in times(f.back[0], row)]
-    step = (max(map(abs, z.slopes)) >> BITS) + 3
     heads_in = [h * a >> BITS for h, a in zip(heads, z.slopes, strict=True)]
-    found = dot(list(map(abs, row)), z.added.rest) + total(row) * z.last + sum(map(total, z.values.spans))
-    found += dot(list(map(abs, heads)), z.own) + sum(z.own) + step * z.rests
+    found = dot(list(map(abs, row)), z.added.rest) + total(row) * z.last + dot(list(map(abs, heads)), z.own) + z.lost
     through = sum(abs(v >> BITS) * r for v, r in zip(times(f.back[1], heads_in), z.stream.rest, strict=True))
     through += ((f.normal.off * total(heads_in) >> BITS) + 2) * sum(z.stream.rest)
     changes = [dot(heads_in, g) for g in (*z.image.spans, z.image.centre)]

@@ -221,23 +221,22 @@ class Atoms:
         tokens = [[model.token(s, max(j, model.first)) for s in row] for j, row in enumerate(places)]
         inputs = [[normed(model.blocks[0].first, x) for x in row] for row in tokens]
         root = math.isqrt(ONE * ONE // (d // model.heads))
+        self.reach: Vector = []
         self.queries: list[list[list[Ball]]] = []
         self.keys: list[list[list[Ball]]] = []
         self.values: list[list[list[Ball]]] = []
         for head in model.blocks[0].attention:
             self.queries.append([[shrunk(image(head.query, x), root) for x in row] for row in inputs])
             self.keys.append([[image(head.key, x) for x in row] for row in inputs])
+            self.reach.append(max(total(k.centre) for row in self.keys[-1] for k in row))
             self.values.append([[image(head.output, image(head.value, x)) for x in row] for row in inputs])
 
-    def scores(self, head: int, i: int, a: int) -> list[list[Ball]]:
-        """The scores of every symbol at positions ``0 .. i`` for the last symbol ``a``, as balls of one entry."""
-        q = self.queries[head][i][max(a, 0)]
-        size, dk = total(q.centre), len(q.centre)
-        found = []
-        for row in self.keys[head][: i + 1]:
-            off = [(total(k.centre) * q.radius + size * k.radius + dk * q.radius * k.radius >> BITS) + 2 for k in row]
-            found.append([Ball([dot(q.centre, k.centre) >> BITS], r) for k, r in zip(row, off, strict=True)])
-        return found
+    def scores(self, head: int, i: int, a: int) -> tuple[Matrix, int]:
+        """The scores of every symbol at positions ``0 .. i`` for the last symbol ``a``, and how far off they are."""
+        q, keys = self.queries[head][i][max(a, 0)], self.keys[head][: i + 1]
+        radius = max(k.radius for row in keys for k in row)
+        off = total(q.centre) * radius + (self.reach[head] + len(q.centre) * radius) * q.radius
+        return [[dot(q.centre, k.centre) >> BITS for k in row] for row in keys], (off >> BITS) + 2
 
 
 def shrunk(q: Ball, root: int) -> Ball:

@@ -222,7 +222,7 @@ def exponential(x: int) -> int:
     if whole > FAR:
         return 0
     for k in range(6, 0, -1):
-        e = SHORT - e * r // (k << BITS)
+        e = SHORT - (e * r >> BITS) // k
     return e * part((-x & ONE - 1) >> BITS - 10) * powers()[whole] >> 2 * SHORT_BITS
 
 
@@ -245,7 +245,7 @@ def gelu_by_erf(x: int) -> tuple[int, int]:
     """The GELU with the normal distribution function, and how far off it is (Lemma V10)."""
     s = abs(x)
     if s >= TAIL << BITS:
-        return max(x, 0), 1
+        return max(x, 0), 2 * (TAIL + 2)
     square, odd = s * s, 1
     term = found = s << SERIES - BITS
     while term or odd << SQUARE < 2 * square:
@@ -263,9 +263,9 @@ NEURON = {"relu": 200, "gelu_new": 200, "gelu": 1400}
 
 
 @lru_cache(1 << 14)
-def on_grid(kind: str, k: int, step: int) -> tuple[int, int]:
+def on_grid(kind: str, k: int, step: int) -> int:
     """An activation at ``k`` times ``2^step`` units: neurons share these points, so most are known."""
-    return ACTIVATIONS[kind](k << step)
+    return ACTIVATIONS[kind](k << step)[0]
 
 
 def root3(x: int) -> int:
@@ -287,10 +287,9 @@ def slope(kind: str, low: int, high: int) -> tuple[int, int, int]:
         found = [max(x, 0) - (a * x >> BITS) for x in (low, min(max(0, low), high), high)]
         return a, min(found) - 1, max(found) + 1
     step = max(1, (high - low) // min(16, 2 + (12 * (high - low) >> BITS))).bit_length() - 1
-    inner = range((low >> step) + 1, (high - 1 >> step) + 1)
-    points = [low, *(k << step for k in inner), high]
-    values = [ACTIVATIONS[kind](low), *(on_grid(kind, k, step) for k in inner), ACTIVATIONS[kind](high)]
-    a = (values[-1][0] - values[0][0] << BITS) // max(high - low, 1)
-    off = max(error for _, error in values) + (CURVED << 2 * step >> 2 * BITS + 3) + 2
-    found = [value - (a * x >> BITS) for x, (value, _) in zip(points, values, strict=True)]
+    (first, error), (last, other) = ACTIVATIONS[kind](low), ACTIVATIONS[kind](high)
+    a = (last - first << BITS) // max(high - low, 1)
+    off = max(error, other) + (CURVED << 2 * step >> 2 * BITS + 3) + 2  # errors grow with the size of the argument
+    found = [on_grid(kind, k, step) - (a * k << step >> BITS) for k in range((low >> step) + 1, (high - 1 >> step) + 1)]
+    found += first - (a * low >> BITS), last - (a * high >> BITS)
     return a, min(found) - off, max(found) + off

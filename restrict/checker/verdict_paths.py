@@ -95,7 +95,8 @@ class Language:
         if self.led[0] != (i, a, q):
             found, ahead = list[Way](), {q}
             for j in range(i, 0, -1):
-                found.append([(t, [e for e in way if j < i or e[1] == a]) for t, way in self.steps(j) if t in ahead])
+                found.append([(t, step) for t, way in self.steps(j) if t in ahead
+                              and (step := [e for e in way if j < i or e[1] == a])])  # fmt: skip
                 ahead = {p for _, way in found[-1] for p, _ in way}
             self.led = (i, a, q), found[::-1]
         return self.led[1]
@@ -115,7 +116,8 @@ def longest(language: Language, weights: Sequence[Vector], a: int, q: int) -> in
     the least potentials of Theorem 1."""
     phi = {0: weights[0][0]}
     for u, way in zip(weights[1:], language.leading(len(weights) - 1, a, q), strict=True):
-        phi = {t: max([phi[p] + u[s] for p, s in step], default=NEVER) for t, step in way}
+        phi = {t: max([phi[p] + u[s] for p, s in step]) if step[1:] else phi[step[0][0]] + u[step[0][1]]
+               for t, step in way}  # fmt: skip
     return phi.get(q, NEVER)
 
 

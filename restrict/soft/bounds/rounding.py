@@ -394,11 +394,12 @@ def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pa
     loose = np.expm1(2 * np.where(seen, known, 0).max(axis=1, keepdims=True) + 8 * (n + 16) * V) * 1.01
     # A change of the query moves all scores of a row together, but for the differences of keys.
     middle = weights @ k.centre
-    moved, turned = np.zeros_like(weights), np.zeros_like(weights)
-    for i in range(len(middle)):  # einsum: many threads of a matrix product would wait for each other here
+    moved, turned, flat = np.zeros_like(weights), np.zeros_like(weights), k.gens.reshape(-1, dk)
+    for i in range(len(middle)):
         keys = k.centre[: (last := np.max(np.nonzero(seen[i])[0], initial=-1) + 1)]
-        moved[i, :last] = np.abs(np.einsum("gd,nd->gn", q.gens[i], keys - middle[i])).sum(axis=0)
-        turned[i, :last] = np.abs(np.einsum("ngd,d->ng", k.gens[:last], q.centre[i])).sum(axis=1)
+        moved[i, :last] = np.abs(q.gens[i] @ (keys - middle[i]).T).sum(axis=0)
+        rows = flat[: last * k.gens.shape[1]] @ q.centre[i]
+        turned[i, :last] = np.abs(rows.reshape(last, k.gens.shape[1])).sum(axis=1)
     second = q.error @ k.error.T + q.error @ k.radius.T + q.radius @ k.error.T
     both = q.computed @ k.computed.T
     sums = q.error @ k.exact.T + q.exact @ k.error.T

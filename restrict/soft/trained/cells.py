@@ -54,7 +54,7 @@ class Tables(NamedTuple):
 
 def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
     """The image of a form under a linear map."""
-    return bias + a @ c, a @ g, np.abs(a) @ r
+    return bias + c @ a.T, a @ g, r @ np.abs(a).T
 
 
 def _square(x: F64) -> F64:
@@ -65,7 +65,7 @@ def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, F64]:
     """The form less its mean, the reach of each entry, and a bound on the mean square of the deviation (Lemma 2)."""
     d = c.shape[-1]
     c, g = c - c.sum(-1, keepdims=True) / d, g - g.sum(-2, keepdims=True) / d
-    r = r * (1 - 2 / d) + r.sum() / d
+    r = r * (1 - 2 / d) + r.sum(-1, keepdims=True) / d
     return c, g, r, r + np.abs(g).sum(-1), distance(g, r) / d
 
 
@@ -84,7 +84,7 @@ def distance(g: F64, r: F64) -> F64:
 def variance(epsilon: float, c: F64, g: F64, r: F64, square: F64) -> tuple[F64, F64, F64, F64]:
     """The variance of a centred form (Lemma 2): its first order, what that leaves out, and both ends."""
     v, d = _square(c), c.shape[-1]
-    loose, line = 2 / d * (np.abs(c) @ r), 2 / d * (c[..., None, :] @ g)[..., 0, :]
+    loose, line = 2 / d * (np.abs(c) * r).sum(-1), 2 / d * (c[..., None, :] @ g)[..., 0, :]
     dev = np.abs(line).sum(-1) + loose
     low = epsilon + np.maximum(0.0, 2 * v - dev) ** 2 / np.maximum(4 * v, 1e-300)
     return line, loose, low, v + epsilon + dev + square

@@ -11,7 +11,7 @@ from restrict.base.errors import NotEstablished
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.forms import leaves
-from restrict.soft.trained.parts import Parts
+from restrict.soft.trained.parts import LEAF, Parts
 from restrict.soft.trained.verdict import Open
 
 if TYPE_CHECKING:
@@ -49,8 +49,13 @@ def begun(parts: Parts) -> Callable[[Verdict], None]:
     """What has parts of the check begin, given a verdict."""
 
     def begin(found: Verdict) -> None:
+        said, costs = dict[tuple[int, int], list[int]](), list[tuple[int, int, int]]()
+        for case in found.cases:
+            i, a, q = case.key  # without positions cells that are the same are shown once
+            known = found.model.positions is None and said.get((a, q)) == case.upper
+            costs.append((i, a, len(case.upper) * (i + 1) + LEAF * leaves(case.tree) * (not known)))
+            said[a, q] = case.upper
         if found.proves:
-            costs = ((case.key[0], case.key[1], 1 + leaves(case.tree)) for case in found.cases)
             parts.begin(found.model.content, found.to_bytes(), costs)
 
     return begin

@@ -39,12 +39,14 @@ from restrict.soft.bounds.rounding import (
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array, Norm
-from restrict.soft.trained.verdict import Case, Key, Margin, Search
+from restrict.soft.trained.verdict import SAFE, Case, Key, Margin, Search
 
 ULPS = 4
 """Units in the last place that ``exp``, ``tanh`` and the reciprocal square root may be off."""
 ROWS = 1500
 """The most symbols at positions; a table of scores has this many squared entries."""
+TOGETHER = 32
+"""Cells whose rounding is bounded at once: more take no less time."""
 SLACK = 1 + 1e-6
 """For the engine's own rounding: of ranges that are found in float64, and of the sums of the bound."""
 
@@ -127,13 +129,18 @@ class Rounding:
         return size * SLACK, own + 2 * (at[:, None] + 1) * TINY * v.computed.max()
 
     def errors(self, key: Key, y: Form) -> Array:
-        """Theorem F on a cell ``y`` (the stream behind attention) of a case: for each label a bound on how far its
-        computed logit over the computed inverse deviation is from the exact logit times the exact deviation; without a
-        last LayerNorm, how far the logit is."""
+        """:meth:`all_errors` on one cell of a case."""
+        found: Array = self.all_errors([key], Form(*(part[None] for part in y)))[0]
+        return found
+
+    def all_errors(self, keys: Sequence[Key], y: Form) -> Array:
+        """Theorem F on cells ``y`` (the streams behind attention, with an axis in front), each of its case: for each
+        label a bound on how far its computed logit over the computed inverse deviation is from the exact logit times
+        the exact deviation; without a last LayerNorm, how far the logit is. Shape ``(cells, labels)``."""
         model, layer, run, d = self.model, self.model.layers[0], Pass(U, self.ulps), self.model.d
         stage = Stages._make(map(_loose, self.tail.stages(y)))
         with np.errstate(all="ignore"):
-            gens = self.streams[self.number[key[0], max(key[1], 0)]][None]
+            gens = self.streams[[self.number[i, max(a, 0)] for i, a, _ in keys]]
             x = Ball(stage.stream[0], stage.stream[1], gens)
             u = x
             if layer.norm2 is not None:
@@ -143,21 +150,21 @@ class Rounding:
             network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
             z = added(u if model.post else x, network, run, 1, stage.out)
             if model.final is None:
-                at, none = list(self.tail.labels), np.zeros((1, len(self.tail.labels)))
-                found = linear(model.unembed[at], model.shifts[at], z, run, (none, none)).error[0]
+                at, none = list(self.tail.labels), np.zeros((len(keys), len(self.tail.labels)))
+                found = linear(model.unembed[at], model.shifts[at], z, run, (none, none)).error
                 return np.where(np.isnan(found), np.inf, found * SLACK)
             c, reach, _, high = stage.last
-            mean = run.gamma(d) * z.computed.mean() + TINY
+            mean = run.gamma(d) * z.computed.mean(axis=1, keepdims=True) + TINY
             spans = z.gens - z.gens.mean(axis=2, keepdims=True)
             off = np.abs(spans).sum(axis=1) + mean
             off += U * (np.abs(c) + reach + off) + TINY
-            top, rms, deviation = np.abs(c) + reach + off, np.sqrt((off**2).mean()), np.sqrt(high[0, 0])
-            root = run.gamma(d + 3) + 8 * self.ulps * U
-            found = np.abs(self.rows @ spans[0].T).sum(axis=1) + np.abs(self.rows.sum(axis=1)) * mean
-            found += np.abs(self.rows) @ (U * top[0] + TINY + run.gamma(self.terms) * top[0])
+            top, rms = np.abs(c) + reach + off, np.sqrt((off**2).mean(axis=1, keepdims=True))
+            deviation, root = np.sqrt(high), run.gamma(d + 3) + 8 * self.ulps * U
+            found = np.abs(spans @ self.rows.T).sum(axis=1) + np.abs(self.rows.sum(axis=1)) * mean
+            found += (U * top + TINY + run.gamma(self.terms) * top) @ np.abs(self.rows).T
             found += np.abs(self.beta) * (rms + root * (deviation + rms))
-            found += beyond((top**2).sum())
-            found += self.lost @ top[0]
+            found += beyond((top**2).sum(axis=1, keepdims=True))
+            found += top @ self.lost.T
             off = run.gamma(self.terms) * self.biases + self.tiny
             found += off * (deviation + rms) * (1 + root)
         return np.where(np.isnan(found), np.inf, found * SLACK)
@@ -169,10 +176,10 @@ def _columns(x: Ball, part: slice) -> Ball:
 
 
 def _loose(part: Part) -> Part:
-    """A centre and what reaches from it, one row each, with slack for the engine's own rounding."""
-    centre, reach, *ends = (p.reshape(1, -1) for p in part)
-    reach = reach * SLACK + 1e-12 * (1 + np.abs(centre).max())
-    return centre, reach, *(end * factor for end, factor in zip(ends, (2 - SLACK, SLACK), strict=False))
+    """Centres and what reaches from them, a row for each cell, with slack for the engine's own rounding."""
+    centre, reach, *ends = part
+    reach = reach * SLACK + 1e-12 * (1 + np.abs(centre).max(axis=1, keepdims=True))
+    return centre, reach, *(end[:, None] * factor for end, factor in zip(ends, (2 - SLACK, SLACK), strict=False))
 
 
 def as_run(
@@ -185,20 +192,43 @@ def as_run(
     the monotonic clock at which to stop; an interrupt stops it, too."""
     if upto < max(model.first, int(model.closing)) or upto * len(model.tokens) >= ROWS:
         return None
-    search.closest, cells = Margin(math.inf, math.inf, 0.0, (-1, -1, -1)), 0
-    key: Key = (0, -1, 0)
+    cells, key = 0, (0, -1, 0)
+    search.closest = Margin(math.inf, math.inf, 0.0, key)
     try:
         tell("float32")
         rounding = Rounding(model, search.tail, upto, ulps)
+        beyond = plainly(search, rounding, [case for case in cases if case.key[0] <= upto])
         for case in cases:
             if (key := case.key)[0] > upto:
                 break
+            cells += case.cells
+            if near := beyond.get(key):
+                search.closest = min(search.closest, near)
+                continue
             tell(f"float32, position {key[0]} of {upto}")
             found = search.firm(case, rounding.errors) if until is None or time.monotonic() < until else None
             if not isinstance(found, Case):
                 upto = key[0] - 1
                 break
-            cells += found.cells
+            cells += found.cells - case.cells
     except KeyboardInterrupt:
         upto = key[0] - 1
     return Float32(upto, cells, search.closest if upto >= 0 else None)
+
+
+def plainly(search: Search, rounding: Rounding, cases: Sequence[Case]) -> dict[Key, Margin]:
+    """The cases whose margins are beyond their rounding on the whole of their boxes, each with the margin that is
+    nearest to it. Most are: all at once, that takes a tenth of the time that they take one by one."""
+    found = dict[Key, Margin]()
+    for number in {case.basis for case in cases}:
+        search.use(number)
+        mine = [case for case in cases if case.basis == number]
+        for some in (mine[at : at + TOGETHER] for at in range(0, len(mine), TOGETHER)):
+            forms = [search.kept(case.key, *search.span(*search.alone(case)))[0].form() for case in some]
+            every = Form(*(np.stack(parts) for parts in zip(*forms, strict=True)))
+            for case, off in zip(some, rounding.all_errors([case.key for case in some], every), strict=True):
+                errors = search.graph.asked[case.key[2]].errors(off)
+                if (case.margins > SAFE + errors).all():
+                    near = zip((case.margins / errors).tolist(), case.margins.tolist(), errors.tolist(), strict=True)
+                    found[case.key] = min((Margin(*one, case.key) for one in near), default=search.closest)
+    return found

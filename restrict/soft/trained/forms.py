@@ -23,7 +23,7 @@ class Form(NamedTuple):
 
     def ends(self) -> tuple[Array, ...]:
         """The centre, and how far each entry reaches from it."""
-        return self.c, np.abs(self.g).sum(1) + self.r
+        return self.c, np.abs(self.g).sum(-1) + self.r
 
 
 class Cell(NamedTuple):
@@ -109,7 +109,8 @@ class Tail:
             yield from between(self.tables, asked, y.c, g, y.r, ends[k : k + 2], held)
 
     def stages(self, y: Form) -> Stages:
-        """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits."""
+        """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits; ``y``
+        may be several forms, with an axis in front."""
         t, c, g = self.tables, y.c, np.ascontiguousarray(y.g)
         normal = Form(*normalised(t, c, g, y.r))
         bent = len(t.inner) - t.straight
@@ -118,8 +119,8 @@ class Tail:
         slopes, off = activated(t._replace(straight=0), *values)
         values = values._replace(r=np.abs(slopes) * values.r + off)
         network, x = Form(*moved(t.outer[:, :bent], t.outer_bias, *values)), y if t.adds else normal
-        more = np.zeros((len(c), network.g.shape[1] - x.g.shape[1]))
-        out = Form(network.c + x.c, network.g + np.hstack([x.g, more]), network.r + x.r)
+        out = Form(network.c + x.c, network.g.copy(), network.r + x.r)
+        out.g[..., : x.g.shape[-1]] += x.g
         made: list[Part] = [form.ends() for form in (normal, hidden, values, network, out)]
         return Stages._make([y.ends(), self.centred(y), *made, self.centred(out)])
 

@@ -19,8 +19,8 @@ from restrict.checker.main import DEFAULT_LIMIT
 CHILD = Path(__file__).with_name("child.py")
 MOST = 8
 """Processes."""
-WORTH = 24
-"""Leaves of cases that are worth a process."""
+WORTH, LEAF = 24, 900
+"""Leaves of cases that are worth a process, and how many bounds a symbol of a path one costs."""
 ROOM = 1 << 22
 """Larger models are checked in one process: each has the tables of all values."""
 
@@ -50,18 +50,17 @@ class Parts:
         del self.processes[count:]
 
     def begin(self, model: bytes, content: bytes, leaves: Iterable[tuple[int, int, int]]) -> None:
-        """Have a certificate of one layer checked. ``leaves``: for each case position, symbol, and what it costs."""
+        """Have a certificate of one layer checked. ``leaves``: for each case position, symbol, and what it costs. A
+        part has positions that follow each other, as their cells may be the same."""
         costs = dict[tuple[int, int], int]()
         for i, a, cost in leaves:
             costs[i, a] = costs.get((i, a), 0) + cost
         whole = sum(costs.values())
-        self.keep(0 if whole < WORTH or len(model) > ROOM else 1 + whole // WORTH)
-        loads, owners = [0] * len(self.processes), []
-        for (i, a), cost in sorted(costs.items(), key=lambda entry: -entry[1]):
-            if loads:
-                number = loads.index(min(loads))
-                loads[number] += cost
-                owners.append([i, a, number])
+        self.keep(0 if whole < WORTH * LEAF or len(model) > ROOM else 1 + whole // (WORTH * LEAF))
+        owners, before = list[list[int]](), 0
+        for (i, a), cost in costs.items():
+            owners.append([i, a, before * len(self.processes) // max(whole, 1)])
+            before += cost
         self.content = content
         for number, process in enumerate(self.processes):
             said = {"number": number, "count": len(self.processes), "size": len(model), "owners": owners}

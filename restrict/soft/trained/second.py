@@ -27,7 +27,6 @@ from restrict.soft.trained.tables import Table, Tuple3
 from restrict.soft.trained.verdict import (
     AGAIN,
     BOUND,
-    DEEPEST,
     GAIN,
     SAFE,
     TRIED,
@@ -42,6 +41,8 @@ from restrict.soft.trained.verdict import (
 KEPT, STREAM, NARROW = 4, 24, 1e-3
 """Generators of a key, a value or a query, and of the stream behind the first block, as in the checker; cells of a
 node are not narrower than the last."""
+DEEPEST = 40
+"""Halvings on one branch; a certificate is nested at most 64 deep."""
 LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
 LOOSE = 1e-5

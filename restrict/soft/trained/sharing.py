@@ -63,8 +63,9 @@ class SharedSearch(Search):
             return None
         if said.upper[m:] and not ((mine := self.ratios(key)) and inside(mine, (said.upper[m:], said.width[m:]))):
             return None
-        least = self.replayed(key, said.upper, said.width, said.tree)
-        return None if least <= SAFE else replace(said, key=key, least=least, own=own)
+        margins = self.replayed(key, said.upper, said.width, said.tree)
+        least = float(margins.min(initial=math.inf))
+        return None if least <= SAFE else replace(said, key=key, least=least, own=own, margins=margins)
 
     def wider(self, case: Case) -> Case:
         """A case on a box that holds those of some cases to come, too, if its tree decides that."""
@@ -87,31 +88,34 @@ class SharedSearch(Search):
         if quotients is not None:
             upper, width = (a + b for a, b in zip(wide, quotients, strict=True))
             for tree in [case.tree, 1] if case.tree == 0 else [case.tree]:
-                if (least := self.replayed(key, upper, width, tree)) > SAFE:
+                margins = self.replayed(key, upper, width, tree)
+                if (least := float(margins.min(initial=math.inf))) > SAFE:
                     self.ahead[group] = min(2 * count, FARTHEST)
-                    return replace(case, upper=upper, width=width, tree=tree, least=least, own=own)
+                    wider = {"upper": upper, "width": width, "tree": tree}
+                    return replace(case, **wider, least=least, own=own, margins=margins)
         self.ahead[group] = count // 4 or REST
         return case
 
-    def replayed(self, key: Key, upper: list[int], width: list[int], tree: Tree) -> float:
-        """What a tree shows on a box of a case: that is positive if it decides it."""
+    def replayed(self, key: Key, upper: list[int], width: list[int], tree: Tree) -> Array:
+        """What a tree shows of what is asked on a box of a case: all that is positive if it decides it."""
         m = len(self.rows)
         self.quotients, self.held = (key, upper[m:], width[m:]), self.ends(key, [])
         return self.walked(key, *self.span(upper, width), tree)
 
-    def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> float:
+    def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Array:
         """What a tree shows on a cell."""
         if isinstance(tree, list):
             below, above = halves(low, high, tree[0])
             first = self.walked(key, low, below, tree[1])
-            return first if first <= SAFE else min(first, self.walked(key, above, high, tree[2]))
+            undecided = first.min(initial=math.inf) <= SAFE
+            return first if undecided else np.minimum(first, self.walked(key, above, high, tree[2]))
         cell, kept = self.kept(key, low, high)
         form, asked = cell.form(), self.graph.asked[key[2]]
         off = np.zeros(len(asked.places))
         if not len(off):
-            return math.inf
+            return off
         signs = self.tail.pieces(form, asked, tree, self.held) if tree else [self.tail.signs(form, asked)]
-        return min(float(self.shown(key, low, high, kept, *made, off).min()) for made in signs)
+        return np.min([self.shown(key, low, high, kept, *made, off) for made in signs], axis=0)
 
     def over(self, keys: list[Key]) -> Bounds | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""

@@ -20,11 +20,11 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
 
-CELLS, QUICK = 400, 100
-"""Cells of one case before it is left open; where a wrong word is known already, or margins are asked for: four times
-as many took 7 seconds more for 5 more positions of one model in seven, none of the others."""
-DEEPEST = 40
-"""Halvings on one branch; a certificate is nested at most 64 deep."""
+CELLS, QUICK, FIRM = 400, 100, 25
+"""Cells of one case before it is left open; where a wrong word is known already; where margins are asked for: twice as
+many take 4 seconds more for 4 more positions of one model in three, none of the others."""
+DEEPEST = 16
+"""Halvings on one branch: cases that are decided need at most half as many, the others go down for ever."""
 SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
 TRIED = 5
@@ -69,7 +69,7 @@ class Case:
     """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
     ``2^-40``, if they are needed), the tree of cells, how many it has, its basis, and bounds on what neurons read (the
     neuron, then the upper end and the width of each head, in units of ``2^-8``). ``own``: the bounds that the case has
-    alone, where it shares its hints with others."""
+    alone, where it shares its hints with others. ``margins``: the bounds of what is asked, ``least`` the least."""
 
     key: Key
     upper: list[int]
@@ -80,6 +80,7 @@ class Case:
     basis: int = 0
     held: list[list[int]] = field(default_factory=list)
     own: tuple[list[int], list[int]] | None = None
+    margins: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
 
 
 @dataclass
@@ -124,6 +125,7 @@ class Search:
         self.errors: Callable[[Key, Form], Array] | None = None
         self.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
         self.held = np.zeros((2, 0))
+        self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
         self.use(0)
 
@@ -234,32 +236,38 @@ class Search:
         self.use(case.basis)
         self.weigh(*case.key[:2])
         self.errors = errors
-        m = len(self.rows)
         try:
-            bounds = case.own or (case.upper[:m], case.width[:m])
-            found = self.tried_on(case.key, *bounds, SIMPLE + 2 * case.cells, case.held, case.tree)
+            found = self.tried_on(case.key, *self.alone(case), SIMPLE + 2 * case.cells, case.held, case.tree)
             if isinstance(found, Open) and case.key[0] >= SHORTEST:
                 self.turns.append(self.turned(case.key))
                 self.use(len(self.turns) - 1)
-                found = self.tried_on(case.key, *self.rounded(case.key), QUICK, [])
+                box = self.rounded(case.key)
+                found = self.tried_on(case.key, *box, FIRM, self.narrowed(case.key, *box, NEURONS[-1]))
                 self.turns.pop()
             return found
         finally:
             self.errors = None
 
+    def alone(self, case: Case) -> tuple[list[int], list[int]]:
+        """The bounds of a case's own box, in the coordinates that are in use."""
+        m = len(self.rows)
+        return case.own or (case.upper[:m], case.width[:m])
+
     def settled(self, key: Key, upper: list[int], width: list[int], most: int) -> Case | Open:
-        """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard."""
-        best = self.tried_on(key, upper, width, min(most, SIMPLE), [])
-        for more, count in enumerate(self.neurons if most > SIMPLE else ()):
-            if isinstance(best, Case) and (not more or leaves(best.tree) <= DEAR):
+        """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard; as was
+        the last one of its symbol and state that is decided, to begin with."""
+        steps = [(0, SIMPLE), *zip(self.neurons, (most // 4, most), strict=False)] if most > SIMPLE else [(0, most)]
+        at, best = (self.number, *key[1:]), None
+        begin = min(self.hard.get(at, 0), len(steps) - 1)
+        for step, (count, cells) in enumerate(steps[begin:], begin):
+            if isinstance(best, Case) and (step == 1 or leaves(best.tree) <= DEAR):
                 break
-            cells = most if more else most // 4
-            found = self.tried_on(key, upper, width, cells, self.narrowed(key, upper, width, count))
-            cheaper = (
-                isinstance(found, Case) and isinstance(best, Case) and leaves(found.tree) + DEAR < leaves(best.tree)
-            )
-            if isinstance(best, Open) or cheaper:
-                best = found
+            held = self.narrowed(key, upper, width, count) if count else []
+            found = self.tried_on(key, upper, width, cells, held)
+            decided = isinstance(found, Case)
+            if not isinstance(best, Case) or (decided and leaves(found.tree) + DEAR < leaves(best.tree)):
+                best, self.hard[at] = found, step * decided
+        assert best is not None
         return best
 
     def tried_on(
@@ -268,12 +276,14 @@ class Search:
         """Decide a case on its box by at most so many cells, with some bounds on what neurons read; ``known``: a tree
         to begin with."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
+        self.margins = np.full(len(self.graph.asked[key[2]].places), math.inf)
         tree = self.cell(key, *self.span(upper, width), DEEPEST, known=known)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
-        return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number, held)
+        cells = most - self.left
+        return Case(key, upper, width, tree, cells, self.worst[0], self.number, held, margins=self.margins)
 
     def span(self, upper: list[int], width: list[int]) -> tuple[Array, Array]:
         """The ends of a box, without those of the quotients that may stand behind it."""
@@ -333,6 +343,7 @@ class Search:
         worst = int((margins - np.where(np.isfinite(near), near, 0)).argmin())
         if parts is not None:
             self.worst = min(self.worst, (float(margins[worst]), worst))
+            self.margins = np.minimum(self.margins, margins)
             if self.errors is not None and (margins / near).min() < self.closest.ratio:
                 near = self.errors(key, form) if near is off else near
                 k = int((margins / near).argmin())
