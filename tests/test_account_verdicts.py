@@ -124,7 +124,7 @@ def prefixes_of_a_language_with_many_transitions() -> Trial:
 
 @shape
 def cases_of_a_language_with_many_transitions() -> Trial:
-    content, document = verdict(500, n=60, upto=60)
+    content, document = verdict(500, n=30, upto=30)
     return sealed(content, document | {"language": many_transitions(500, 500)})
 
 
@@ -283,6 +283,17 @@ def neurons_with_the_error_function() -> Trial:
     document["model"]["activation"] = "gelu"
     document["basis"] = [{"centre": [0, 0], "rows": [[1 << 24, 0]]}]
     document["cases"] = [[0, -1, 0, [10 << 16], [20 << 16]]]
+    return sealed(save(tensors), document)
+
+
+@shape
+def cells_that_are_known() -> Trial:
+    """Of the first position, with many labels at both ends of many pieces."""
+    content, document = verdict(n=30, upto=30)
+    tensors, labels = load(content), list(range(200))
+    tensors["lm_head.weight"] = np.ones((200, 2), dtype=np.float32)
+    document["language"] |= {"labels": labels, "want": [labels]}
+    document["cases"] = [[0, -1, 0, [], [], 64], *([i, 0, 0, [], [], 64] for i in range(1, 31))]
     return sealed(save(tensors), document)
 
 

@@ -360,7 +360,7 @@ class Check:
         positions, the bounds may be known from a case at another one (Lemma V19)."""
         count, known = sum(len(b.rows) for b in self.basis), self.shown if self.alike else Shown()
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
-        self.meter.charge(10 * count + 200)
+        self.meter.charge(10 * count + len(self.held) + 200 + len(self.signs) * (pieces + 1) * (count + 32 >> 4))
         if (cell := (*key[1:], self.number, pieces, *boxes, *self.held)) not in known:
             self.meter.charge(self.price * (pieces + 1))
             self.meter.hold(self.alike * 150 * (count + 8) * len(self.signs) * (pieces + 1))
