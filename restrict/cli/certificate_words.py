@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.wording import counted
-from restrict.cli.checking import KERNEL, Asked, checked_line, document_of
+from restrict.cli.checking import Asked, checked_line, document_of
+from restrict.cli.common import Given
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
@@ -18,22 +18,14 @@ if TYPE_CHECKING:
 
 
 def report(
-    program: Model,
-    found: Certificate,
-    output: Path | None,
-    said: Asked,
-    as_json: bool,
-    optimum: Exact | None = None,
-    bounds: Bounds | None = None,
-    *,
-    checker: str = KERNEL,
+    program: Model, found: Certificate, said: Asked, o: Given, optimum: Exact | None, bounds: Bounds | None
 ) -> None:
     """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
     def document() -> dict[str, Any]:
-        out = certificate_document(found, output, said.line, checker)
+        out = certificate_document(found, said.line, o)
         if optimum is not None:
             out["exact"] = exact_document(optimum)
         if bounds is not None:
@@ -43,19 +35,17 @@ def report(
     def text() -> str:
         told = [summary(program, found)]
         told += [] if optimum is None else [exact_lines(optimum)]
-        told += [] if bounds is None else [bounds_below(program, found, bounds, output, optimum)]
+        told += [] if bounds is None else [bounds_below(program, found, bounds, o.output, optimum)]
         why = "the model has no file" if program.digest is None else said.why
-        return "\n".join([*told, checked_line(said.line, checker, why)])
+        return "\n".join([*told, checked_line(said.line, o.checker, why)])
 
-    put(Told(text, document), as_json, {"  written to": output})
+    put(Told(text, document), o.as_json, {"  written to": o.output})
 
 
-def certificate_document(
-    found: Certificate, output: Path | None, line: str | None, checker: str = KERNEL
-) -> dict[str, Any]:
+def certificate_document(found: Certificate, line: str | None, o: Given) -> dict[str, Any]:
     """A certificate with the name of its file and what a checker said."""
-    place = {"file": str(output) if output else None}
-    return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, checker)
+    place = {"file": str(o.output) if o.output else None}
+    return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, o.checker)
 
 
 def exact_lines(found: Exact) -> str:

@@ -3,59 +3,50 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
 from restrict.base.errors import NotEstablished, UsageError
-from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
+from restrict.cli.common import Given, command, flag, option
 from restrict.cli.compile_back import compile_back, summary, summed_up
-from restrict.cli.compile_soft import CompileOptions, compile_to_soft
-from restrict.cli.printer import Told, put
+from restrict.cli.compile_soft import compile_to_soft
+from restrict.cli.printer import Told, put_file
 
 
-@click.command("compile")
+@command("compile")
 @click.argument("formula", metavar="FORMULA", type=common.Text(), required=False)
 @common.language_option("A star-free language instead of a formula.")
-@click.option(
+@option(
     "--to",
-    "to",
-    type=click.Choice(["ltl", "ltlf", "soft"]),
-    help="soft: a softmax transformer. ltl: FORMULA is a model; a formula for it. ltlf: the same for ltlf2dfa.",
+    ("ltl", "ltlf", "soft"),
+    "soft: a softmax transformer. ltl: FORMULA is a model; a formula for it. ltlf: the same for ltlf2dfa.",
 )
-@click.option(
+@option(
     "--how",
-    type=click.Choice(["temperature", "positions"]),
+    ("temperature", "positions"),
+    "With --to soft: make attention sharp by temperature scaling, or by unbounded position embeddings.",
     default="temperature",
-    show_default=True,
-    help="With --to soft: make attention sharp by temperature scaling, or by unbounded position embeddings.",
 )
-@click.option("--decoder", is_flag=True, help="With --to soft: look at earlier positions only, independent of n.")
-@click.option("-n", "n", type=common.Whole(1, common.LONGEST), help="With --to soft: bounds at this length.")
-@click.option(
-    "--alphabet",
-    type=common.Text(),
-    help="The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'.",
+@flag("--decoder", "With --to soft: look at earlier positions only, independent of n.")
+@option("-n", common.Whole(1, common.LONGEST), "With --to soft: bounds at this length.")
+@option(
+    "--alphabet", common.Text(), "The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'."
 )
-@click.option(
+@option(
     "--at",
-    type=click.Choice(["last", "first", "every"]),
+    ("last", "first", "every"),
+    "Accept by the truth at the last position, at position 0, or label every position.",
     default="last",
-    show_default=True,
-    help="Accept by the truth at the last position, at position 0, or label every position.",
 )
-@click.option("--name", type=common.Text(), help="The model's name.  [default: the formula]")
+@option("--name", common.Text(), "The model's name.  [default: the formula]")
 @common.output_option("the model file, instead of printing it,")
-@click.option(
-    "--verify",
-    type=common.Whole(1),
-    metavar="N",
-    help="Compare the program with the evaluator on every word of up to N symbols.",
+@option(
+    "--verify", common.Whole(1), "Compare the program with the evaluator on every word of up to N symbols.", metavar="N"
 )
-@click.option("--json", "as_json", is_flag=True, help="With -o: print the summary as JSON.")
-def compile_command(**given: Any) -> None:
+@flag("--json as_json", "With -o: print the summary as JSON.")
+def compile_command(o: Given) -> None:
     """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
 
     Symbols of the alphabet are atoms; a symbol that is an operator's name, or not a word, is put in quotes. Operators:
@@ -70,44 +61,39 @@ def compile_command(**given: Any) -> None:
     With --to soft: a softmax transformer for a formula (which may count: "#past 1 > #past 0", "odd(#past 1)") or a
     star-free language, with certified errors (docs/compile-soft.md).
     """
-    options = CompileOptions(**given)
-    if options.to == "soft":
-        symbols = None if options.alphabet is None else _symbols(options.alphabet)
-        compile_to_soft(None if options.formula is None else _text(options.formula), symbols, options)
+    if o.to == "soft":
+        symbols = None if o.alphabet is None else _symbols(o.alphabet)
+        compile_to_soft(None if o.formula is None else _text(o.formula), symbols, o)
         return
-    if options.decoder or options.n is not None or options.how != "temperature":
+    if o.decoder or o.n is not None or o.how != "temperature":
         raise UsageError("--how, --decoder and -n belong to --to soft")
-    if options.as_json and options.output is None:
+    if o.as_json and o.output is None:
         raise UsageError("--json prints a summary beside the file; name that file with -o")
-    (_to_program if options.spec is options.to is None else compile_back)(options)
+    (_to_program if o.spec is o.to is None else compile_back)(o)
 
 
-def _to_program(options: CompileOptions) -> None:
+def _to_program(o: Given) -> None:
     from restrict.logic import compile_formula, parse
     from restrict.logic.verify import counterexample
 
-    if options.formula is None or options.alphabet is None:
+    if o.formula is None or o.alphabet is None:
         raise UsageError("give FORMULA and its --alphabet, or --language LANGUAGE, or --to ltl MODEL")
-    symbols, output, verify = _symbols(options.alphabet), options.output, options.verify
-    parsed = parse(_text(options.formula), symbols)
-    model = compile_formula(parsed, symbols, at=options.at, name=options.name)
+    symbols, output, verify = _symbols(o.alphabet), o.output, o.verify
+    parsed = parse(_text(o.formula), symbols)
+    model = compile_formula(parsed, symbols, at=o.at, name=o.name)
     words = None
     if verify is not None:
-        wrong, words = counterexample(model, parsed, verify, at=options.at)
+        wrong, words = counterexample(model, parsed, verify, at=o.at)
         if wrong is not None:
             raise NotEstablished(
                 f"the program and the formula differ on {' '.join(wrong)}; please report this as a bug"
             )
     assert model.content is not None
-    if output is None:
-        click.echo(model.content, nl=False)
-        return
-    write_bytes(output, model.content)
     found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
     text = f"{output}: {summed_up(model)} ({counted(parsed.temporal, 'different temporal subformula')})"
     if words is not None and verify is not None:
         text += f"\n  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)"
-    put(Told(lambda: text, lambda: found), options.as_json)
+    put_file(model.content, output, Told(lambda: text, lambda: found), o.as_json)
 
 
 def _symbols(text: str) -> list[str]:

@@ -5,53 +5,41 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from restrict.base.errors import UsageError
-from restrict.base.files import write_bytes
 from restrict.base.wording import counted
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given
+from restrict.cli.printer import Told, put_file
 
 if TYPE_CHECKING:
-    from restrict.cli.compile_soft import CompileOptions
     from restrict.model.program import Model
 
 KINDS = (("heads", "head"), ("depth", "layer"), ("maps", "map"))
 """What is counted of a model, and its noun."""
 
 
-def compile_back(options: CompileOptions) -> None:
+def compile_back(o: Given) -> None:
     """Compile a language to a model, or a model to a formula."""
-    to, spec = options.to, options.spec
-    if to is None and options.formula is not None:
+    if o.to is None and o.formula is not None:
         raise UsageError("give a formula or --language, not both")
-    if to is None:
-        assert spec is not None
-        _to_model(spec, options.name, options.output, options.as_json)
-    elif spec is not None or options.formula is None:
-        raise UsageError(f"--to {to} needs a model: `restrict compile --to {to} MODEL`")
-    else:
-        _to_formula(options.formula, to, options.output, options.as_json)
+    if o.to is not None and (o.spec is not None or o.formula is None):
+        raise UsageError(f"--to {o.to} needs a model: `restrict compile --to {o.to} MODEL`")
+    (_to_model if o.to is None else _to_formula)(o)
 
 
-def _to_model(spec: str, name: str | None, output: Path | None, as_json: bool) -> None:
+def _to_model(o: Given) -> None:
     from restrict.all_lengths.compile_back import compile_language
     from restrict.all_lengths.verify import named
     from restrict.languages.regular import Regular
 
-    language = named(f"dfa:{spec}" if Path(spec).is_file() else spec)
+    language = named(f"dfa:{o.spec}" if Path(o.spec).is_file() else o.spec)
     if not isinstance(language, Regular):
-        raise UsageError(f"{spec} is not a regular language, so no model of this kind recognises it at every length")
-    model, proof = compile_language(language, name=name)
+        raise UsageError(f"{o.spec} is not a regular language, so no model of this kind recognises it at every length")
+    model, proof = compile_language(language, name=o.name)
     assert model.content is not None
-    if output is None:
-        click.echo(model.content, nl=False)
-        return
-    write_bytes(output, model.content)
-    content = {"file": str(output), **summary(model), "checked": proof.line}
-    text = f"{output}: {summed_up(model)}\n  recognises {language.spec} at every length (proved)"
+    content = {"file": str(o.output), **summary(model), "checked": proof.line}
+    text = f"{o.output}: {summed_up(model)}\n  recognises {language.spec} at every length (proved)"
     text += "" if proof.line is None else f"\n  checked by the trusted checker: {proof.line}"
-    put(Told(lambda: text, lambda: content), as_json)
+    put_file(model.content, o.output, Told(lambda: text, lambda: content), o.as_json)
 
 
 def summary(model: Model) -> dict[str, int]:
@@ -69,19 +57,15 @@ def summed_up(model: Model) -> str:
     return f"{heads} in {layers}, {maps}"
 
 
-def _to_formula(source: str, to: str, output: Path | None, as_json: bool) -> None:
+def _to_formula(o: Given) -> None:
     from restrict.all_lengths.compile_back import formula_of_model, spelled
     from restrict.logic.ltlf import to_ltlf2dfa
     from restrict.model.source import load
 
-    model = load(source)
+    model = load(o.formula)
     formula = formula_of_model(model)
-    text = spelled(formula) if to == "ltl" else to_ltlf2dfa(formula, model.alphabet)
-    if output is None:
-        click.echo(text)
-        return
-    write_bytes(output, (text + "\n").encode())
-    content = {"file": str(output), "nodes": len(formula.nodes), "temporal": formula.temporal}
-    told = f"{output}: {counted(len(formula.nodes), 'different subformula')}, {formula.temporal} of them temporal\n"
+    text = spelled(formula) if o.to == "ltl" else to_ltlf2dfa(formula, model.alphabet)
+    content = {"file": str(o.output), "nodes": len(formula.nodes), "temporal": formula.temporal}
+    told = f"{o.output}: {counted(len(formula.nodes), 'different subformula')}, {formula.temporal} of them temporal\n"
     told += "  equivalent to the model at the last position, at every length (proved)"
-    put(Told(lambda: told, lambda: content), as_json)
+    put_file((text + "\n").encode(), o.output, Told(lambda: told, lambda: content), o.as_json)

@@ -3,13 +3,11 @@ stays light."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.base.wording import counted
-from restrict.cli.common import at_most, right_up_to
+from restrict.cli.common import Given, at_most, right_up_to
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:
@@ -21,49 +19,31 @@ COUNTS = "formulas that count (Theorems 20 to 23) may: give one in place of --la
 """What is said of a language that is not star-free."""
 
 
-@dataclass(frozen=True)
-class CompileOptions:
-    """The options of one call of `compile`, by their names."""
-
-    formula: str | None
-    spec: str | None
-    to: str | None
-    alphabet: str | None
-    how: str
-    decoder: bool
-    at: Any
-    name: str | None
-    output: Path | None
-    verify: int | None
-    n: int | None
-    as_json: bool
-
-
-def compile_to_soft(formula: str | None, symbols: list[str] | None, options: CompileOptions) -> None:
+def compile_to_soft(formula: str | None, symbols: list[str] | None, o: Given) -> None:
     """Write the weights and print the error budget."""
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.simulate.formulas.verify import counterexample
 
-    if options.output is None:
+    if o.output is None:
         raise UsageError("--to soft writes a safetensors file; name it with -o")
-    parsed, alphabet = _formula(formula, options.spec, symbols)
+    parsed, alphabet = _formula(formula, o.spec, symbols)
     compiled = compile_soft(
         parsed,
         alphabet,
-        how=options.how,  # type: ignore[arg-type]
-        decoder=options.decoder,
-        at=options.at,
-        name=options.name or options.spec,
+        how=o.how,
+        decoder=o.decoder,
+        at=o.at,
+        name=o.name or o.spec,
     )
     words = None
-    if options.verify is not None:
-        wrong, words = counterexample(compiled, options.verify)
+    if o.verify is not None:
+        wrong, words = counterexample(compiled, o.verify)
         if wrong is not None:
             raise NotEstablished(f"the model and the formula differ on {' '.join(wrong)}; please report this as a bug")
-    compiled.model.save(options.output)
-    found = {"file": str(options.output), **compiled.budget.document(compiled.model, options.n)}
-    told = Told(lambda: _text(found, compiled, options, words), lambda: found | {"words_compared": words})
-    put(told, options.as_json)
+    compiled.model.save(o.output)
+    found = {"file": str(o.output), **compiled.budget.document(compiled.model, o.n)}
+    told = Told(lambda: _text(found, compiled, o, words), lambda: found | {"words_compared": words})
+    put(told, o.as_json)
 
 
 def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:
@@ -91,7 +71,7 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
         raise NotEstablished(f"{error}; {COUNTS}") from None
 
 
-def _text(found: dict[str, Any], compiled: Compiled, options: CompileOptions, words: int | None) -> str:
+def _text(found: dict[str, Any], compiled: Compiled, o: Given, words: int | None) -> str:
     heads = found["heads"]
     told = [
         f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "
@@ -103,8 +83,8 @@ def _text(found: dict[str, Any], compiled: Compiled, options: CompileOptions, wo
         f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, "
         "at every length (certified bound; the limit is 0.25)"
     )
-    if options.n is not None:
-        told.append(f"  at n = {options.n}: within {at_most(compiled.budget.deviation(options.n))} (certified bound)")
+    if o.n is not None:
+        told.append(f"  at n = {o.n}: within {at_most(compiled.budget.deviation(o.n))} (certified bound)")
     told += [f"  {kind}: {right_up_to(found[f'certified_length_{kind}'])}" for kind in ("float64", "float32")]
     for head in heads:
         bound = f", within {at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
@@ -112,9 +92,9 @@ def _text(found: dict[str, Any], compiled: Compiled, options: CompileOptions, wo
             f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
             f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
         )
-    if words is not None and options.verify is not None:
+    if words is not None and o.verify is not None:
         told.append(
-            f"  equal to the evaluator on all {words} words of up to {counted(options.verify, 'symbol')}, in float64 "
+            f"  equal to the evaluator on all {words} words of up to {counted(o.verify, 'symbol')}, in float64 "
             "and float32 (exact)"
         )
     return "\n".join(told)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.wording import counted
 from restrict.cli.certificate_words import certificate_document, report
 from restrict.cli.checking import asked
-from restrict.cli.common import leave_interrupted, progress_on, saved
+from restrict.cli.common import Given, leave_interrupted, progress_on, saved
 from restrict.cli.printer import put_json
 from restrict.cli.terminal import echo
 
@@ -18,30 +17,30 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
 
 
-def certify_everywhere(program: Model, wish: Any) -> None:
+def certify_everywhere(program: Model, o: Given) -> None:
     """Search, write, print."""
     from restrict.depth_reduction.theorem1 import certify_all
 
-    with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
+    with progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
         found = certify_all(
-            program, wish.n, free=wish.free, c=wish.c, method=wish.method, seed=wish.seed, time=wish.time,
+            program, o.n, free=o.free, c=o.c, method=o.method, seed=o.seed, time=o.time,
             progress=progress,
         )  # fmt: skip
-        late = saved(found.certificate, wish.output) or found.certificate.provenance.get("stopped") == "interrupted"
-        said = asked(program, found.certificate, wish.checker, late=late)
-    if wish.as_json:
-        put_json(_document(found, wish.output, said.line, wish.checker))
+        late = saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
+        said = asked(program, found.certificate, o.checker, late=late)
+    if o.as_json:
+        put_json(_document(found, said.line, o))
     else:
-        report(program, found.certificate, wish.output, said, False, checker=wish.checker)
+        report(program, found.certificate, said, o, None, None)
         echo(f"  method  {found.method}")
-        if wish.trace:
+        if o.trace:
             echo("\n".join(_trace(found)))
     if late or said.interrupted:
-        leave_interrupted(wish.output)
+        leave_interrupted(o.output)
 
 
-def _document(found: Everywhere, output: Path | None, line: str | None, checker: str) -> dict[str, object]:
-    return certificate_document(found.certificate, output, line, checker) | {
+def _document(found: Everywhere, line: str | None, o: Given) -> dict[str, object]:
+    return certificate_document(found.certificate, line, o) | {
         "method": found.method,
         "mean": found.mean,
         "trace": [vars(layer) for layer in found.trace],

@@ -4,7 +4,6 @@ stays light."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +11,7 @@ import click
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.wording import counted, joined
 from restrict.cli import common
+from restrict.cli.common import Given, command, flag, option
 from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length, write_automaton
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_language
@@ -27,35 +27,26 @@ Answer = TypeVar("Answer")
 MAX_LENGTH = 2_000_000
 
 
-@click.command()
+@command()
 @click.argument("name", metavar="LANGUAGE", required=False, type=common.Text(), shell_complete=complete_language)
-@click.option("-n", "length", type=common.Whole(0, MAX_LENGTH), help="The length of the words (without markers).")
-@click.option(
+@option("-n length", common.Whole(0, MAX_LENGTH), "The length of the words (without markers).")
+@option(
     "--pre",
-    type=common.Text(),
+    common.Text(),
+    "Fixed beforehand (repeatable): first=20%:S, last=K:S, I:S, I-J:S, a pattern, or corollary2 (for Dyck).",
     multiple=True,
     metavar="ITEM",
-    help="Fixed beforehand (repeatable): first=20%:S, last=K:S, I:S, I-J:S, a pattern, or corollary2 (for Dyck).",
 )
-@click.option("--classes", is_flag=True, help="Print only the classes that it is in, which need no length.")
-@common.file_option("--export", text="Write its minimal automaton here: FILE.json, FILE.dot, FILE.hoa or FILE.smv.")
-@click.option(
+@flag("--classes", "Print only the classes that it is in, which need no length.")
+@common.file_option("--export", "Write its minimal automaton here: FILE.json, FILE.dot, FILE.hoa or FILE.smv.")
+@option(
     "--table",
-    type=common.FILE,
-    help="A CSV file with a column `language` and columns named after classes: compare with what it expects.",
+    common.FILE,
+    "A CSV file with a column `language` and columns named after classes: compare with what it expects.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the languages.")
+@flag("--list listing", "List the languages.")
 @common.JSON
-def language(
-    name: str | None,
-    length: int | None,
-    pre: tuple[str, ...],
-    classes: bool,
-    export: Path | None,
-    table: Path | None,
-    listing: bool,
-    as_json: bool,
-) -> None:
+def language(o: Given) -> None:
     """Print the forcing cost of LANGUAGE, its growth, star-freeness and sensitivity, and what follows from theorems.
 
     LANGUAGE is for instance parity, dyck:2,depth=3, 'regex:(ab)*', dfa:FILE.json or cfg:FILE. With --table: exit 3
@@ -66,23 +57,23 @@ def language(
     from restrict.languages.facts import Unknown, facts
     from restrict.languages.pre import read_pre
 
-    if listing:
+    if o.listing:
         forms = dict(source.listing())
-        put(Told(lambda: "\n".join(f"{form:<34} {about}" for form, about in forms.items()), lambda: forms), as_json)
+        put(Told(lambda: "\n".join(f"{form:<34} {about}" for form, about in forms.items()), lambda: forms), o.as_json)
         return
-    if table is not None:
-        compare_table(table, as_json)
+    if o.table is not None:
+        compare_table(o.table, o.as_json)
         return
-    if name is not None and length is None and (classes or export is not None):
-        without_length(named(name), export, as_json)
+    if o.name is not None and o.length is None and (o.classes or o.export is not None):
+        without_length(named(o.name), o.export, o.as_json)
         return
-    if name is None or length is None:
+    if o.name is None or o.length is None:
         raise UsageError("name a language and a length, such as `restrict language parity -n 100`; --list lists them")
-    found = named(name)
-    known = facts(found, length, read_pre(found, length, pre))
-    if export is not None:
-        write_automaton(found, export)
-    put(Told(lambda: text(known), lambda: document(known)), as_json, {"  automaton written to": export})
+    found = named(o.name)
+    known = facts(found, o.length, read_pre(found, o.length, o.pre))
+    if o.export is not None:
+        write_automaton(found, o.export)
+    put(Told(lambda: text(known), lambda: document(known)), o.as_json, {"  automaton written to": o.export})
     for what, answer in (("membership", known.into), ("non-membership", known.out)):
         if isinstance(answer, Unknown):
             raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")

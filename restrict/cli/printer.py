@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import click
 
+from restrict.base.files import write_bytes
 from restrict.cli.terminal import echo
 
 
@@ -51,6 +52,15 @@ def put(answer: Answer, as_json: bool, files: Mapping[str, Path | None] | None =
     for what, path in (files or {}).items():
         if path is not None:
             echo(f"{what} {path}")
+
+
+def put_file(content: bytes, output: Path | None, answer: Answer, as_json: bool, *, wide: bool = False) -> None:
+    """Print a file's content, or write it where a file is named, and print an answer about it."""
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    write_bytes(output, content)
+    put(answer, as_json, wide=wide)
 
 
 def put_json(value: Any) -> None:
