@@ -9,8 +9,8 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.common import Given, command
-from restrict.cli.every_length import STATES, shown, stages_on
+from restrict.cli.common import Given, command, stages_on
+from restrict.cli.every_length import STATES, shown
 from restrict.cli.printer import Told, put
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.common import Given, command, option
-from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
+from restrict.cli.common import Given, command, option, stages_on
+from restrict.cli.every_length import STATES, document, shown, write_proof
 from restrict.cli.printer import Told, put
 from restrict.cli.terminal import complete_model
 
