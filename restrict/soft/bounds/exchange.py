@@ -38,7 +38,7 @@ from restrict.soft.bounds.head_change import Block, Known, change_of
 from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import fed_forward, normed
 from restrict.soft.bounds.scores import Bools, Rows, keys_of, score_blocks
-from restrict.soft.bounds.values import State, after_attention, finish_values, pre_normed, start
+from restrict.soft.bounds.values import after_attention, finish_values, pre_normed, start
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,19 +81,18 @@ def run_exchange(
         raise UsageError("a position to exchange must be free: all symbols allowed there")
     read = rows if at is None else np.asarray(at, dtype=np.int64)
     symbols = symbols or symbol_pairs(parts)
-    state, chosen = start(parts, tokens), np.zeros(n, dtype=np.bool_)
+    sets, chosen = start(parts, tokens), np.zeros(n, dtype=np.bool_)
     chosen[positions] = True
     pairs = [_first(parts, a, b, chosen) for a, b in symbols]
     for number, layer in enumerate(parts.layers):
         here = read if number == len(parts.layers) - 1 else rows
-        state, pairs = _layer(layer, state, pairs, chosen, here)
-    sets = state.sets
+        sets, pairs = _layer(layer, sets, pairs, chosen, here)
     if not parts.layers:
         sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
     if parts.model.final_norm is not None:
         norm = parts.model.final_norm
         pairs = [_pre_difference(ReadyLayer((), np.zeros(0), None, "pre", norm, None), sets, p) for p in pairs]
-    found = finish_values(parts, State(sets).merged)
+    found = finish_values(parts, sets)
     return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), found)
 
 
@@ -110,17 +109,18 @@ def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
     return Pair(exactly(np.zeros((n, d))), Enclosure(own, above(wrong), norms(wrong)), (a, b))
 
 
-def _layer(layer: ReadyLayer, state: State, pairs: list[Pair], chosen: Bools, rows: Rows) -> tuple[State, list[Pair]]:
-    keys = pre_normed(layer, state.sets)
-    read = [_pre_difference(layer, state.sets, pair) for pair in pairs]
-    here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
+def _layer(
+    layer: ReadyLayer, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows
+) -> tuple[Enclosure, list[Pair]]:
+    keys = pre_normed(layer, sets)
+    read = [_pre_difference(layer, sets, pair) for pair in pairs]
+    here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
     moved = [Pair(p.other[rows], p.own[rows], p.symbols) for p in pairs]
     for head in layer.heads:
         average, changes = _head(head, keys, read, chosen, rows)
         here = add(here, average)
         moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
-    after = State(after_attention(layer, here))
-    return after, [
+    return after_attention(layer, here), [
         Pair(
             _every_case(lambda y, p=p: _after(layer, (y,), p.other), here),  # type: ignore[misc]
             _after(layer, _two_cases(here, p.symbols), p.own),
