@@ -33,11 +33,11 @@ if TYPE_CHECKING:  # an alias with the name itself is an export to type checkers
     )
     from restrict.certificate.certificate import (
         Certificate as Certificate,
-        Claim as Claim,
         certificate_of as certificate_of,
         load_certificate as load_certificate,
     )
     from restrict.certificate.lower_bound import LowerBound as LowerBound
+    from restrict.certificate.outline import Claim as Claim
     from restrict.certificate.refutation import Errors as Errors, Refutation as Refutation
     from restrict.certification import certify as certify
     from restrict.corollary2.refute import refute as refute
@@ -85,8 +85,9 @@ _NAMES = {
     "all_lengths.verify": "verify",
     "all_lengths.wrong": "WrongLengths wrong_lengths",
     "base.errors": "ModelError NotEstablished ResourceLimit RestrictError UsageError",
-    "certificate.certificate": "Certificate Claim certificate_of load_certificate",
+    "certificate.certificate": "Certificate certificate_of load_certificate",
     "certificate.lower_bound": "LowerBound",
+    "certificate.outline": "Claim",
     "certificate.refutation": "Errors Refutation",
     "certification": "certify",
     "corollary2.refute": "refute",

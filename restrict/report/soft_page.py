@@ -8,7 +8,7 @@ from typing import Any
 
 from restrict.base.errors import ModelError
 from restrict.base.strictjson import Node
-from restrict.certificate.outline import Outline, OutlineClaim
+from restrict.certificate.outline import Claim, Outline
 from restrict.model.restriction import Restriction
 from restrict.report.page import Page, Section, interactive
 from restrict.report.picture import Axis, Picture, inputs_track
@@ -26,7 +26,7 @@ def soft_page(root: Node, path: Path) -> Page:
     found = SoftCertificate.from_json(root)
     free = found.n - len(found.fixed)
     spans = tuple((int(start), int(count), str(a)) for start, count, a in Restriction(found.n, found.fixed).to_json())
-    unknown = OutlineClaim(free, free, (), None)
+    unknown = Claim(free, free, (), None)
     outline = Outline(found.model, found.sha256, found.n, found.position, spans, {}, unknown)
     claim = (
         f"Whatever the other inputs are, the output at position {found.position} moves by at most "
