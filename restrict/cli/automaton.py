@@ -11,7 +11,7 @@ from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.common import Given, command, stages_on
 from restrict.cli.every_length import STATES, shown
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
@@ -61,7 +61,7 @@ def automaton_command(o: Given) -> None:
         f"  {k} written to": path
         for k, path in (("automaton", o.output), ("drawing", o.dot), ("export", o.export), ("figure", o.figure))
     }
-    put(Told(lambda: "\n".join(lines(content)), lambda: content), o.as_json, files)
+    put("\n".join(lines(content)), content, o.as_json, files)
 
 
 def facts(found: Automaton) -> dict[str, Any]:

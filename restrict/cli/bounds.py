@@ -8,7 +8,7 @@ from restrict.base.errors import InternalError
 from restrict.base.wording import columns
 from restrict.cli import common
 from restrict.cli.common import Given, command, flag, option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -37,7 +37,7 @@ def bounds(o: Given) -> None:
     checked = verified(found)
     more = "\n\n" + inequality_lines(checked) if o.inequalities else ""
     document = found.document() | {"inequalities_checked": len(checked)}
-    put(Told(lambda: bounds_text(found, len(checked)) + more, lambda: document), o.as_json)
+    put(lambda: bounds_text(found, len(checked)) + more, document, o.as_json)
 
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:

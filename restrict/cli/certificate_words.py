@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.wording import counted
 from restrict.cli.checking import Asked, checked_line, document_of
 from restrict.cli.common import Given
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import parts, put
 
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
@@ -39,7 +39,7 @@ def report(
         why = "the model has no file" if program.digest is None else said.why
         return "\n".join([*told, checked_line(said.line, o.checker, why)])
 
-    put(Told(text, document), o.as_json, {"  written to": o.output})
+    put(text, document, o.as_json, {"  written to": o.output})
 
 
 def certificate_document(found: Certificate, line: str | None, o: Given) -> dict[str, Any]:
@@ -73,13 +73,10 @@ def exact_lines(found: Exact) -> str:
 
 def exact_document(found: Exact) -> dict[str, Any]:
     """The bounds of an exact search as JSON."""
-    witnesses = [
-        {"label": w.label, "bound": w.bound, "cubes": [sorted(c.items()) for c in w.cubes]} for w in found.witnesses
-    ]
+    cubes = [{"cubes": [sorted(c.items()) for c in w.cubes]} for w in found.witnesses]
     return {
-        "lower": found.lower,
-        "upper": found.upper,
+        **parts(found, "lower upper"),
         "restriction": found.restriction.to_json(),
         "confirmed": found.confirmed,
-        "witnesses": witnesses,
+        "witnesses": [parts(w, "label bound") | more for w, more in zip(found.witnesses, cubes, strict=True)],
     }

@@ -27,7 +27,7 @@ from restrict.cli.common import (
 )
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.everywhere import certify_everywhere
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
@@ -233,7 +233,7 @@ def _pareto(program: Model, o: Given) -> None:
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(figure)
-    put(Told(front.table, lambda: _front(front, program, o.n)), o.as_json,
+    put(front.table, lambda: _front(front, program, o.n), o.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import click
 from restrict.base.deadline import Progress
 from restrict.base.errors import UsageError
 from restrict.base.files import will_write
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.kernels.notice import on_first_compilation
 
@@ -243,7 +243,7 @@ def print_verdict(line: str, as_json: bool, checker: str | None = None) -> None:
     """Print the line of a checker, never wrapped; as JSON also its parts, and which checker it was."""
     found: dict[str, Any] = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts_of(line)}
     found |= {"checker": checker} if checker else {}
-    put(Told(lambda: line, lambda: found), as_json, wide=True)
+    put(line, found, as_json, wide=True)
 
 
 NAMES = {"computes", "cost-of", "deviates-from", "differs-from", "forces", "label", "labels", "recognises", "refutes"}

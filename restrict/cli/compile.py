@@ -12,7 +12,7 @@ from restrict.cli import common
 from restrict.cli.common import Given, command, flag, option
 from restrict.cli.compile_back import compile_back, summary, summed_up
 from restrict.cli.compile_soft import compile_to_soft
-from restrict.cli.printer import Told, put_file
+from restrict.cli.printer import put_file
 
 
 @command("compile")
@@ -93,7 +93,7 @@ def _to_program(o: Given) -> None:
     text = f"{output}: {summed_up(model)} ({counted(parsed.temporal, 'different temporal subformula')})"
     if words is not None and verify is not None:
         text += f"\n  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)"
-    put_file(model.content, output, Told(lambda: text, lambda: found), o.as_json)
+    put_file(model.content, output, text, found, o.as_json)
 
 
 def _symbols(text: str) -> list[str]:

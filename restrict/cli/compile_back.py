@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted
 from restrict.cli.common import Given
-from restrict.cli.printer import Told, put_file
+from restrict.cli.printer import put_file
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -39,7 +39,7 @@ def _to_model(o: Given) -> None:
     content = {"file": str(o.output), **summary(model), "checked": proof.line}
     text = f"{o.output}: {summed_up(model)}\n  recognises {language.spec} at every length (proved)"
     text += "" if proof.line is None else f"\n  checked by the trusted checker: {proof.line}"
-    put_file(model.content, o.output, Told(lambda: text, lambda: content), o.as_json)
+    put_file(model.content, o.output, text, content, o.as_json)
 
 
 def summary(model: Model) -> dict[str, int]:
@@ -68,4 +68,4 @@ def _to_formula(o: Given) -> None:
     content = {"file": str(o.output), "nodes": len(formula.nodes), "temporal": formula.temporal}
     told = f"{o.output}: {counted(len(formula.nodes), 'different subformula')}, {formula.temporal} of them temporal\n"
     told += "  equivalent to the model at the last position, at every length (proved)"
-    put_file((text + "\n").encode(), o.output, Told(lambda: told, lambda: content), o.as_json)
+    put_file((text + "\n").encode(), o.output, told, content, o.as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.base.wording import counted
 from restrict.cli.common import Given, at_most, right_up_to
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
@@ -42,8 +42,7 @@ def compile_to_soft(formula: str | None, symbols: list[str] | None, o: Given) ->
             raise NotEstablished(f"the model and the formula differ on {' '.join(wrong)}; please report this as a bug")
     compiled.model.save(o.output)
     found = {"file": str(o.output), **compiled.budget.document(compiled.model, o.n)}
-    told = Told(lambda: _text(found, compiled, o, words), lambda: found | {"words_compared": words})
-    put(told, o.as_json)
+    put(_text(found, compiled, o, words), found | {"words_compared": words}, o.as_json)
 
 
 def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes, write_bytes
 from restrict.cli import common
 from restrict.cli.common import Given, command
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 PROGRAM = ".program"
 """The program lies beside the proof, under its name and this ending."""
@@ -45,4 +45,4 @@ def elaborate(o: Given) -> None:
     document = {"program": str(program_file), "proof": str(o.output), "program_bytes": len(found.program)}
     document |= {"proof_bytes": len(found.proof), "digest": found.digest}
     text = f"a proof of {len(found.proof)} bytes about a program of {len(found.program)} bytes, not checked yet"
-    put(Told(lambda: f"{text}\n  written to {o.output} and {program_file}", lambda: document), o.as_json)
+    put(f"{text}\n  written to {o.output} and {program_file}", document, o.as_json)

@@ -16,7 +16,7 @@ from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.checking import checked_line
 from restrict.cli.common import Given, option, stages_on
-from restrict.cli.printer import Told, put, put_json
+from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
@@ -79,7 +79,7 @@ def certify_pattern(program: Model, o: Given) -> None:
         f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})\n{lines}"
     )
     more = {"pattern": pattern.claim(), "fixed": pattern.cost}
-    put(Told(lambda: text, lambda: document(found) | more), o.as_json)
+    put(text, lambda: document(found) | more, o.as_json)
 
 
 def certify_cost(program: Model, o: Given) -> None:
@@ -97,7 +97,7 @@ def certify_cost(program: Model, o: Given) -> None:
     if o.n is not None:
         told.append(f"  at n = {o.n}: {'no restriction forces it' if example is None else shown(example)}")
     more = {"cost": costs.claim(), "n": o.n, "restriction": None if example is None else list(example)}
-    put(Told(lambda: "\n".join([*told, lines]), lambda: document(found) | more), o.as_json)
+    put("\n".join([*told, lines]), lambda: document(found) | more, o.as_json)
 
 
 def refute_everywhere(program: Model, o: Given) -> None:
@@ -138,7 +138,7 @@ def refute_everywhere(program: Model, o: Given) -> None:
     told = [f"{program.name} does not recognise {language.spec}", f"  {text}", *([f"  {reason}"] if reason else [])]
     told.append(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
     told += [] if word is None else [f"  at n = {o.n}: {shown(word)}"]
-    put(Told(lambda: "\n".join([*told, lines]), content), o.as_json)
+    put("\n".join([*told, lines]), content, o.as_json)
 
 
 def shown(word: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
 from restrict.cli.common import Given, command, flag, option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import parts, put
 
 if TYPE_CHECKING:
     from restrict.optimum.explain import Explanation
@@ -62,11 +62,8 @@ def explain_command(o: Given) -> None:
             )
         certificate.save(o.output)
     text = "\n".join(explanation_text(e) for e in found)
-    put(
-        Told(lambda: text, lambda: [explanation_document(e) for e in found]),
-        o.as_json,
-        {"certificate written to": o.output},
-    )
+    files = {"certificate written to": o.output}
+    put(text, lambda: [explanation_document(e) for e in found], o.as_json, files)
     if any(e.interrupted for e in found):
         common.leave_interrupted(o.output, "explanation")
 
@@ -97,10 +94,6 @@ def explanation_text(e: Explanation) -> str:
 def explanation_document(e: Explanation) -> dict[str, Any]:
     """One explanation as JSON."""
     return {
-        "label": e.label,
-        "positions": list(e.positions),
-        "weight": e.weight,
-        "lower": e.lower,
-        "minimal": e.minimal,
+        **parts(e, "label positions weight lower minimal"),
         "certificate": json.loads(e.certificate.to_bytes()) if e.certificate else None,
     }

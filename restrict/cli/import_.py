@@ -11,7 +11,7 @@ from restrict.base.errors import UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.common import Given, command, flag, option
-from restrict.cli.printer import Told, put_file
+from restrict.cli.printer import put_file
 
 if TYPE_CHECKING:
     from restrict.importers import Imported
@@ -59,8 +59,7 @@ def import_(o: Given) -> None:
         raise UsageError("--json describes the import; say with -o where the model itself is to go")
     found = _import(o.kind, o.file, given)
     assert found.model.content is not None
-    told = Told(lambda: text(found, o.output), lambda: document(found, o.output))
-    put_file(found.model.content, o.output, told, o.as_json)
+    put_file(found.model.content, o.output, text(found, o.output), document(found, o.output), o.as_json)
 
 
 def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:

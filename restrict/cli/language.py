@@ -13,7 +13,7 @@ from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.common import Given, command, flag, option
 from restrict.cli.language_classes import class_lines, classes_document, compare_table, without_length, write_automaton
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import parts, put
 from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def language(o: Given) -> None:
 
     if o.listing:
         forms = dict(source.listing())
-        put(Told(lambda: "\n".join(f"{form:<34} {about}" for form, about in forms.items()), lambda: forms), o.as_json)
+        put("\n".join(f"{form:<34} {about}" for form, about in forms.items()), forms, o.as_json)
         return
     if o.table is not None:
         compare_table(o.table, o.as_json)
@@ -73,7 +73,7 @@ def language(o: Given) -> None:
     known = facts(found, o.length, read_pre(found, o.length, o.pre))
     if o.export is not None:
         write_automaton(found, o.export)
-    put(Told(lambda: text(known), lambda: document(known)), o.as_json, {"  automaton written to": o.export})
+    put(lambda: text(known), lambda: document(known), o.as_json, {"  automaton written to": o.export})
     for what, answer in (("membership", known.into), ("non-membership", known.out)):
         if isinstance(answer, Unknown):
             raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")
@@ -162,14 +162,8 @@ def document(known: Facts) -> dict[str, Any]:
     """The facts and consequences as JSON."""
     from restrict.languages.consequences import consequences
 
-    language = known.language
     return {
-        "language": {
-            "name": language.name,
-            "spec": language.spec,
-            "alphabet": list(language.alphabet),
-            "exact": language.exact,
-        },
+        "language": parts(known.language, "name spec alphabet exact"),
         "n": known.n,
         "pre": None if known.pre is None else known.pre.to_json(),
         "forcing": {at: _or_unknown(x, _forcing_document) for at, x in (("in", known.into), ("out", known.out))},
@@ -180,9 +174,7 @@ def document(known: Facts) -> dict[str, Any]:
         "ac0": _or_unknown(known.ac0, _aperiodic_document),
         "classes": classes_document(known.classes),
         "sensitivity": _or_unknown(known.sensitivity, int),
-        "consequences": [
-            {"theorem": c.theorem, "scope": c.scope, "verdict": c.verdict, "text": c.text} for c in consequences(known)
-        ],
+        "consequences": [vars(c) for c in consequences(known)],
     }
 
 
@@ -203,18 +195,13 @@ def _forcing_document(answer: Forcing | None) -> dict[str, Any]:
 def _growth_document(answer: Growth) -> dict[str, Any]:
     return {
         "period": answer.period,
-        "cases": [
-            {"kind": c.kind, "value": c.value, "rate": None if c.rate is None else str(c.rate)} for c in answer.cases
-        ],
+        "cases": [vars(c) | {"rate": None if c.rate is None else str(c.rate)} for c in answer.cases],
         "proof": answer.proof,
-        "exact": None
-        if answer.exact is None
-        else {"values": list(answer.exact.values), "growth": list(answer.exact.growth)},
+        "exact": answer.exact and parts(answer.exact, "values growth"),
     }
 
 
 def _aperiodic_document(answer: Aperiodicity | None) -> dict[str, Any] | None:
     if answer is None:
         return None
-    word = None if answer.word is None else list(answer.word)
-    return {"holds": answer.aperiodic, "method": answer.method, "word": word, "states": list(answer.states)}
+    return {"holds": answer.aperiodic} | parts(answer, "method word states")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.base.files import read_bytes, write_bytes
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
@@ -55,7 +55,7 @@ def without_length(language: Language, export: Path | None, as_json: bool) -> No
     free = next(each for each in found.classes if each.name == "star-free")
     lines = [language.spec, f"  {free.name:<18} {free.text()}", *class_lines(found)]
     content = {"language": language.spec, **(classes_document(found) or {})}
-    put(Told(lambda: "\n".join(lines), lambda: content), as_json, {"  automaton written to": export})
+    put("\n".join(lines), content, as_json, {"  automaton written to": export})
 
 
 def write_automaton(language: Language, path: Path) -> None:
@@ -79,7 +79,7 @@ def compare_table(path: Path, as_json: bool) -> None:
         lines += [f"  {each.name:<18} {each.text()}" for each in differ]
         wrong += [spec] if differ else []
     content = [{"language": spec, **(classes_document(found) or {})} for spec, found, _ in rows]
-    put(Told(lambda: "\n".join(lines), lambda: content), as_json)
+    put("\n".join(lines), content, as_json)
     if wrong:
         raise NotEstablished(f"{path}: {len(wrong)} of {len(rows)} languages are not as expected, first {wrong[0]}")
 

@@ -10,7 +10,7 @@ from restrict.base.wording import doing
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of, unchecked
 from restrict.cli.common import Given, command, leave_interrupted, option, progress_on
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 
 @command("lower-bound")
@@ -60,7 +60,7 @@ def lower_bound_command(o: Given) -> None:
     told = [bound_lines(program, found), *([checked_line(said.line, o.checker, late)] if claimed else [])]
     if o.output is not None:
         told.append(f"  written to {o.output}" if written else "  not written: a bound of 0 has no certificate")
-    put(Told(lambda: "\n".join(told), document), o.as_json)
+    put("\n".join(told), document, o.as_json)
     if found.stopped == "interrupted" or said.interrupted:
         leave_interrupted(o.output if written else None)
     if o.k is not None and found.at_least <= o.k:

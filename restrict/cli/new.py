@@ -9,7 +9,7 @@ import click
 from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.common import Given, command, flag
-from restrict.cli.printer import Told, put, put_file
+from restrict.cli.printer import put, put_file
 
 
 @command()
@@ -22,14 +22,13 @@ def new(o: Given) -> None:
     from restrict.model.source import document_bytes
 
     if o.listing:
-        put(Told(_list, _options), o.as_json, wide=True)
+        put(_list, _options, o.as_json, wide=True)
         return
     if o.generator is None:
         raise UsageError("name a generator, such as random:layers=2,seed=1; `restrict new --list` lists them")
     content = document_bytes(o.generator)
     told = {"file": str(o.output), "bytes": len(content)}
-    answer = Told(lambda: f"{o.output}: {len(content)} bytes", lambda: told)
-    put_file(content, o.output, answer, o.as_json, wide=True)
+    put_file(content, o.output, f"{o.output}: {len(content)} bytes", told, o.as_json, wide=True)
 
 
 def _options() -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of
 from restrict.cli.common import Given, command, flag, leave_interrupted, option, progress_on, saved
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.printer import Told, put, put_json
+from restrict.cli.printer import parts, put, put_json
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -67,7 +67,7 @@ def refute_command(o: Given) -> None:
         place = {"file": str(o.output) if o.output else None}
         return {"refutation": json.loads(found.to_bytes())} | document_of(said.line, o.checker) | place
 
-    put(Told(lambda: summary(program, found, said, o.checker), document), o.as_json, {"  written to": o.output})
+    put(lambda: summary(program, found, said, o.checker), document, o.as_json, {"  written to": o.output})
     if late or said.interrupted:
         leave_interrupted(o.output, "refutation")
 
@@ -122,10 +122,7 @@ def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
 
     return {
         "immune": True,
-        "language": found.language,
-        "n": found.n,
-        "proved": found.proved,
-        "exact": found.exact,
+        **parts(found, "language n proved exact"),
         "most": found.most if isinstance(found, NoRefutation) else None,
         "reason": found.reason,
         "example": None if found.example is None else json.loads(found.example.to_bytes()),

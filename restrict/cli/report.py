@@ -10,7 +10,7 @@ from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.checking import trusted_line
 from restrict.cli.common import Given, command, flag
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 DRAWINGS = (
     "drawn are certificates, refutations, lower bounds and soft certificates at one length, automata and proofs of "
@@ -53,5 +53,5 @@ def report(o: Given) -> None:
         save(page.drawing, o.figure)
     document = {"kind": page.kind, "title": page.title, "claim": page.claim}
     document |= {what: str(path) for what, path in (("report", o.output), ("figure", o.figure)) if path}
-    told = Told(lambda: f"{page.title}: {page.claim}", lambda: document)
-    put(told, o.as_json, {"  report written to": o.output, "  figure written to": o.figure})
+    files = {"  report written to": o.output, "  figure written to": o.figure}
+    put(f"{page.title}: {page.claim}", document, o.as_json, files)

@@ -6,7 +6,7 @@ import click
 
 from restrict.cli import common
 from restrict.cli.common import Given, command
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 
 @command()
@@ -27,4 +27,4 @@ def run(o: Given) -> None:
         "attended": {name: row.tolist() for name, row in trace.attended.items()},
         "output": trace.output,
     }
-    put(Told(lambda: str(trace), lambda: document), o.as_json, wide=True)
+    put(lambda: str(trace), document, o.as_json, wide=True)

@@ -48,7 +48,7 @@ def show(o: Given) -> None:
                 echo(_drawing(root, kind, program))
             return
         page = document_page(root, o.certificate, o.model)
-    put(page, o.as_json)
+    put(page.text, page.document, o.as_json)
 
 
 def _drawing(root: Node, kind: object, program: Model | None) -> str:

@@ -14,7 +14,7 @@ from restrict.base.errors import RestrictError, UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.common import Given, command, option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -82,8 +82,8 @@ def simulate(o: Given) -> None:
         progress("measuring", None)
         found = measure(compiled, *words_of(compiled, o.samples, o.seed))
     _write(compiled.soft, o)
-    told = Told(lambda: _text(compiled, found), lambda: _document(compiled, found, o.output))
-    put(told, o.as_json, {"softmax model in": o.output})
+    document = _document(compiled, found, o.output)
+    put(_text(compiled, found), document, o.as_json, {"softmax model in": o.output})
 
 
 def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
@@ -209,4 +209,4 @@ def _srasp(o: Given) -> None:
         _measured(found),
         *(f"{kind}: {_safe(o.n, longest, budget.every_length, o.n)}" for kind, longest in safe.items()),
     ]
-    put(Told(lambda: "\n".join(told), lambda: document), o.as_json, {"softmax model in": o.output})
+    put("\n".join(told), document, o.as_json, {"softmax model in": o.output})

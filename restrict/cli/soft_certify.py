@@ -21,7 +21,7 @@ from restrict.cli.common import (
     output_option,
     stages_on,
 )  # fmt: skip
-from restrict.cli.printer import Answer, Told, put
+from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, SEED
 
 STATES = ("was not re-checked", "is valid")
@@ -72,7 +72,7 @@ def certify_command(o: Given) -> None:
             loaded, o.n, fixed=fixed, check=not o.no_recheck, progress=progress,
             **o.only("epsilon", "quantity", "position", "seed", "seconds"),
         )  # fmt: skip
-    _finish(found, found, found.provenance.get("stopped"), o)
+    _finish(found, found.document, found.provenance.get("stopped"), o)
 
 
 def _forced(o: Given, fix: dict[int, str] | None) -> None:
@@ -95,15 +95,15 @@ def _forced(o: Given, fix: dict[int, str] | None) -> None:
             loaded, o.n, decision_of(loaded, o.label), inputs=words, fixed=fixed, seconds=o.seconds,
             check=not o.no_recheck, told=o.inputs or "all words", tell=tell,
         )  # fmt: skip
-    told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})
-    _finish(found, told, found.stopped, o)
+    document = found.document() | {"verified": found.verified, "stopped": found.stopped}
+    _finish(found, document, found.stopped, o)
 
 
-def _finish(found: Any, told: Answer, stopped: str | None, o: Given) -> None:
+def _finish(found: Any, document: Any, stopped: str | None, o: Given) -> None:
     """Write, print, and after Ctrl-C say what the answer is."""
     if o.output is not None:
         found.save(o.output)
-    put(told, o.as_json, {"certificate in": o.output})
+    put(found.text, document, o.as_json, {"certificate in": o.output})
     if stopped == "interrupted":
         leave_interrupted(o.output, "restriction", STATES[bool(found.verified)])
 

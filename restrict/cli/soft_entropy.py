@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from restrict.base.wording import columns
 from restrict.cli.common import JSON, Given, Text, Whole, command, option
-from restrict.cli.printer import Told, number, put
+from restrict.cli.printer import number, put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def cross_entropy_command(o: Given) -> None:
         cross_entropy_chart([vars(row) for row in rows], loaded.name).save(o.figure)
     head = f"{loaded.name} on {o.language}, {rows[0].task}: bits per prediction"
     document = {"model": loaded.name, "rows": [vars(r) for r in rows]}
-    put(Told(lambda: f"{head}\n{_table(rows)}", lambda: document), o.as_json, wide=True)
+    put(f"{head}\n{_table(rows)}", document, o.as_json, wide=True)
 
 
 def _table(rows: Sequence[CrossEntropy]) -> str:

@@ -10,7 +10,7 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.files import will_write
 from restrict.cli.common import FILE, JSON, Given, Whole, command, file_option, option, output_option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.soft.importers import Comparison, Imported, Options
@@ -74,7 +74,7 @@ def import_command(o: Given) -> None:
     if o.output is not None:
         found.model.save(o.output)
     where = Files(o.output, o.weights, made)
-    put(Told(lambda: text(found, agreed, where), lambda: document(found, agreed, where)), o.as_json)
+    put(lambda: text(found, agreed, where), lambda: document(found, agreed, where), o.as_json)
 
 
 GIVEN = (

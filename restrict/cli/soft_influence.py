@@ -11,7 +11,7 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.wording import columns
 from restrict.cli.common import JSON, Given, Whole, command, flag, language_option, option, stages_on
-from restrict.cli.printer import Told, number, put
+from restrict.cli.printer import number, put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def influence_command(o: Given) -> None:
         raise UsageError("--inputs goes with --pairs")
     if o.matrix:
         found = {n: influence_matrix(loaded, n).tolist() for n in o.lengths}
-        put(Told(lambda: _matrices(found), lambda: {"bounds": found}), o.as_json, wide=True)
+        put(lambda: _matrices(found), {"bounds": found}, o.as_json, wide=True)
         return
     with stages_on(loaded.name[:40]) as tell:
         rows = [influence(loaded, n, samples=o.samples, seed=o.seed, progress=tell) for n in o.lengths]
@@ -71,7 +71,7 @@ def influence_command(o: Given) -> None:
         "rows": [vars(r) for r in rows],
         "fits": {name: None if fit is None else vars(fit) for name, fit in fits.items()},
     }
-    put(Told(lambda: _text(loaded.name, rows, which, fits), lambda: document), o.as_json, wide=True)
+    put(lambda: _text(loaded.name, rows, which, fits), document, o.as_json, wide=True)
 
 
 def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]) -> str:
@@ -108,7 +108,7 @@ def _by_pairs(loaded: SoftModel, o: Given) -> None:
     if o.logit:
         what = "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "")
     document = {"model": loaded.name, "rows": told}
-    put(Told(lambda: _pair_text(loaded.name, what, o.inputs, told), lambda: document), o.as_json)
+    put(lambda: _pair_text(loaded.name, what, o.inputs, told), document, o.as_json)
 
 
 def _spelled(loaded: SoftModel, words: tuple[list[int], list[int]] | None) -> list[list[str]] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.cli.common import JSON, Given, command, flag
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, warn
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run_command(o: Given) -> None:
         chosen = _answers(loaded, logits)
         found.append((word, chosen, chances, logits, loaded.beyond(batch.shape[1], kind)))
         warn(loaded, batch.shape[1], kind)
-    put(Told(lambda: _words(loaded, found), lambda: {"model": loaded.name, "rows": _rows(found)}), o.as_json)
+    put(lambda: _words(loaded, found), lambda: {"model": loaded.name, "rows": _rows(found)}, o.as_json)
 
 
 def _rows(found: list[tuple[Any, ...]]) -> list[dict[str, Any]]:

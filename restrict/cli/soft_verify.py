@@ -24,7 +24,7 @@ from restrict.cli.common import (
     output_option,
     stages_on,
 )
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.languages.dfa import Dfa
@@ -108,7 +108,7 @@ def verify_trained_command(o: Given) -> None:
     if o.output is not None and found.proves:
         found.save(o.output)
     files = {"certificate in": o.output if found.proves else None}
-    put(Told(lambda: text(found, line), lambda: document(found, line)), o.as_json, files)
+    put(lambda: text(found, line), lambda: document(found, line), o.as_json, files)
     leave(found)
 
 

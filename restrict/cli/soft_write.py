@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from restrict.cli.common import JSON, LENGTH, Given, command, flag, output_option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, warn
 
 
@@ -25,7 +25,7 @@ def export_command(o: Given) -> None:
     save(loaded, o.n, o.output, kind)
     document = {"file": str(o.output), "model": loaded.name, "n": o.n, "type": kind}
     document["beyond_certified"] = loaded.beyond(o.n, kind)
-    put(Told(lambda: f"{loaded!r} at n = {o.n} in {kind}: {o.output}", lambda: document), o.as_json)
+    put(f"{loaded!r} at n = {o.n} in {kind}: {o.output}", document, o.as_json)
     warn(loaded, o.n, kind)
 
 
@@ -40,4 +40,4 @@ def write_command(o: Given) -> None:
     loaded = load(o.model)
     loaded.save(o.output)
     document = {"file": str(o.output), "name": loaded.name, "sha256": loaded.digest, "symbols": len(loaded.alphabet)}
-    put(Told(lambda: f"{loaded!r} in {o.output}", lambda: document), o.as_json)
+    put(f"{loaded!r} in {o.output}", document, o.as_json)

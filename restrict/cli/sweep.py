@@ -16,7 +16,7 @@ from restrict.base.errors import UsageError
 from restrict.base.wording import counted, install
 from restrict.cli import common
 from restrict.cli.common import FILE, Given, check_writable, command, flag, option, say
-from restrict.cli.printer import Told, put, put_json
+from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -132,7 +132,7 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
     lines = [f"{rows}: {what}", *filter(None, [summary.pop("text", "")])]
     if summary.get("more"):
         lines.append(f"... and {summary['more']} more groups")
-    put(Told(lambda: "\n".join(lines), lambda: summary), as_json, {"table in": parquet}, wide=True)
+    put("\n".join(lines), summary, as_json, {"table in": parquet}, wide=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import click
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.common import Given, command, option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 
 @command("tighten")
@@ -45,4 +45,4 @@ def tighten_command(o: Given) -> None:
     document = {"c": found.c, "dependencies": list(found.dependencies), "removed": list(found.removed)}
     document["needed"] = sorted(found.needed)
     files = {f"  {counted(len(found.proofs), 'verified proof')} in": o.proofs if found.proofs else None}
-    put(Told(lambda: text, lambda: document), o.as_json, files)
+    put(text, document, o.as_json, files)

@@ -8,7 +8,7 @@ from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
 from restrict.cli.common import Given, command, option, stages_on
 from restrict.cli.every_length import STATES, document, shown, write_proof
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 from restrict.cli.terminal import complete_model
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ def verify_command(o: Given) -> None:
         more = {"proved": True, "from": max(o.first, 1)} | more
         verb = "agrees with" if o.equals is not None else "recognises"
         text = f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}"
-        put(Told(lambda: text, lambda: document(found) | more), o.as_json)
+        put(text, lambda: document(found) | more, o.as_json)
         return
     wrong = found.difference
     others = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
     more = {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said} | others | more
-    put(Told(lambda: lines, lambda: document(found) | more), o.as_json)
+    put(lines, lambda: document(found) | more, o.as_json)
     if wrong.other is not None:
         where = "" if wrong.position is None else f", position {wrong.position}"
         raise NotEstablished(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from restrict.cli import common
 from restrict.cli.common import Given, command, flag, option
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 
 
 @command("warm-up")
@@ -30,7 +30,7 @@ def warm_up(o: Given) -> None:
     place, count = folder(), forms()
     nowhere = "the cache folder cannot be written, so that every process compiles for itself; RESTRICT_CACHE names one"
     told = nowhere if place is None else f"{count} compiled kernels in {place}"
-    put(Told(lambda: told, lambda: {"folder": None if place is None else str(place), "kernels": count}), o.as_json)
+    put(told, lambda: {"folder": None if place is None else str(place), "kernels": count}, o.as_json)
 
 
 def shown(names: Iterator[str], total: int) -> Iterable[str]:

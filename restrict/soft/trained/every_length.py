@@ -16,7 +16,7 @@ from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Certified, Tell, head, model_document, wrong_document
+from restrict.soft.trained.decide import Decided, Tell, head, model_document, wrong_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.memory import memories
@@ -25,7 +25,6 @@ from restrict.soft.trained.potentials import Proof, elaborated
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.verdict import Case, Open, Search
 from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
-from restrict.version import __version__
 
 FORMAT = "restrict-soft-every-length/1"
 LONGEST = 4096
@@ -33,26 +32,14 @@ SHORT = 12
 """Words up to this length are tried first, all of them where they are few."""
 
 
-@dataclass
-class EveryLength(Certified):
-    """What was decided: ``status`` is ``right`` (at every length), ``wrong`` or ``open``. Prefixes of at most ``upto``
-    symbols are right (``None``: all). ``shortest``: no shorter prefix than that of ``wrong`` is wrong. ``stopped`` says
-    why a search ended early: ``time`` or ``interrupted``."""
+@dataclass(kw_only=True)
+class EveryLength(Decided):
+    """``right`` is at every length. Prefixes of at most ``upto`` symbols are right (``None``: all). ``shortest``: no
+    shorter prefix than that of ``wrong`` is wrong."""
 
-    model: Trained = field(repr=False)
-    graph: Graph = field(repr=False)
-    language: str
-    status: str
     upto: int | None
     blocks: list[tuple[int, int]]
-    cases: list[Case] = field(repr=False)
-    bases: dict[str, Any] = field(repr=False)
     proof: Proof | None = field(repr=False)
-    open: list[Open]
-    wrong: Wrong | None
-    memory: tuple[str, ...]
-    seconds: float
-    stopped: str | None = None
 
     @property
     def proves(self) -> bool:
@@ -80,7 +67,7 @@ class EveryLength(Certified):
         }
         if self.wrong is not None:
             found["wrong"] = wrong_document(self.model, self.wrong)
-        return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+        return found | self.provenance()
 
 
 def beginning(model: Trained, graph: Graph, bases: dict[str, Any], blocks: list[tuple[int, int]]) -> dict[str, Any]:
