@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
+
 from restrict.base.strictjson import translated
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.verdict_every import Everywhere, Ways
@@ -46,30 +48,18 @@ class Elaborator(Everywhere):
 
     def potentials(self, ways: Ways, start: int, steps: Vector) -> Sequence[int]:
         """The longest path to each state, if there is one."""
-        number = {p: k for k, p in enumerate(ways.states)}
-        phi: list[int | None] = [None] * len(number)
-        phi[number[0]] = start
-        edges = [(number[p], steps[s], number[t]) for p, s, t in ways.edges]
-        rounds = 0
-        while relaxed(phi, edges):
-            rounds += 1
-            if rounds > len(number):
-                raise NoPotentials
-        found = [x for x in phi if x is not None]
+        graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        graph.add_nodes_from(ways.states)
+        graph.add_weighted_edges_from((p, t, -steps[s]) for p, s, t in ways.edges)
+        try:
+            least = nx.single_source_bellman_ford_path_length(graph, 0)
+        except nx.NetworkXUnbounded:
+            raise NoPotentials from None
+        found = [start - least[p] for p in ways.states]
         if max(map(abs, found)) >= UNLIMITED:
             raise NoPotentials
         self.written[-1].append(found)
         return found
-
-
-def relaxed(phi: list[int | None], edges: list[tuple[int, int, int]]) -> bool:
-    """One round of Bellman and Ford, in place."""
-    changed = False
-    for p, u, t in edges:
-        x, y = phi[p], phi[t]
-        if x is not None and (y is None or x + u > y):
-            phi[t], changed = x + u, True
-    return changed
 
 
 @dataclass
