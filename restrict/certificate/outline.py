@@ -79,7 +79,7 @@ class Outline:
         """How many positions it names in all."""
         cone = () if self.cone == "all" else self.cone.values()
         nodes = sum(count for spans in cone for _, count in spans)
-        depends = sum(count for _, count in self.claim.dependencies or ())
+        depends: int = sum(count for _, count in self.claim.dependencies or ())
         return sum(count for _, count, _ in self.fixed) + nodes + depends
 
 

@@ -1,8 +1,13 @@
-"""The command line: parse, call the API, print. Exit codes are those of docs/checker.md."""
+"""The command line: parse, call the API, print. Exit codes are those of docs/checker.md.
+
+Messages of the package in the words of the command line: an argument of Python becomes an option. The package names
+its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -18,7 +23,7 @@ from restrict.base.errors import RestrictError
 from restrict.base.files import one_command
 from restrict.cli.common import announce_compilation, on_interrupt, say
 from restrict.cli.examples import SHORT, epilog
-from restrict.cli.spoken import for_the_shell
+from restrict.cli.soft import soft
 from restrict.version import __version__
 
 COMPLETION = "_RESTRICT_COMPLETE"
@@ -34,6 +39,12 @@ MEMORY_WORDS = (
     "shared object file",
 )
 """What libraries say in other errors where memory has run out."""
+ARGUMENTS = {
+    "target": "--target", "seed": "--seed", "time": "--time", "free": "--free", "first": "--from", "limit": "--limit",
+    "self_rule": "--self", "how": "--how", "decoder": "--decoder",
+}  # fmt: skip
+"""The option for each argument that a message names."""
+NAMED = re.compile(rf'`({"|".join(ARGUMENTS)})(?:="([\w-]+)")?`')
 
 
 def main() -> NoReturn:
@@ -182,16 +193,20 @@ def cli() -> None:
     click.get_current_context().with_resource(one_command())
 
 
-def command_named(name: str) -> click.Command:
+def command_named(words: str) -> click.Command:
     """The command that the file of its name has."""
-    module = import_module(f"restrict.cli.{'import_' if name == 'import' else name.replace('-', '_')}")
+    module = import_module(f"restrict.cli.{'import_' if words == 'import' else re.sub('[ -]', '_', words)}")
+    name = words.rsplit(maxsplit=1)[-1]
     return next(made for made in vars(module).values() if isinstance(made, click.Command) and made.name == name)
 
 
 for _said, _short in SHORT.items():
-    _group, _, _name = _said.rpartition(" ")
-    if not _group:
-        cli.add_command(command_named(_name))
-    _command = cli.commands[_name] if not _group else vars(cli.commands[_group])["commands"][_name]
+    _command = command_named(_said)
     _command.epilog, _command.short_help = epilog(_said), _short
+    (soft if " " in _said else cli).add_command(_command)
 cli.epilog = epilog("")
+
+
+def for_the_shell(message: str) -> str:
+    """A message as the command line says it. Gives the line; unchanged where it names no argument."""
+    return NAMED.sub(lambda found: " ".join(filter(None, (ARGUMENTS[found[1]], found[2]))), message)

@@ -6,21 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import UsageError, quote
-from restrict.cli.common import (
-    JSON,
-    LENGTH,
-    LONGEST,
-    SECONDS,
-    Given,
-    Whole,
-    command,
-    flag,
-    language_option,
-    leave_interrupted,
-    option,
-    output_option,
-    stages_on,
-)  # fmt: skip
+from restrict.cli import common
 from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, SEED
 
@@ -28,25 +14,27 @@ STATES = ("was not re-checked", "is valid")
 """What is said of an answer after Ctrl-C, by whether it was checked."""
 
 
-@command("certify")
+@common.command("certify")
 @MODEL
-@LENGTH
-@option("--epsilon", None, "How far the free tokens together may move the output, such as 0.01.")
-@option("--quantity", ("probability", "margin"), "What may move by epsilon.", default="probability")
-@option(
+@common.LENGTH
+@common.option("--epsilon", None, "How far the free tokens together may move the output, such as 0.01.")
+@common.option("--quantity", ("probability", "margin"), "What may move by epsilon.", default="probability")
+@common.option(
     "--label",
     None,
     "Without --epsilon: whose sign is forced, or all, or greatest (which label is); by default the end's.",
 )
-@language_option("Without --epsilon: completions are prefixes of this language's words.", "--inputs")
-@option("--fix", None, "Certify this instead of searching, such as 3:1,7:0.", metavar="TEXT")
-@option("--position", Whole(0, LONGEST), "Where the output is read, for models that have it everywhere.")
-@option("--time seconds", SECONDS, "Stop improving after this many seconds.", default=30.0)
-@flag("--no-recheck", "Leave out the re-check in exact arithmetic: a bound, not called certified.")
+@common.language_option("Without --epsilon: completions are prefixes of this language's words.", "--inputs")
+@common.option("--fix", None, "Certify this instead of searching, such as 3:1,7:0.", metavar="TEXT")
+@common.option(
+    "--position", common.Whole(0, common.LONGEST), "Where the output is read, for models that have it everywhere."
+)
+@common.option("--time seconds", common.SECONDS, "Stop improving after this many seconds.", default=30.0)
+@common.flag("--no-recheck", "Leave out the re-check in exact arithmetic: a bound, not called certified.")
 @SEED
-@output_option("the certificate")
-@JSON
-def certify_command(o: Given) -> None:
+@common.output_option("the certificate")
+@common.JSON
+def certify_command(o: common.Given) -> None:
     """Fix few tokens so that all the others together move the output by at most epsilon, and certify it.
 
     Without --epsilon, for a trained checkpoint of one layer (GPT-2's names, NAME.config.json beside it): fix few of the
@@ -67,7 +55,7 @@ def certify_command(o: Given) -> None:
     from restrict.soft.restriction.restriction import certify_soft
 
     loaded = opened(o.model)
-    with stages_on(f"{loaded.name[:40]}, n = {o.n}") as progress:
+    with common.stages_on(f"{loaded.name[:40]}, n = {o.n}") as progress:
         found = certify_soft(
             loaded, o.n, fixed=fixed, check=not o.no_recheck, progress=progress,
             **o.only("epsilon", "quantity", "position", "seed", "seconds"),
@@ -75,7 +63,7 @@ def certify_command(o: Given) -> None:
     _finish(found, found.document, found.provenance.get("stopped"), o)
 
 
-def _forced(o: Given, fix: dict[int, str] | None) -> None:
+def _forced(o: common.Given, fix: dict[int, str] | None) -> None:
     from restrict.soft.importers.opened import is_checkpoint
     from restrict.soft.restriction.forced import decision_of, force_decision
     from restrict.soft.trained.graph import dfa_of
@@ -90,7 +78,7 @@ def _forced(o: Given, fix: dict[int, str] | None) -> None:
 
         words = dfa_of(named(o.inputs), loaded)
     fixed = None if fix is None else {i: loaded.tokens.index(loaded.rows([s])[-1]) for i, s in fix.items()}
-    with stages_on(f"{loaded.name[:40]}, n = {o.n}") as tell:
+    with common.stages_on(f"{loaded.name[:40]}, n = {o.n}") as tell:
         found = force_decision(
             loaded, o.n, decision_of(loaded, o.label), inputs=words, fixed=fixed, seconds=o.seconds,
             check=not o.no_recheck, told=o.inputs or "all words", tell=tell,
@@ -99,13 +87,13 @@ def _forced(o: Given, fix: dict[int, str] | None) -> None:
     _finish(found, document, found.stopped, o)
 
 
-def _finish(found: Any, document: Any, stopped: str | None, o: Given) -> None:
+def _finish(found: Any, document: Any, stopped: str | None, o: common.Given) -> None:
     """Write, print, and after Ctrl-C say what the answer is."""
     if o.output is not None:
         found.save(o.output)
     put(found.text, document, o.as_json, {"certificate in": o.output})
     if stopped == "interrupted":
-        leave_interrupted(o.output, "restriction", STATES[bool(found.verified)])
+        common.leave_interrupted(o.output, "restriction", STATES[bool(found.verified)])
 
 
 def fixed_of(text: str) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""The command `soft import`: weights of other libraries to a model file. Part of the group in restrict.cli.soft."""
+"""The command `soft import`: weights of other libraries to a model file."""
 
 from __future__ import annotations
 
