@@ -17,49 +17,66 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from restrict.all_lengths.automaton import Automaton, automaton
-    from restrict.all_lengths.certify import certify_all_lengths, certify_costs
-    from restrict.all_lengths.evidence import Counterexample, Proved
-    from restrict.all_lengths.verify import verify
-    from restrict.all_lengths.wrong import WrongLengths, wrong_lengths
-    from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-    from restrict.certificate.certificate import Certificate, Claim, certificate_of, load_certificate
-    from restrict.certificate.lower_bound import LowerBound
-    from restrict.certificate.refutation import Errors, Refutation
-    from restrict.certification import certify
-    from restrict.corollary2.refute import refute
-    from restrict.corollary2.verdict import Immune, NoRefutation
-    from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-    from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
-    from restrict.depth_reduction.lemma.lemma4 import reduce_layer
-    from restrict.depth_reduction.lemma.stage1 import stage1
-    from restrict.depth_reduction.lemma.stage2 import stage2
-    from restrict.depth_reduction.lemma.stage3 import stage3
-    from restrict.depth_reduction.theorem1 import certify_all
-    from restrict.elaboration.check import check
-    from restrict.elaboration.make import Elaborated, elaborate
-    from restrict.importers import Imported, import_brasp, import_transformer_program, import_weights
-    from restrict.languages.facts import facts
-    from restrict.languages.predicate import Predicate
-    from restrict.languages.protocol import Language
-    from restrict.languages.source import language
-    from restrict.logic.compiler import compile_formula
-    from restrict.model.program import Head, Map, Model, Output
-    from restrict.model.restriction import Restriction
-    from restrict.model.rules import Dot, Table
-    from restrict.model.source import load
-    from restrict.optimum.exact import exact
-    from restrict.optimum.explain import explain
-    from restrict.optimum.lower_bound import Bounds, lower_bound
-    from restrict.optimum.sensitivity import sensitivity
-    from restrict.optimum.tighten import tighten
-    from restrict.simulate.formulas.compiler import compile_soft
-    from restrict.sweep.result import SweepResult, load_sweep, run_sweep
-    from restrict.sweep.workers import workers
-    from restrict.tradeoff import pareto
-
-from restrict.version import __version__
+# isort: off
+if TYPE_CHECKING:  # an alias with the name itself is an export to type checkers
+    from restrict.all_lengths.automaton import Automaton as Automaton, automaton as automaton
+    from restrict.all_lengths.certify import certify_all_lengths as certify_all_lengths, certify_costs as certify_costs
+    from restrict.all_lengths.evidence import Counterexample as Counterexample, Proved as Proved
+    from restrict.all_lengths.verify import verify as verify
+    from restrict.all_lengths.wrong import WrongLengths as WrongLengths, wrong_lengths as wrong_lengths
+    from restrict.base.errors import (
+        ModelError as ModelError,
+        NotEstablished as NotEstablished,
+        ResourceLimit as ResourceLimit,
+        RestrictError as RestrictError,
+        UsageError as UsageError,
+    )
+    from restrict.certificate.certificate import (
+        Certificate as Certificate,
+        certificate_of as certificate_of,
+        load_certificate as load_certificate,
+    )
+    from restrict.certificate.lower_bound import LowerBound as LowerBound
+    from restrict.certificate.outline import Claim as Claim
+    from restrict.certificate.refutation import Errors as Errors, Refutation as Refutation
+    from restrict.certification import certify as certify
+    from restrict.corollary2.refute import refute as refute
+    from restrict.corollary2.verdict import Immune as Immune, NoRefutation as NoRefutation
+    from restrict.depth_reduction.c_transformer.ctransformer import CTransformer as CTransformer
+    from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds as theorem_bounds
+    from restrict.depth_reduction.lemma.lemma4 import reduce_layer as reduce_layer
+    from restrict.depth_reduction.lemma.stage1 import stage1 as stage1
+    from restrict.depth_reduction.lemma.stage2 import stage2 as stage2
+    from restrict.depth_reduction.lemma.stage3 import stage3 as stage3
+    from restrict.depth_reduction.theorem1 import certify_all as certify_all
+    from restrict.elaboration.check import check as check
+    from restrict.elaboration.make import Elaborated as Elaborated, elaborate as elaborate
+    from restrict.importers import (
+        Imported as Imported,
+        import_brasp as import_brasp,
+        import_transformer_program as import_transformer_program,
+        import_weights as import_weights,
+    )
+    from restrict.languages.facts import facts as facts
+    from restrict.languages.predicate import Predicate as Predicate
+    from restrict.languages.protocol import Language as Language
+    from restrict.languages.source import language as language
+    from restrict.logic.compiler import compile_formula as compile_formula
+    from restrict.model.program import Head as Head, Map as Map, Model as Model, Output as Output
+    from restrict.model.restriction import Restriction as Restriction
+    from restrict.model.rules import Dot as Dot, Table as Table
+    from restrict.model.source import load as load
+    from restrict.optimum.exact import exact as exact
+    from restrict.optimum.explain import explain as explain
+    from restrict.optimum.lower_bound import Bounds as Bounds, lower_bound as lower_bound
+    from restrict.optimum.sensitivity import sensitivity as sensitivity
+    from restrict.optimum.tighten import tighten as tighten
+    from restrict.simulate.formulas.compiler import compile_soft as compile_soft
+    from restrict.sweep.result import SweepResult as SweepResult, load_sweep as load_sweep, run_sweep as run_sweep
+    from restrict.sweep.workers import workers as workers
+    from restrict.tradeoff import pareto as pareto
+# isort: on
+from restrict.version import __version__ as __version__
 
 _NAMES = {
     "all_lengths.automaton": "Automaton automaton",
@@ -68,8 +85,9 @@ _NAMES = {
     "all_lengths.verify": "verify",
     "all_lengths.wrong": "WrongLengths wrong_lengths",
     "base.errors": "ModelError NotEstablished ResourceLimit RestrictError UsageError",
-    "certificate.certificate": "Certificate Claim certificate_of load_certificate",
+    "certificate.certificate": "Certificate certificate_of load_certificate",
     "certificate.lower_bound": "LowerBound",
+    "certificate.outline": "Claim",
     "certificate.refutation": "Errors Refutation",
     "certification": "certify",
     "corollary2.refute": "refute",
@@ -108,73 +126,7 @@ _HOME = {name: f"restrict.{module}" for module, names in _NAMES.items() for name
 _ROOMS = ("report", "simulate", "soft")
 """Rooms whose modules are public: reports of results, hard attention by softmax, softmax models."""
 
-__all__ = [
-    "Automaton",
-    "Bounds",
-    "CTransformer",
-    "Certificate",
-    "Claim",
-    "Counterexample",
-    "Dot",
-    "Elaborated",
-    "Errors",
-    "Head",
-    "Immune",
-    "Imported",
-    "Language",
-    "LowerBound",
-    "Map",
-    "Model",
-    "ModelError",
-    "NoRefutation",
-    "NotEstablished",
-    "Output",
-    "Predicate",
-    "Proved",
-    "Refutation",
-    "ResourceLimit",
-    "RestrictError",
-    "Restriction",
-    "SweepResult",
-    "Table",
-    "UsageError",
-    "WrongLengths",
-    "__version__",
-    "automaton",
-    "certificate_of",
-    "certify",
-    "certify_all",
-    "certify_all_lengths",
-    "certify_costs",
-    "check",
-    "compile_formula",
-    "compile_soft",
-    "elaborate",
-    "exact",
-    "explain",
-    "facts",
-    "import_brasp",
-    "import_transformer_program",
-    "import_weights",
-    "language",
-    "load",
-    "load_certificate",
-    "load_sweep",
-    "lower_bound",
-    "pareto",
-    "reduce_layer",
-    "refute",
-    "run_sweep",
-    "sensitivity",
-    "stage1",
-    "stage2",
-    "stage3",
-    "theorem_bounds",
-    "tighten",
-    "verify",
-    "workers",
-    "wrong_lengths",
-]
+__all__ = sorted((*_HOME, "__version__"))  # noqa: PLE0605
 
 
 def __dir__() -> list[str]:

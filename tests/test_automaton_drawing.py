@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from restrict.base.errors import UsageError
@@ -28,6 +30,11 @@ def shapes(drawing: Drawing, kind: str) -> list[Shape]:
     return [shape for group in drawing.groups for shape in group.shapes if shape.kind == kind]
 
 
+def curve_of(at: tuple[float, ...]) -> npt.NDArray[np.complex128]:
+    """Points of an arrow that was drawn."""
+    return _samples(np.array(at).view(np.complex128))
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_arrows_join_their_states_and_keep_clear_of_the_others(spec: str) -> None:
     dfa = automaton_of(spec)
@@ -41,15 +48,12 @@ def test_arrows_join_their_states_and_keep_clear_of_the_others(spec: str) -> Non
     drawn = [edge for edge in edges(dfa.delta) if dead not in edge]
     assert len(arrows) == len(drawn) + 1  # and the one that points to the start
     for a in arrows:
-        points = _samples(((a[0], a[1]), (a[2], a[3]), (a[4], a[5]), (a[6], a[7])))
-        ends = {
-            min(range(len(circles)), key=lambda k: math.dist(circles[k][:2], (points[end][0], points[end][1])))
-            for end in (0, -1)
-        }
+        points = curve_of(a)
+        ends = {min(range(len(circles)), key=lambda k: abs(complex(*circles[k][:2]) - points[end])) for end in (0, -1)}
         for k, (x, y, _) in enumerate(circles):
             if k not in ends:
-                assert min(math.dist((x, y), point) for point in points) > RADIUS
-        assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in points)
+                assert np.abs(complex(x, y) - points).min() > RADIUS
+        assert all(0 <= z.real <= drawing.width and 0 <= z.imag <= drawing.height for z in points)
     rings = [shape.at for shape in shapes(drawing, "circle") if shape.at[2] == RING]
     assert len(rings) == len(dfa.accept)
     for q, (x, y) in place.items():
@@ -70,14 +74,14 @@ def test_arrows_of_small_automata_do_not_cross_and_labels_are_beside_them(spec: 
     """Two pairs of arrows that come back to one state crossed before, with their labels at the crossing."""
     drawing = draw_dfa(automaton_of(spec))
     arrows = [shape.at for shape in shapes(drawing, "curve")]
-    curves = [_samples(((a[0], a[1]), (a[2], a[3]), (a[4], a[5]), (a[6], a[7]))) for a in arrows]
+    curves = [curve_of(a) for a in arrows]
     for k, one in enumerate(curves):
         assert not any(_crossings(_steps(one), _steps(other)) for other in curves[:k]), (spec, k)
     circles = [shape.at[:2] for shape in shapes(drawing, "circle")]
     labels = [shape.at[:2] for shape in shapes(drawing, "text")]
     for x, y in labels:
         if min(math.dist((x, y - 4), circle) for circle in circles) > RADIUS:
-            assert min(math.dist((x, y - 4), point) for curve in curves for point in curve) > 5, (spec, x, y)
+            assert np.abs(complex(x, y - 4) - np.concatenate(curves)).min() > 5, (spec, x, y)
 
 
 def test_a_state_that_accepts_nothing_is_left_out_unless_it_is_the_only_one() -> None:

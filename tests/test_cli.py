@@ -561,7 +561,7 @@ def test_pareto_prints_a_front_whose_points_the_checker_accepts(shell: Shell, tm
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
     """Each command with its full name; a group's commands in place of the group."""
-    for command in cli.COMMANDS:
+    for command in cli.cli.commands.values():
         if isinstance(command, click.Group):
             yield from ((f"{command.name} {name}", part) for name, part in command.commands.items())
         else:

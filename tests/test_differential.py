@@ -22,7 +22,8 @@ from numba import config
 import restrict
 from restrict.abstract.run import AbstractRun, abstract_run, positions_of
 from restrict.base.errors import NotEstablished
-from restrict.certificate.certificate import Certificate, Claim, certificate_of, claim_of
+from restrict.certificate.certificate import Certificate, certificate_of, claim_of
+from restrict.certificate.outline import Claim
 from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.program import Model as Loaded

@@ -16,7 +16,7 @@ from restrict.certificate.hitting_tree import Uncovered, named
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.proof import check
-from restrict.elaboration.conflicts import BOX_WORDS, least_tree, renumbered, small_tree
+from restrict.elaboration.bound import BOX_WORDS, least_tree, renumbered, small_tree
 from restrict.elaboration.make import Elaborated, Elaboration, _written, least_steps
 from restrict.elaboration.tokens import Tokens
 from tests import trusted

@@ -13,13 +13,12 @@ import pytest
 from restrict.base.errors import ResourceLimit
 from restrict.languages.consequences import consequences, linear_residue
 from restrict.languages.dfa import Dfa, minimal
-from restrict.languages.facts import Unknown, facts, growth, sensitivity
+from restrict.languages.facts import Unknown, by_enumeration, facts, growth, regular_sensitivity, sensitivity
 from restrict.languages.growth import regular_growth, simplest
 from restrict.languages.monoid import Aperiodicity, _by_library, quasi_aperiodic, star_free
 from restrict.languages.pre import read_pre
 from restrict.languages.predicate import Predicate
 from restrict.languages.regular import Regular
-from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.source import language
 from tests.clock import quicker_than
 from tests.commands import Shell

@@ -26,9 +26,8 @@ from restrict.certificate.lower_bound import LowerBound, indices
 from restrict.checker.account import Meter, Place, Task
 from restrict.checker.lower_bound import Bound
 from restrict.checker.tree import Tree
-from restrict.elaboration.bound import examined
+from restrict.elaboration.bound import examined, least_tree
 from restrict.elaboration.check import check
-from restrict.elaboration.conflicts import least_tree
 from restrict.elaboration.hints import read_boxes
 from restrict.elaboration.rows import Rows
 from restrict.model.fileformat import loads

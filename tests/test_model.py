@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 import restrict
 from restrict import Dot, Head, Map, Model, Output, Table
 from restrict.base.errors import ModelError, ResourceLimit, UsageError
-from restrict.elaboration.tabulated import ENTRIES, tabulated
+from restrict.elaboration.check import ENTRIES, tabulated
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, load, loads, save, to_document
 
@@ -462,7 +462,7 @@ def test_a_model_without_a_file_may_have_too_many_values_to_tabulate(
 ) -> None:
     """They are 2 n^2, just above what may be tabulated: 2^22, or 2^12 for a shorter word."""
     assert ENTRIES == 1 << 22
-    monkeypatch.setattr("restrict.elaboration.tabulated.ENTRIES", most)
+    monkeypatch.setattr("restrict.elaboration.check.ENTRIES", most)
     model = program(head(plain_score, key="token"))
     certificate = restrict.certify(model, n)
     with pytest.raises(ResourceLimit, match=f"'h': a Python callable with {2 * n * n} values at n = {n}"):

@@ -17,7 +17,7 @@ from restrict.base.errors import ModelError, UsageError
 from restrict.base.wording import DISTRIBUTION, install
 from restrict.cli import main as command_line
 from restrict.cli import names
-from restrict.cli.spoken import for_the_shell
+from restrict.cli.main import for_the_shell
 from restrict.languages.dfa import Dfa
 from restrict.languages.source import READERS
 from restrict.model.source import GENERATORS
@@ -91,7 +91,7 @@ def test_every_named_argument_has_its_option() -> None:
     for path in (ROOT / "restrict").rglob("*.py"):
         if "cli" not in path.parts and "checker" not in path.parts:
             found |= set(re.findall(r"`(\w+)=\\?\"[\w-]+\\?\"`", path.read_text(encoding="utf-8")))
-    from restrict.cli.spoken import ARGUMENTS
+    from restrict.cli.main import ARGUMENTS
 
     assert {"target", "self_rule", "how"} <= found & set(ARGUMENTS)
 

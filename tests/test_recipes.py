@@ -93,24 +93,20 @@ READERS: dict[str, tuple[str, str, bool, Reader]] = {
 
 from __future__ import annotations
 
-import click
-
-from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import JSON, MODEL, Given, command
+from restrict.cli.printer import put
 
 
-@click.command()
-@common.MODEL
-@common.JSON
-def count(model: str, as_json: bool) -> None:
+@command()
+@MODEL
+@JSON
+def count(o: Given) -> None:
     """Count the variables of MODEL."""
     from restrict.model.source import load
 
-    found = len(load(model).variables)
-    put(Told(lambda: f"{found} variables", lambda: {"variables": found}), as_json)
+    found = len(load(o.model).variables)
+    put(f"{found} variables", {"variables": found}, o.as_json)
 '''),
-        ("restrict/cli/main.py", "COMMANDS = (\n",
-         "from restrict.cli.count import count  # noqa: E402\n\nCOMMANDS = (\n    count,\n"),
         ("restrict/cli/examples.py", 'EXAMPLES: dict[str, tuple[str, ...]] = {\n',
          'EXAMPLES: dict[str, tuple[str, ...]] = {\n    "count": ("count and-of-ors",),\n'),
         ("restrict/cli/examples.py", 'SHORT = {\n', 'SHORT = {\n    "count": "Count variables.",\n'),

@@ -23,6 +23,7 @@ from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import Outline, read_outline
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
+from restrict.report.certificate_page import attended, totals_section
 from restrict.report.chart import Chart, by_length
 from restrict.report.drawing import Drawing, Shape, number, save
 from restrict.report.page import packed, script, word_copy
@@ -32,7 +33,6 @@ from restrict.report.source import page_of
 from restrict.report.stages import asked as stages_asked
 from restrict.report.stages import stages_section
 from restrict.report.text import model_words, origin_words
-from restrict.report.totals import attended, totals_section
 from tests.commands import Shell
 
 pytest.importorskip("jinja2")

@@ -16,11 +16,10 @@ from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
-from restrict.soft.influence import attention, every
+from restrict.soft.influence import attention, logits
 from restrict.soft.influence.attention import attention_influence, spans_of
-from restrict.soft.influence.every import Table, every_word, few
 from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
-from restrict.soft.influence.logits import Cell, Logit, Space, logit_influence
+from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word, few, logit_influence
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
 from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
@@ -322,7 +321,7 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(case: tuple[int, int], per
 @pytest.fixture
 def halving(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells are halved, even where all words could be tried."""
-    monkeypatch.setattr(every, "MOST", 0)
+    monkeypatch.setattr(logits, "MOST", 0)
 
 
 def largest(model: SoftModel, n: int, changes: list[Changes], delta: Delta | None) -> float:
@@ -351,7 +350,7 @@ def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -
         assert most <= found.bound <= most * (1 + 1e-6) + 1e-9
         assert found.attained == pytest.approx(most, rel=1e-9, abs=1e-12)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(every, "MOST", 0)
+            patch.setattr(logits, "MOST", 0)
             assert most <= logit_influence(model, changes, cells=8, seconds=math.inf).bound
 
 
@@ -363,7 +362,7 @@ def test_without_positions_words_are_tried_up_to_order(name: str) -> None:
     assert all(Table(one).alike and Table(one).count == 14 for one in changes)
     alike = [every_word(one, rows)[0] for one in changes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(every, "_alike", lambda *_: False)
+        patch.setattr(logits, "_alike", lambda *_: False)
         assert all(Table(one).count == 2**7 for one in changes)
         assert alike == pytest.approx([every_word(one, rows)[0] for one in changes], rel=1e-6)
     assert max(alike) == pytest.approx(largest(model, 9, changes, None), rel=1e-6)

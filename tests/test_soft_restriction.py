@@ -29,8 +29,7 @@ from restrict.soft.models.model import Positions, SoftHead, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 from restrict.soft.restriction import restriction
 from restrict.soft.restriction.claim import SoftCertificate
-from restrict.soft.restriction.movement import bounded_movement, movement, symbol_indices
-from restrict.soft.restriction.restriction import certify_soft
+from restrict.soft.restriction.restriction import bounded_movement, certify_soft, movement, symbol_indices
 from tests.clock import looks
 from tests.marks import heavy_after
 

@@ -24,7 +24,7 @@ from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.commands import typed
 from tests.fuzzing import every_length as judged
-from tests.fuzzing.verdicts import altered
+from tests.fuzzing.verdicts import changed_is_refused
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
 
@@ -61,12 +61,7 @@ def test_all_answers_occur_among_random_models() -> None:
 
 @pytest.mark.parametrize("seed", heavy_after([0, *range(2, 120), 1], 1))
 def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, _, graph, n = case(seed)
-    found = verify_trained(model, graph, min(n, 3), seconds=60)
-    if not found.proves:
-        pytest.skip("nothing is proved")
-    verdict_cases.taken(model, (altered(rng, found.to_bytes()) for _ in range(100)))
+    changed_is_refused(seed, *case(seed))
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4))

@@ -26,6 +26,7 @@ from restrict.checker.verdict_second import Second as Checked
 from restrict.kernels.second import beyond, ends
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
+from restrict.soft.trained.axes import Table
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form
@@ -35,7 +36,6 @@ from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.second import Layered, Second
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.tables import Table
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after

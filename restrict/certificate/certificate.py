@@ -15,7 +15,7 @@ from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.base.wording import fixed_spans
 from restrict.certificate.cases import Case, cases_to_json, leaves, read_cases
-from restrict.certificate.outline import FORMAT, read_outline
+from restrict.certificate.outline import FORMAT, Claim, read_outline
 from restrict.checker import account, formats
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import DEFAULT_LIMIT
@@ -23,29 +23,6 @@ from restrict.model.arguments import the_instance
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction, check_expansion, expanded, runs
 from restrict.model.task import MAX_VALUES, Target, Task, position_of
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a certificate says. For the target ``all``, ``dependencies`` and ``values`` are ``None``."""
-
-    free: int
-    c: int
-    dependencies: tuple[int, ...] | None
-    values: tuple[int, ...] | None
-
-    def text(self, n: int, target: Target) -> str:
-        """The claim as the checker prints it.
-
-        Args:
-            n: the length, markers included.
-            target: ``"last"``, ``"all"`` or a position.
-
-        Returns:
-            One line without the digest.
-        """
-        head = f"n={n} target={target} free={self.free} c={self.c}"
-        return head if self.values is None else f"{head} values={','.join(map(str, self.values))}"
 
 
 @dataclass(frozen=True, eq=False)

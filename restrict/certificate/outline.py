@@ -33,18 +33,25 @@ MOST_SHOWN = 64
 
 
 @dataclass(frozen=True)
-class OutlineClaim:
-    """A claim; ``values`` and ``dependencies`` are ``None`` for the target ``all``."""
+class Claim:
+    """What a certificate says. For the target ``all``, ``dependencies`` and ``values`` are ``None``; in an outline,
+    ``dependencies`` are runs of positions."""
 
     free: int
     c: int
-    dependencies: tuple[Span, ...] | None
+    dependencies: tuple[Any, ...] | None
     values: tuple[int, ...] | None
 
     def text(self, n: int, target: Target) -> str:
-        """The claim as the checker prints it; of more than :data:`MOST_SHOWN` values, the first ones and their number.
-        ``n``: the length, markers included. ``target``: ``"last"``, ``"all"`` or a position. Result: one line without
-        the digest."""
+        """The claim as the checker prints it; of more than 64 values, the first ones and their number.
+
+        Args:
+            n: the length, markers included.
+            target: ``"last"``, ``"all"`` or a position.
+
+        Returns:
+            One line without the digest.
+        """
         head = f"n={n} target={target} free={self.free} c={self.c}"
         if self.values is None:
             return head
@@ -62,7 +69,7 @@ class Outline:
     target: Target
     fixed: tuple[tuple[int, int, str], ...] = field(repr=False)
     cone: Literal["all"] | Mapping[str, tuple[Span, ...]] = field(repr=False)
-    claim: OutlineClaim = field(repr=False)
+    claim: Claim = field(repr=False)
     split: tuple[int, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     cases: Node | None = field(default=None, repr=False)
@@ -72,7 +79,7 @@ class Outline:
         """How many positions it names in all."""
         cone = () if self.cone == "all" else self.cone.values()
         nodes = sum(count for spans in cone for _, count in spans)
-        depends = sum(count for _, count in self.claim.dependencies or ())
+        depends: int = sum(count for _, count in self.claim.dependencies or ())
         return sum(count for _, count, _ in self.fixed) + nodes + depends
 
 
@@ -104,15 +111,15 @@ def _split(node: Node, n: int) -> tuple[int, ...]:
     return positions
 
 
-def _claim(node: Node, n: int, target: Target) -> OutlineClaim:
+def _claim(node: Node, n: int, target: Target) -> Claim:
     """What is claimed. There may be millions of values."""
     claim, nodes = node.read(CLAIM_ALL if target == "all" else CLAIM), dict(node.members())
     if target == "all":
-        return OutlineClaim(claim["free"], claim["c"], None, None)
+        return Claim(claim["free"], claim["c"], None, None)
     values, dependencies = tuple(claim["values"]), read_spans(nodes["dependencies"], n)
     count = sum(length for _, length in dependencies)
     if claim["c"] != count:
         nodes["c"].fail(f"c is {claim['c']}, but {count} dependencies are listed")
     if not values or any(a >= b for a, b in pairwise(values)):
         nodes["values"].fail("expected a non-empty increasing list")
-    return OutlineClaim(claim["free"], claim["c"], dependencies, values)
+    return Claim(claim["free"], claim["c"], dependencies, values)

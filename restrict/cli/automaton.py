@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.every_length import STATES, shown, stages_on
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, stages_on
+from restrict.cli.every_length import STATES, shown
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
@@ -22,25 +20,15 @@ LABELS = 8
 """The cost of forcing is computed for at most this many labels."""
 
 
-@click.command("automaton")
+@command("automaton")
 @common.MODEL
 @STATES
 @common.output_option("the minimal automaton (restrict-dfa/1)")
-@common.file_option("--dot", text="Write a drawing for Graphviz here.")
-@common.file_option(
-    "--export", text="Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot."
-)
-@common.file_option("--figure", text="Draw it here: FILE.svg or FILE.pdf.")
+@common.file_option("--dot", "Write a drawing for Graphviz here.")
+@common.file_option("--export", "Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot.")
+@common.file_option("--figure", "Draw it here: FILE.svg or FILE.pdf.")
 @common.JSON
-def automaton_command(
-    model: str,
-    states: int,
-    output: Path | None,
-    dot: Path | None,
-    export: Path | None,
-    figure: Path | None,
-    as_json: bool,
-) -> None:
+def automaton_command(o: Given) -> None:
     """Compute what MODEL recognises at every length: its minimal automaton.
 
     Prints the states, whether the language is star-free, the cost of forcing each label at every length, and shortest
@@ -52,28 +40,28 @@ def automaton_command(
     from restrict.report.drawing import check_ending
     from restrict.report.figure import figure_of_dfa
 
-    if figure is not None:
-        check_ending(figure)
-    program = load(model)
+    if o.figure is not None:
+        check_ending(o.figure)
+    program = load(o.model)
     with stages_on(program.name[:40]) as tell:
-        found = automaton(program, states=states, progress=tell)
-    if found.every and (output or dot or export or figure):
+        found = automaton(program, states=o.states, progress=tell)
+    if found.every and (o.output or o.dot or o.export or o.figure):
         raise UsageError(
             "-o, --dot, --export and --figure are for models with output at the last position, not at every one"
         )
-    if output is not None:
-        write_bytes(output, to_json(found.dfa(), f"what {found.model.name} recognises").encode())
-    for path, suffix in ((dot, ".dot"), (export, export.suffix if export else "")):
+    if o.output is not None:
+        write_bytes(o.output, to_json(found.dfa(), f"what {found.model.name} recognises").encode())
+    for path, suffix in ((o.dot, ".dot"), (o.export, o.export.suffix if o.export else "")):
         if path is not None:
             write_bytes(path, exported(found.dfa(), f"what {found.model.name} recognises", suffix).encode())
-    if figure is not None:
-        figure_of_dfa(found.dfa()).save(figure)
+    if o.figure is not None:
+        figure_of_dfa(found.dfa()).save(o.figure)
     content = facts(found)
     files = {
         f"  {k} written to": path
-        for k, path in (("automaton", output), ("drawing", dot), ("export", export), ("figure", figure))
+        for k, path in (("automaton", o.output), ("drawing", o.dot), ("export", o.export), ("figure", o.figure))
     }
-    put(Told(lambda: "\n".join(lines(content)), lambda: content), as_json, files)
+    put("\n".join(lines(content)), content, o.as_json, files)
 
 
 def facts(found: Automaton) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from restrict.base.errors import InternalError
 from restrict.base.wording import columns
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, flag, option
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,32 +19,25 @@ SHOWN = 4
 """Layers of the table; where there are more, it shows the first three and the last."""
 
 
-@click.command()
-@click.option("-L", "--layers", type=common.Whole(1, 64), required=True, help="Layers, 1 .. 64.")
-@click.option("-H", "--heads", type=common.Whole(1), required=True, help="Heads per layer.")
-@click.option(
-    "-C",
-    "--fraction",
-    type=common.Text(),
-    required=True,
-    metavar="C",
-    help="Share of the positions that stay free, such as 0.9.",
+@command()
+@option("-L --layers", common.Whole(1, 64), "Layers, 1 .. 64.", required=True)
+@option("-H --heads", common.Whole(1), "Heads per layer.", required=True)
+@option(
+    "-C --fraction", common.Text(), "Share of the positions that stay free, such as 0.9.", required=True, metavar="C"
 )
-@click.option("--alphabet", type=common.Whole(1), default=2, show_default=True, help="Number of symbols.")
-@click.option("--paper", is_flag=True, help="With the paper's own weights and thresholds (-L 1).")
-@click.option("--inequalities", is_flag=True, help="Also print every inequality with both sides.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every number exactly.")
-def bounds(
-    layers: int, heads: int, fraction: str, alphabet: int, paper: bool, inequalities: bool, as_json: bool
-) -> None:
+@option("--alphabet", common.Whole(1), "Number of symbols.", default=2)
+@flag("--paper", "With the paper's own weights and thresholds (-L 1).")
+@flag("--inequalities", "Also print every inequality with both sides.")
+@flag("--json as_json", "Print JSON, with every number exactly.")
+def bounds(o: Given) -> None:
     """What Theorem 1 promises for all transformers with these sizes: c, n0, and the parameters of every layer."""
     from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 
-    found = theorem_bounds(layers, heads, fraction, alphabet=alphabet, choices="paper" if paper else "best")
+    found = theorem_bounds(o.layers, o.heads, o.fraction, alphabet=o.alphabet, choices="paper" if o.paper else "best")
     checked = verified(found)
-    more = "\n\n" + inequality_lines(checked) if inequalities else ""
+    more = "\n\n" + inequality_lines(checked) if o.inequalities else ""
     document = found.document() | {"inequalities_checked": len(checked)}
-    put(Told(lambda: bounds_text(found, len(checked)) + more, lambda: document), as_json)
+    put(lambda: bounds_text(found, len(checked)) + more, document, o.as_json)
 
 
 def verified(found: TheoremBounds) -> tuple[Inequality, ...]:

@@ -1,10 +1,12 @@
-"""The command `certify`. Imported with the command line, so it stays light."""
+"""The command `certify`. Imported with the command line, so it stays light.
+
+How a certificate is printed by the commands that find one.
+"""
 
 from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,152 +14,120 @@ import click
 
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
+from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.certificate_words import report
-from restrict.cli.checking import asked, checked_by
-from restrict.cli.common import check_writable, leave_interrupted, progress_on, result_folder, saved
+from restrict.cli.checking import Asked, asked, checked_by, checked_line, document_of
+from restrict.cli.common import Given
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
-from restrict.cli.everywhere import certify_everywhere
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import parts, put, put_json
+from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from restrict.certificate.certificate import Certificate
+    from restrict.depth_reduction.c_transformer.layers import LayerTrace
+    from restrict.depth_reduction.theorem1 import Everywhere
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
     from restrict.optimum.lower_bound import Bounds
     from restrict.tradeoff import Front
 
-
 LOWER_BOUND_SECONDS = 30.0
 """The time limit of `--lower-bound` where no `--time` is given; `restrict lower-bound` goes on to the optimum."""
 
 
-@dataclass(frozen=True)
-class Wish:
-    """The options of one call, by their names."""
-
-    n: int
-    target: Any
-    c: int | None
-    free: Fraction | None
-    rho: str | None
-    output: Path | None
-    seed: int
-    time: float | None
-    exact: bool
-    pareto: bool
-    figure: Path | None
-    trace: bool
-    lower_bound: bool
-    method: str
-    jobs: int | None
-    dask: str | None
-    checker: str
-    as_json: bool
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether the output at all positions is searched for."""
-        return self.target == "all" and self.rho is None
-
-    def check(self) -> None:
-        """Refuse options that do not go together."""
-        if (self.jobs is not None or self.dask is not None) and self.target != "all" and not self.lower_bound:
-            raise UsageError("--jobs and --dask are for --target all and --lower-bound: these have independent parts")
-        if self.c is not None and self.free is not None:
-            raise UsageError("give -c or --free, not both: -c bounds the dependencies, --free the free positions")
-        if self.method != "auto" and not self.everywhere:
-            raise UsageError("--method is for --target all without --restriction")
-        if self.trace and not self.everywhere:
-            raise UsageError("--trace is for --target all without --restriction")
-        if self.everywhere and (self.exact or self.pareto or self.figure is not None):
-            raise UsageError("--exact, --pareto and --figure are for one position, not for --target all")
-        if self.pareto and (self.rho is not None or self.c is not None or self.free is not None):
-            raise UsageError("--pareto goes through all c by itself; leave out -c, --free and --restriction")
-        if self.pareto and self.exact:
-            raise UsageError("--pareto and --exact are two searches: give one of them")
-        if self.figure is not None and not self.pareto:
-            raise UsageError("--figure draws the front: give --pareto, too")
-        if self.exact and (self.rho is not None or self.free is not None):
-            raise UsageError("--exact is for -c; leave out --free and --restriction")
-        if self.lower_bound and (self.everywhere or self.pareto or self.c or self.free is not None):
-            raise UsageError("--lower-bound is for c = 0 at one position; leave out -c, --free, --pareto, --target all")
+def check(o: common.Given) -> None:
+    """Refuse options that do not go together."""
+    everywhere, bounded, given = _everywhere(o), o.c is not None or o.free is not None, o.rho is not None
+    shared = (o.jobs is not None or o.dask is not None) and o.target != "all" and not o.lower_bound
+    lower = o.lower_bound and (everywhere or o.pareto or o.c or o.free is not None)
+    for wrong, why in (
+        (shared, "--jobs and --dask are for --target all and --lower-bound: these have independent parts"),
+        (
+            o.c is not None and o.free is not None,
+            "give -c or --free, not both: -c bounds the dependencies, --free the free positions",
+        ),
+        (o.method != "auto" and not everywhere, "--method is for --target all without --restriction"),
+        (o.trace and not everywhere, "--trace is for --target all without --restriction"),
+        (
+            everywhere and (o.exact or o.pareto or o.figure is not None),
+            "--exact, --pareto and --figure are for one position, not for --target all",
+        ),
+        (
+            o.pareto and (given or bounded),
+            "--pareto goes through all c by itself; leave out -c, --free and --restriction",
+        ),
+        (o.pareto and o.exact, "--pareto and --exact are two searches: give one of them"),
+        (o.figure is not None and not o.pareto, "--figure draws the front: give --pareto, too"),
+        (o.exact and (given or o.free is not None), "--exact is for -c; leave out --free and --restriction"),
+        (lower, "--lower-bound is for c = 0 at one position; leave out -c, --free, --pareto, --target all"),
+    ):
+        if wrong:
+            raise UsageError(why)
 
 
-@click.command("certify")
+def _everywhere(o: common.Given) -> bool:
+    """Whether the output at all positions is searched for."""
+    return bool(o.target == "all" and o.rho is None)
+
+
+@common.command("certify")
 @common.MODEL
 @common.LENGTH_OR_ALL
-@click.option(
+@common.option(
     "--target",
-    type=common.TARGETS,
+    common.TARGETS,
+    "last; or, for models with output at every position, a position, or all of them at once.",
     default="last",
-    show_default=True,
-    help="last; or, for models with output at every position, a position, or all of them at once.",
 )
-@click.option(
+@common.option(
     "-c",
-    "c",
+    common.Whole(0),
+    "Let the output depend on at most C free inputs; free as much as possible.  [default: 0]",
     metavar="C",
-    type=common.Whole(0),
-    help="Let the output depend on at most C free inputs; free as much as possible.  [default: 0]",
 )
-@click.option(
-    "--free",
-    type=common.SHARE,
-    help="Keep at least this fraction of the positions free; make c as small as possible.",
+@common.option(
+    "--free", common.SHARE, "Keep at least this fraction of the positions free; make c as small as possible."
 )
-@click.option(
-    "--restriction",
-    "rho",
-    type=common.Text(),
-    metavar="TEXT",
-    help="Certify this restriction instead of searching: a symbol or * for each position, and . at the markers, "
+@common.option(
+    "--restriction rho",
+    common.Text(),
+    "Certify this restriction instead of searching: a symbol or * for each position, and . at the markers, "
     "such as '**1*0' or '.**1*0.'.",
+    metavar="TEXT",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the certificate here.")
+@common.option("-o --output", click.Path(path_type=Path), "Write the certificate here.")
 @common.SEED
 @common.TIME
-@click.option(
-    "--exact", is_flag=True, help="Find the optimum by SAT, with a proof; with --time, bounds on it (small models)."
-)
-@click.option(
-    "--pareto", is_flag=True, help="The front of free positions against c; -o then names a folder for its certificates."
-)
-@common.file_option("--figure", text="With --pareto: draw the front.")
-@click.option(
+@common.flag("--exact", "Find the optimum by SAT, with a proof; with --time, bounds on it (small models).")
+@common.flag("--pareto", "The front of free positions against c; -o then names a folder for its certificates.")
+@common.file_option("--figure", "With --pareto: draw the front.")
+@common.option(
     "--method",
-    type=click.Choice(["auto", "lemma", "exchange", "repeating"]),
-    default="auto",
-    show_default=True,
-    help="With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
+    ("auto", "lemma", "exchange", "repeating"),
+    "With --target all: Stages 1 to 3 of the Depth Reduction Lemma, exchange of fixed inputs, a restriction that "
     "repeats, or the best of these.",
+    default="auto",
 )
-@click.option(
-    "--jobs", type=common.Whole(1, 4096), help="With --target all or --lower-bound: share the work among N processes."
-)
-@click.option(
+@common.option("--jobs", common.Whole(1, 4096), "With --target all or --lower-bound: share the work among N processes.")
+@common.option(
     "--dask",
-    metavar="ADDRESS|local",
-    help="With --target all or --lower-bound: share the work among the workers of this Dask cluster; local: of --jobs "
+    None,
+    "With --target all or --lower-bound: share the work among the workers of this Dask cluster; local: of --jobs "
     "processes here.",
+    metavar="ADDRESS|local",
 )
-@click.option("--trace", is_flag=True, help="With --target all: print the figures of each removed layer.")
-@click.option(
+@common.flag("--trace", "With --target all: print the figures of each removed layer.")
+@common.flag(
     "--lower-bound",
-    is_flag=True,
-    help="Also prove how many positions it takes at least, at any length, in 30 s (or --time) at most; with -o "
+    "Also prove how many positions it takes at least, at any length, in 30 s (or --time) at most; with -o "
     "FILE.json, the proof goes to FILE.lower.json.",
 )
-@click.option("--label", type=common.Text(), help="With --all-lengths: the label to force.")
-@click.option(
-    "--cost", is_flag=True, help="With --all-lengths and --label: the exact fewest fixed positions at every length."
-)
+@common.option("--label", common.Text(), "With --all-lengths: the label to force.")
+@common.flag("--cost", "With --all-lengths and --label: the exact fewest fixed positions at every length.")
 @STATES
 @checked_by
 @common.JSON
-def certify_command(model: str, all_lengths: bool, states: int, label: str | None, cost: bool, **options: Any) -> None:
+def certify_command(o: common.Given) -> None:
     """Find a restriction under which MODEL's output depends on at most c inputs, and certify it.
 
     With --all-lengths: a pattern of fixed symbols that forces the label at the last position at every length, with a
@@ -166,105 +136,100 @@ def certify_command(model: str, all_lengths: bool, states: int, label: str | Non
     """
     from restrict.model.source import load
 
-    if (label is not None or cost) and not all_lengths:
+    if (o.label is not None or o.cost) and not o.all_lengths:
         raise UsageError("--label and --cost are for --all-lengths")
-    if cost and label is None:
+    if o.cost and o.label is None:
         raise UsageError("--cost needs --label: the label to force")
-    if all_lengths:
-        refuse_others(("model", "states", "label", "cost", "output", "as_json", *(("n",) if cost else ())))
-        chosen = (load(model), label, states, options["output"], options["as_json"])
-        if cost:
-            certify_cost(*chosen, options["n"])
-        else:
-            certify_pattern(*chosen)
+    if o.all_lengths:
+        refuse_others(("model", "states", "label", "cost", "output", "as_json", *(("n",) if o.cost else ())))
+        (certify_cost if o.cost else certify_pattern)(load(o.model), o)
         return
-    wish = Wish(**options)
-    wish.check()
-    if not wish.pareto:
-        check_writable(wish.output)
-    program = load(model)
-    if wish.pareto:
-        _pareto(program, wish)
+    check(o)
+    if not o.pareto:
+        common.check_writable(o.output)
+    program = load(o.model)
+    if o.pareto:
+        _pareto(program, o)
         return
-    with _crew(wish):
-        (certify_everywhere if wish.everywhere else _one_position)(program, wish)
+    with _crew(o):
+        (certify_everywhere if _everywhere(o) else _one_position)(program, o)
 
 
-def _crew(wish: Wish) -> AbstractContextManager[None]:
+def _crew(o: common.Given) -> AbstractContextManager[None]:
     """The workers that share the work, where --jobs or --dask asks for them."""
-    if wish.jobs is None and wish.dask is None:
+    if o.jobs is None and o.dask is None:
         return nullcontext()
     from restrict.sweep.workers import workers
 
-    return workers(wish.jobs, wish.dask)
+    return workers(o.jobs, o.dask)
 
 
-def _one_position(program: Model, wish: Wish) -> None:
+def _one_position(program: Model, o: common.Given) -> None:
     from restrict.certification import certify
     from restrict.model.restriction import Restriction
 
-    given = Restriction.parse(program.at(wish.n), wish.rho) if wish.rho is not None else None
+    given = Restriction.parse(program.at(o.n), o.rho) if o.rho is not None else None
     optimum, bounds = None, None
-    parts = 1 + wish.exact + wish.lower_bound
-    deadline = Deadline.after(wish.time)  # one limit for all parts
-    with progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
+    parts = 1 + o.exact + o.lower_bound
+    deadline = Deadline.after(o.time)  # one limit for all parts
+    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
         found = certify(
             program,
-            wish.n,
-            target=wish.target,
-            c=wish.c,
-            free=wish.free,
-            seed=wish.seed,
+            o.n,
+            target=o.target,
+            c=o.c,
+            free=o.free,
+            seed=o.seed,
             time=deadline.share(1 / parts).left,
             restriction=given,
             progress=progress,
         )
-        if wish.exact:
+        if o.exact:
             share = deadline.share(1 / (parts - 1)).left
-            found, optimum = _exact(program, found, wish.c or 0, share, wish.seed, progress)
-        if wish.lower_bound and found.provenance.get("stopped") != "interrupted":
-            left = LOWER_BOUND_SECONDS if wish.time is None else deadline.left
-            found, bounds = _bounded(program, found, wish, left, progress)
-        late = saved(found, wish.output) or "interrupted" in (
+            found, optimum = _exact(program, found, o.c or 0, share, o.seed, progress)
+        if o.lower_bound and found.provenance.get("stopped") != "interrupted":
+            left = LOWER_BOUND_SECONDS if o.time is None else deadline.left
+            found, bounds = _bounded(program, found, o, left, progress)
+        late = common.saved(found, o.output) or "interrupted" in (
             found.provenance.get("stopped"),
             bounds and bounds.stopped,
         )
-        said = asked(program, found, wish.checker, late=late)
-    report(program, found, wish.output, said, wish.as_json, optimum, bounds, checker=wish.checker)
+        said = asked(program, found, o.checker, late=late)
+    report(program, found, said, o, optimum, bounds)
     if late or said.interrupted:
-        leave_interrupted(wish.output)
+        common.leave_interrupted(o.output)
 
 
 def _bounded(
-    program: Model, found: Certificate, wish: Wish, time: float | None, progress: Any
+    program: Model, found: Certificate, o: common.Given, time: float | None, progress: Any
 ) -> tuple[Certificate, Bounds]:
     """The lower bound, its file, and the better certificate: the one given, or one that this search met."""
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_path, has_claim
 
     upper = len(found.restriction.fixed) if found.c == 0 else None
-    bounds = lower_bound(program, wish.n, target=wish.target, upper=upper, seed=wish.seed, time=time, progress=progress)
-    if wish.output is not None and has_claim(bounds.bound):
-        bounds.bound.save(bound_path(wish.output))
-    return (found if bounds.forcing is None or wish.rho is not None else bounds.forcing), bounds
+    bounds = lower_bound(program, o.n, target=o.target, upper=upper, seed=o.seed, time=time, progress=progress)
+    if o.output is not None and has_claim(bounds.bound):
+        bounds.bound.save(bound_path(o.output))
+    return (found if bounds.forcing is None or o.rho is not None else bounds.forcing), bounds
 
 
-def _pareto(program: Model, wish: Wish) -> None:
+def _pareto(program: Model, o: common.Given) -> None:
     """The front: search, write each point, draw, print."""
     from restrict.report.drawing import CHARTS, check_ending
     from restrict.tradeoff import pareto
 
-    folder, figure = wish.output, wish.figure
+    folder, figure = o.output, o.figure
     if figure is not None:
         check_ending(figure, CHARTS)
-    with result_folder(folder), progress_on(f"{program.name[:40]}, n = {wish.n}") as progress:
-        front = pareto(program, wish.n, target=wish.target, seed=wish.seed, time=wish.time, progress=progress)
+    with common.result_folder(folder), common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+        front = pareto(program, o.n, target=o.target, seed=o.seed, time=o.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(figure)
-    put(Told(front.table, lambda: _front(front, program, wish.n)), wish.as_json,
+    put(front.table, lambda: _front(front, program, o.n), o.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
 
 
@@ -284,3 +249,138 @@ def _exact(
     if better is not None and len(better.restriction.fixed) <= len(found.restriction.fixed):
         return better, optimum
     return found, optimum
+
+
+def certify_everywhere(program: Model, o: common.Given) -> None:
+    """Search, write, print."""
+    from restrict.depth_reduction.theorem1 import certify_all
+
+    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+        found = certify_all(
+            program, o.n, free=o.free, c=o.c, method=o.method, seed=o.seed, time=o.time,
+            progress=progress,
+        )  # fmt: skip
+        late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
+        said = asked(program, found.certificate, o.checker, late=late)
+    if o.as_json:
+        put_json(_document(found, said.line, o))
+    else:
+        report(program, found.certificate, said, o, None, None)
+        echo(f"  method  {found.method}")
+        if o.trace:
+            echo("\n".join(_trace(found)))
+    if late or said.interrupted:
+        common.leave_interrupted(o.output)
+
+
+def _document(found: Everywhere, line: str | None, o: common.Given) -> dict[str, object]:
+    return certificate_document(found.certificate, line, o) | {
+        "method": found.method,
+        "mean": found.mean,
+        "trace": [vars(layer) for layer in found.trace],
+        "stages": [step.document() for step in found.stages],
+    }
+
+
+def _trace(found: Everywhere) -> list[str]:
+    """What was chosen, the stages of the lemma with their bounds, and the layers as in the paper's Figure 1."""
+    out = [f"  how     {found.how}"]
+    out.append(f"  mean    {found.mean:.1f} (certified bounds on the dependencies, mean over the positions)")
+    for layer, step in enumerate(found.stages, 1):
+        out.extend(_stage_lines(layer, step.document()))
+    if found.trace:
+        out.append("layer  heads  captured  constant  values  dependencies: mean   99 %    max  fixed for it")
+        out.extend(_row(layer) for layer in found.trace)
+    return out
+
+
+def _row(t: LayerTrace) -> str:
+    return (
+        f"{t.layer:>5}  {t.heads:>5}  {t.captured:>8}  {t.constant:>8}  {t.values:>6.2f}  {t.mean:>18.1f}"
+        f"  {t.quantile:>5.0f}  {t.most:>5}  {t.fixed:>12}"
+    )
+
+
+def _stage_lines(layer: int, step: dict[str, Any]) -> list[str]:
+    """Stages 1 to 3 of a layer: what was measured, the lemma's bound in brackets."""
+    a, b, d = step["stage1"], step["stage2"], step["stage3"]
+    lemma = {None: "not examined", True: "holds", False: "does not hold"}[d["local_lemma"]]
+    neighbours = "not counted" if b["neighbours_after"] is None else b["neighbours_after"]
+    return [
+        f"layer {layer}, Stage 1: eta = {a['eta']:g}, fixed {counted(a['fixed'], 'input')} "
+        f"(bound {a['fixed_bound']}); an input feeds {a['degree_before']}, then {a['degree_after']} activations "
+        f"(bound {a['degree_bound']})",
+        f"layer {layer}, Stage 2: k = {b['k']}, fixed {counted(b['fixed'], 'input')} in "
+        f"{counted(b['rounds'], 'round')} (bound {b['rounds_bound']}); captured {b['captured_before']}, then "
+        f"{b['captured_after']} of {b['pairs']} pairs; dependents {b['dependents_before']}, then "
+        f"{b['dependents_after']} (bound {b['dependents_bound']}); "
+        f"neighbours {neighbours} (bound {b['neighbours_bound']})",
+        f"layer {layer}, Stage 3: {counted(d['pairs'], 'pair')} captured with {d['spent']} of {d['budget']} inputs, by "
+        f"{d['method']} after {d['resamplings']} redraws; local lemma {lemma}",
+        f"layer {layer} removed: c' = {step['c']} (bound {step['c_bound']}), {step['free']} free",
+    ]
+
+
+def report(
+    program: Model, found: Certificate, said: Asked, o: Given, optimum: Exact | None, bounds: Bounds | None
+) -> None:
+    """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
+    from restrict.report.lower_bound import bound_document, bounds_below
+    from restrict.report.text import summary
+
+    def document() -> dict[str, Any]:
+        out = certificate_document(found, said.line, o)
+        if optimum is not None:
+            out["exact"] = exact_document(optimum)
+        if bounds is not None:
+            out["lower_bound"] = bound_document(program, bounds, found, optimum)
+        return out
+
+    def text() -> str:
+        told = [summary(program, found)]
+        told += [] if optimum is None else [exact_lines(optimum)]
+        told += [] if bounds is None else [bounds_below(program, found, bounds, o.output, optimum)]
+        why = "the model has no file" if program.digest is None else said.why
+        return "\n".join([*told, checked_line(said.line, o.checker, why)])
+
+    put(text, document, o.as_json, {"  written to": o.output})
+
+
+def certificate_document(found: Certificate, line: str | None, o: Given) -> dict[str, Any]:
+    """A certificate with the name of its file and what a checker said."""
+    place = {"file": str(o.output) if o.output else None}
+    return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, o.checker)
+
+
+def exact_lines(found: Exact) -> str:
+    """The bounds of an exact search in words."""
+    lines = []
+    if found.optimal:
+        lines.append(
+            f"  optimum {counted(found.upper, 'fixed position')} (exact: no restriction with fewer forces the output)"
+        )
+    else:
+        lines.append(
+            f"  optimum between {found.lower} and {counted(found.upper, 'fixed position')} "
+            "(certified bounds; stopped early)"
+        )
+    if found.witnesses:
+        cubes = sum(len(w.cubes) for w in found.witnesses)
+        lines.append(
+            f"  proof   {cubes} witness cubes, each forces another label, and no fewer positions contradict them all"
+        )
+    if not found.confirmed:
+        text = " ".join(f"{i}:{s}" for i, s in found.restriction.fixed.items())
+        lines.append(f"          {found.upper} is reached by {text}: SAT confirms it, but not the abstract run")
+    return "\n".join(lines)
+
+
+def exact_document(found: Exact) -> dict[str, Any]:
+    """The bounds of an exact search as JSON."""
+    cubes = [{"cubes": [sorted(c.items()) for c in w.cubes]} for w in found.witnesses]
+    return {
+        **parts(found, "lower upper"),
+        "restriction": found.restriction.to_json(),
+        "confirmed": found.confirmed,
+        "witnesses": [parts(w, "label bound") | more for w, more in zip(found.witnesses, cubes, strict=True)],
+    }

@@ -10,24 +10,21 @@ import click
 from restrict.base.errors import RestrictError
 from restrict.base.files import is_regular, is_there, read_bytes
 from restrict.cli import common
+from restrict.cli.common import Given, command, flag, option
 
 LONGEST_NAME = 300
 """Characters of a path that the checker's lines repeat."""
 
 
-@click.command()
+@command()
 @common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option("--fast", is_flag=True, help="Compiled scans in place of the kernel's loop: for very large n.")
-@click.option("--kernel", is_flag=True, help="The kernel alone decides, and standard error has the size of the proof.")
-@click.option(
-    "--verified", is_flag=True, help="The checker proved in Rocq decides; docs/proof.md says how to build it."
-)
+@flag("--fast", "Compiled scans in place of the kernel's loop: for very large n.")
+@flag("--kernel", "The kernel alone decides, and standard error has the size of the proof.")
+@flag("--verified", "The checker proved in Rocq decides; docs/proof.md says how to build it.")
 @common.JSON
-@click.option("--limit", type=common.Whole(1), help="Give up (exit 5) beyond this many steps.")
-def check(
-    model: str, certificate: Path, fast: bool, kernel: bool, verified: bool, as_json: bool, limit: int | None
-) -> None:
+@option("--limit", common.Whole(1), "Give up (exit 5) beyond this many steps.")
+def check(o: Given) -> None:
     """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.
@@ -35,20 +32,20 @@ def check(
     from restrict.checker.main import say
     from restrict.elaboration.check import FAST_LIMIT
 
-    common.no_model(certificate, f"write `restrict check {certificate} {model}`")
-    limit = FAST_LIMIT if fast and limit is None else limit
-    if kernel and verified:
+    common.no_model(o.certificate, f"write `restrict check {o.certificate} {o.model}`")
+    o.limit = FAST_LIMIT if o.fast and o.limit is None else o.limit
+    if o.kernel and o.verified:
         raise click.UsageError("at most one of --kernel and --verified")
-    said, checker = None, "verified" if verified else "kernel" if kernel else "compiled" if fast else None
+    said, checker = None, "verified" if o.verified else "kernel" if o.kernel else "compiled" if o.fast else None
     try:
-        if kernel or verified:
-            line, said = _by_kernel(model, certificate, limit, verified)
+        if o.kernel or o.verified:
+            line, said = _by_kernel(o.model, o.certificate, o.limit, o.verified)
         else:
-            line = _verified(model, certificate, limit, fast)
+            line = _verified(o.model, o.certificate, o.limit, o.fast)
     except RestrictError as error:  # one line, as the checker itself prints it
         say(sys.stderr, str(error))
         sys.exit(error.exit_code)
-    common.print_verdict(line, as_json, checker=checker)
+    common.print_verdict(line, o.as_json, checker=checker)
     if said is not None:
         say(sys.stderr, said)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from restrict.base.errors import ResourceLimit
+from restrict.cli.common import Given, flag
 
 if TYPE_CHECKING:
     from restrict.certificate.claimed import Claimed
@@ -26,24 +27,24 @@ NAMES = {KERNEL: "the trusted checker", COMPILED: "compiled scans", VERIFIED: "r
 """What the lines call the checkers."""
 
 
-def checked_by(command: Callable[..., Any]) -> Callable[..., Any]:
+def checked_by(command: Callable[[Given], None]) -> Callable[[Given], None]:
     """The options ``--fast`` and ``--verified``; the command gets ``checker``."""
 
     @wraps(command)
-    def wrapped(*args: Any, fast: bool, verified: bool, **options: Any) -> Any:
-        if fast and verified:
+    def wrapped(o: Given) -> None:
+        if o.fast and o.verified:
             raise click.UsageError("at most one of --fast and --verified")
-        if verified:
+        if o.verified:
             from restrict.elaboration.verified import program
 
             program()  # before the work
-        return command(*args, checker=COMPILED if fast else VERIFIED if verified else KERNEL, **options)
+        o.checker = COMPILED if o.fast else VERIFIED if o.verified else KERNEL
+        command(o)
 
-    fast = click.option("--fast", is_flag=True, help="Check the result with compiled scans, as `check --fast` does.")
-    verified = click.option(
-        "--verified", is_flag=True, help="Check the result with the checker proved in Rocq (docs/proof.md)."
-    )
-    return fast(verified(wrapped))
+    fast = flag("--fast", "Check the result with compiled scans, as `check --fast` does.")
+    verified = flag("--verified", "Check the result with the checker proved in Rocq (docs/proof.md).")
+    found: Callable[[Given], None] = fast(verified(wrapped))
+    return found
 
 
 class Asked(NamedTuple):

@@ -9,8 +9,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -18,7 +19,7 @@ import click
 from restrict.base.deadline import Progress
 from restrict.base.errors import UsageError
 from restrict.base.files import will_write
-from restrict.cli.printer import Told, put
+from restrict.cli.printer import put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.kernels.notice import on_first_compilation
 
@@ -144,11 +145,46 @@ class Whole(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
+class Given(SimpleNamespace):
+    """What a command was given: an attribute for each of its arguments and options."""
+
+    def only(self, *names: str) -> dict[str, Any]:
+        """Some of them, by their names."""
+        return {name: getattr(self, name) for name in names}
+
+
+Decorator = Callable[[Any], Any]
+
+
+def command(name: str | None = None) -> Callable[[Callable[[Given], None]], click.Command]:
+    """A command: a function that takes all that was given as one object."""
+
+    def made(body: Callable[[Given], None]) -> click.Command:
+        @wraps(body)
+        def run(**given: Any) -> None:
+            body(Given(**given))
+
+        return click.command(name)(run)
+
+    return made
+
+
+def option(names: str, kind: Any, text: str, **more: Any) -> Decorator:
+    """An option: its names, what it takes (a type, or a tuple of words) and its help, which shows its default."""
+    kind = click.Choice(kind) if isinstance(kind, tuple) else kind
+    return click.option(*names.split(), type=kind, help=text, show_default="default" in more, **more)
+
+
+def flag(names: str, text: str) -> Decorator:
+    """An option that takes nothing."""
+    return click.option(*names.split(), is_flag=True, help=text)
+
+
 MODEL = click.argument("model", metavar="MODEL", shell_complete=complete_model)
-LENGTH = click.option("-n", "n", type=Whole(1, LONGEST), required=True, help="Length, markers included.")
+LENGTH = option("-n", Whole(1, LONGEST), "Length, markers included.", required=True)
 
 
-def length_or_all(lengths: Whole, length: str, every: str) -> Callable[[Any], Any]:
+def length_or_all(lengths: Whole, length: str, every: str) -> Decorator:
     """The options ``-n`` and ``--all-lengths``, one of which must be given; ``length`` and ``every`` are their help."""
 
     def given(context: click.Context, parameter: click.Parameter, n: int | None) -> int | None:
@@ -156,9 +192,9 @@ def length_or_all(lengths: Whole, length: str, every: str) -> Callable[[Any], An
             raise click.MissingParameter("A length, such as -n 100, or --all-lengths.", ctx=context, param=parameter)
         return n
 
-    option = click.option("-n", "n", type=lengths, callback=given, help=length)
+    one = option("-n", lengths, length, callback=given)
     everything = click.option("--all-lengths", is_flag=True, is_eager=True, help=every)
-    return lambda command: option(everything(command))
+    return lambda command: one(everything(command))
 
 
 LENGTH_OR_ALL = length_or_all(
@@ -166,16 +202,16 @@ LENGTH_OR_ALL = length_or_all(
 )
 
 
-TARGET = click.option("--target", type=TARGETS, default="last", show_default=True, help="last, or a position.")
-SEED = click.option("--seed", type=Whole(0, 2**63 - 1), default=0, show_default=True, help="Same seed, same answer.")
-TIME = click.option("--time", type=SECONDS, help="Search up to this many seconds; keep the best found.")
+TARGET = option("--target", TARGETS, "last, or a position.", default="last")
+SEED = option("--seed", Whole(0, 2**63 - 1), "Same seed, same answer.", default=0)
+TIME = option("--time", SECONDS, "Search up to this many seconds; keep the best found.")
 FILE = click.Path(dir_okay=False, path_type=Path)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+JSON = flag("--json as_json", "Print JSON.")
 
 
-def file_option(*names: str, required: bool = False, text: str) -> Callable[[Any], Any]:
+def file_option(names: str, text: str, required: bool = False) -> Decorator:
     """An option that names a file to write; it is checked before the work starts."""
-    return click.option(*names, type=FILE, required=required, callback=_own_file, help=text)
+    return option(names, FILE, text, required=required, callback=_own_file)
 
 
 def _own_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -188,28 +224,26 @@ def _own_file(context: click.Context, parameter: click.Parameter, path: Path | N
     return path
 
 
-def model_option(text: str) -> Callable[[Any], Any]:
+def model_option(text: str) -> Decorator:
     """The option ``--model``, of commands that also work without a model."""
-    return click.option("--model", metavar="MODEL", shell_complete=complete_model, help=text)
+    return option("--model", None, text, metavar="MODEL", shell_complete=complete_model)
 
 
-def language_option(text: str, required: bool = False) -> Callable[[Any], Any]:
-    """The option ``-L``."""
-    return click.option(
-        "-L", "--language", "spec", type=Text(), shell_complete=complete_language, required=required, help=text
-    )
+def language_option(text: str, names: str = "-L --language spec", required: bool = False) -> Decorator:
+    """An option that names a language."""
+    return option(names, Text(), text, shell_complete=complete_language, required=required)
 
 
-def output_option(what: str, required: bool = False) -> Callable[[Any], Any]:
+def output_option(what: str, required: bool = False) -> Decorator:
     """The option ``-o``."""
-    return file_option("-o", "--output", required=required, text=f"Write {what} here.")
+    return file_option("-o --output", f"Write {what} here.", required)
 
 
 def print_verdict(line: str, as_json: bool, checker: str | None = None) -> None:
     """Print the line of a checker, never wrapped; as JSON also its parts, and which checker it was."""
     found: dict[str, Any] = {"verified": True, "line": line, "digest": line.rsplit(maxsplit=1)[-1], **parts_of(line)}
     found |= {"checker": checker} if checker else {}
-    put(Told(lambda: line, lambda: found), as_json, wide=True)
+    put(line, found, as_json, wide=True)
 
 
 NAMES = {"computes", "cost-of", "deviates-from", "differs-from", "forces", "label", "labels", "recognises", "refutes"}
@@ -313,6 +347,13 @@ def progress_on(title: str) -> Iterator[Progress]:
             status.update(f"{title}: {what}" + ("" if best is None else f", best so far fixes {best}"))
 
         yield tell
+
+
+@contextmanager
+def stages_on(title: str) -> Iterator[Callable[[str], None]]:
+    """Progress that has a text only."""
+    with progress_on(title) as tell:
+        yield lambda what: tell(what, None)
 
 
 class Saved(Protocol):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,28 +15,17 @@ from restrict.base.files import write_bytes
 from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.checking import checked_line
-from restrict.cli.printer import Told, put, put_json
+from restrict.cli.common import Given, option, stages_on
+from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
-    from restrict.all_lengths.automaton import Progress
     from restrict.all_lengths.evidence import Counterexample, Proved
     from restrict.all_lengths.wrong import WrongLengths
     from restrict.model.program import Model
 
-STATES = click.option(
-    "--states",
-    type=common.Whole(1, 10_000_000),
-    default=200_000,
-    show_default=True,
-    help="Give up (exit 5) where an automaton has more states.",
+STATES = option(
+    "--states", common.Whole(1, 10_000_000), "Give up (exit 5) where an automaton has more states.", default=200_000
 )
-
-
-@contextmanager
-def stages_on(title: str) -> Iterator[Progress]:
-    """A line per stage on a terminal, nothing elsewhere."""
-    with common.progress_on(title) as tell:
-        yield lambda what: tell(what, None)
 
 
 def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
@@ -70,21 +57,21 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
 def refuse_others(allowed: tuple[str, ...]) -> None:
     """Refuse options that mean nothing with --all-lengths."""
     context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if given and isinstance(option, click.Option) and option.name not in ("all_lengths", *allowed):
+    for one in context.command.params:
+        given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+        if given and isinstance(one, click.Option) and one.name not in ("all_lengths", *allowed):
             draws = "; `restrict automaton MODEL --figure FILE.svg` draws what a model recognises at every length"
-            raise UsageError(f"{option.opts[0]} is not for --all-lengths" + draws * (option.name == "figure"))
+            raise UsageError(f"{one.opts[0]} is not for --all-lengths" + draws * (one.name == "figure"))
 
 
-def certify_pattern(program: Model, label: str | None, states: int, output: Path | None, as_json: bool) -> None:
+def certify_pattern(program: Model, o: Given) -> None:
     """The command `certify --all-lengths`."""
     from restrict.all_lengths.certify import certify_all_lengths
 
-    common.check_writable(output)
+    common.check_writable(o.output)
     with stages_on(program.name[:40]) as tell:
-        pattern, found = certify_all_lengths(program, label=label, states=states, progress=tell)
-    lines = write_proof(output, found)
+        pattern, found = certify_all_lengths(program, label=o.label, states=o.states, progress=tell)
+    lines = write_proof(o.output, found)
     where = " at the last position" if found.automaton.every else ""
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
     text = (
@@ -92,44 +79,39 @@ def certify_pattern(program: Model, label: str | None, states: int, output: Path
         f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})\n{lines}"
     )
     more = {"pattern": pattern.claim(), "fixed": pattern.cost}
-    put(Told(lambda: text, lambda: document(found) | more), as_json)
+    put(text, lambda: document(found) | more, o.as_json)
 
 
-def certify_cost(
-    program: Model, label: str | None, states: int, output: Path | None, as_json: bool, n: int | None
-) -> None:
+def certify_cost(program: Model, o: Given) -> None:
     """The command `certify --all-lengths --cost`; with a length, also a restriction with the fewest fixed positions."""
     from restrict.all_lengths.certify import certify_costs
 
-    common.check_writable(output)
-    assert label is not None
+    common.check_writable(o.output)
     with stages_on(program.name[:40]) as tell:
-        costs, found = certify_costs(program, label, states=states, progress=tell)
-    example = None if n is None else found.automaton.cheapest(label, n)
-    lines = write_proof(output, found)
+        costs, found = certify_costs(program, o.label, states=o.states, progress=tell)
+    example = None if o.n is None else found.automaton.cheapest(o.label, o.n)
+    lines = write_proof(o.output, found)
     where = " at the last position" if found.automaton.every else ""
-    told = [f"{program.name}: the fewest fixed positions that force {label!r}{where} (exact)"]
+    told = [f"{program.name}: the fewest fixed positions that force {o.label!r}{where} (exact)"]
     told += [f"  {line}" for line in costs.table()]
-    if n is not None:
-        told.append(f"  at n = {n}: {'no restriction forces it' if example is None else shown(example)}")
-    more = {"cost": costs.claim(), "n": n, "restriction": None if example is None else list(example)}
-    put(Told(lambda: "\n".join([*told, lines]), lambda: document(found) | more), as_json)
+    if o.n is not None:
+        told.append(f"  at n = {o.n}: {'no restriction forces it' if example is None else shown(example)}")
+    more = {"cost": costs.claim(), "n": o.n, "restriction": None if example is None else list(example)}
+    put("\n".join([*told, lines]), lambda: document(found) | more, o.as_json)
 
 
-def refute_everywhere(
-    program: Model, spec: str, states: int, output: Path | None, as_json: bool, n: int | None
-) -> None:
+def refute_everywhere(program: Model, o: Given) -> None:
     """The command `refute --all-lengths`; with a length, also a word of that length."""
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of
 
-    common.check_writable(output)
-    language = named(spec)
+    common.check_writable(o.output)
+    language = named(o.spec)
     with stages_on(program.name[:40]) as tell:
-        found = verify(program, language, states=states, progress=tell)
+        found = verify(program, language, states=o.states, progress=tell)
         if isinstance(found, Proved):
-            if as_json:
+            if o.as_json:
                 put_json(document(found) | {"immune": True})
             line = f" ({found.line})" if found.line else ""
             raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
@@ -139,24 +121,24 @@ def refute_everywhere(
             text, reason = where.text(), ""
         except ResourceLimit as error:
             where, text, reason = None, f"wrong at n = {first}", str(error)
-    if n is not None and where is None:
+    if o.n is not None and where is None:
         raise ResourceLimit(reason)
-    word = None if n is None or where is None else where.word(n)
+    word = None if o.n is None or where is None else where.word(o.n)
     answer = found if where is None or where.proof is None else where
-    lines = write_proof(output, answer)
+    lines = write_proof(o.output, answer)
 
     def content() -> dict[str, Any]:
         out = document(answer) | {"word": list(wrong.word), "n": wrong.n, "exact": where is not None and where.exact}
         out["lengths"] = None if where is None else where.least.document()
         out["at_most"] = None if where is None else where.most.document()
-        out |= {} if word is None else {"word_at": {"n": n, "word": list(word)}}
+        out |= {} if word is None else {"word_at": {"n": o.n, "word": list(word)}}
         return out | {"reason": reason or None}
 
     member = "a member" if wrong.member else "not a member"
     told = [f"{program.name} does not recognise {language.spec}", f"  {text}", *([f"  {reason}"] if reason else [])]
     told.append(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
-    told += [] if word is None else [f"  at n = {n}: {shown(word)}"]
-    put(Told(lambda: "\n".join([*told, lines]), content), as_json)
+    told += [] if word is None else [f"  at n = {o.n}: {shown(word)}"]
+    put("\n".join([*told, lines]), content, o.as_json)
 
 
 def shown(word: tuple[str, ...]) -> str:

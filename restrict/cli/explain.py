@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, flag, option
+from restrict.cli.printer import parts, put
 
 if TYPE_CHECKING:
     from restrict.optimum.explain import Explanation
@@ -20,56 +18,54 @@ MOST = 1_000_000
 """Explanations that may be asked for."""
 
 
-@click.command("explain")
+@command("explain")
 @common.MODEL
-@click.option(
-    "--input",
-    "word",
-    type=common.Text(),
-    required=True,
-    help="The input, without markers: 0110, or symbols separated by spaces.",
+@option(
+    "--input word", common.Text(), "The input, without markers: 0110, or symbols separated by spaces.", required=True
 )
 @common.TARGET
-@click.option("--exact", is_flag=True, help="A minimum explanation, by SAT (small models).")
-@click.option("--all", "count", type=common.Whole(1, MOST), metavar="K", help="K different minimal explanations.")
-@click.option(
+@flag("--exact", "A minimum explanation, by SAT (small models).")
+@option("--all count", common.Whole(1, MOST), "K different minimal explanations.", metavar="K")
+@option(
     "--pin",
+    common.Whole(0, common.LONGEST - 1),
+    "This position is fixed beforehand and costs nothing (repeatable).",
     multiple=True,
-    type=common.Whole(0, common.LONGEST - 1),
-    help="This position is fixed beforehand and costs nothing (repeatable).",
 )
-@click.option("--weight", multiple=True, metavar="POSITION=COST", help="Cost of a position, 1 by default (repeatable).")
+@option("--weight", None, "Cost of a position, 1 by default (repeatable).", multiple=True, metavar="POSITION=COST")
 @common.TIME
 @common.SEED
 @common.output_option("the first certificate")
 @common.JSON
-def explain_command(
-    model: str, word: str, count: int | None, pin: tuple[int, ...], weight: tuple[str, ...], output: Path | None,
-    as_json: bool, **options: Any,
-) -> None:  # fmt: skip
+def explain_command(o: Given) -> None:
     """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
     from restrict.model.source import load
     from restrict.optimum.explain import explain
 
-    program = load(model)
-    prices = dict(_weight(w) for w in weight)
+    program = load(o.model)
+    prices = dict(_weight(w) for w in o.weight)
     with common.progress_on(program.name[:40]) as progress:
-        found = explain(program, word, all=count, given=pin, weights=prices, progress=progress, **options)
+        found = explain(
+            program,
+            o.word,
+            all=o.count,
+            given=o.pin,
+            weights=prices,
+            progress=progress,
+            **o.only("target", "exact", "time", "seed"),
+        )
     certificate = found[0].certificate if found else None
-    if output is not None:
+    if o.output is not None:
         if certificate is None:
             raise NotEstablished(
                 "the abstract run confirms no such explanation, so there is no certificate to write; leave out --exact"
             )
-        certificate.save(output)
+        certificate.save(o.output)
     text = "\n".join(explanation_text(e) for e in found)
-    put(
-        Told(lambda: text, lambda: [explanation_document(e) for e in found]),
-        as_json,
-        {"certificate written to": output},
-    )
+    files = {"certificate written to": o.output}
+    put(text, lambda: [explanation_document(e) for e in found], o.as_json, files)
     if any(e.interrupted for e in found):
-        common.leave_interrupted(output, "explanation")
+        common.leave_interrupted(o.output, "explanation")
 
 
 def _weight(text: str) -> tuple[int, int]:
@@ -98,10 +94,6 @@ def explanation_text(e: Explanation) -> str:
 def explanation_document(e: Explanation) -> dict[str, Any]:
     """One explanation as JSON."""
     return {
-        "label": e.label,
-        "positions": list(e.positions),
-        "weight": e.weight,
-        "lower": e.lower,
-        "minimal": e.minimal,
+        **parts(e, "label positions weight lower minimal"),
         "certificate": json.loads(e.certificate.to_bytes()) if e.certificate else None,
     }

@@ -10,7 +10,8 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, flag, option
+from restrict.cli.printer import put_file
 
 if TYPE_CHECKING:
     from restrict.importers import Imported
@@ -26,54 +27,39 @@ OPTIONS = {
 """Which kind an option belongs to."""
 
 
-@click.command("import")
+@command("import")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
 @common.output_option("the model file, instead of printing it,")
-@click.option(
-    "--weights",
-    type=click.Path(path_type=Path),
-    help="transformer-program: the CSV of output weights.  [default: beside FILE]",
+@option(
+    "--weights", click.Path(path_type=Path), "transformer-program: the CSV of output weights.  [default: beside FILE]"
 )
-@click.option(
+@option(
     "--embeddings",
-    type=click.Path(path_type=Path),
-    help="transformer-program: the CSV of embeddings of words, where FILE reads one.  [default: beside FILE]",
+    click.Path(path_type=Path),
+    "transformer-program: the CSV of embeddings of words, where FILE reads one.  [default: beside FILE]",
 )
-@click.option(
-    "--self",
-    "self_rule",
-    type=click.Choice(["trained", "printed"]),
-    help="transformer-program: where a matching self ranks.  [default: trained]",
+@option(
+    "--self self_rule", ("trained", "printed"), "transformer-program: where a matching self ranks.  [default: trained]"
 )
-@click.option(
-    "--position",
-    type=click.Choice(["every", "last"]),
-    help="transformer-program: where the output is.  [default: every]",
-)
-@click.option(
-    "--limit", type=common.Whole(1), help="weights: combinations of residual vectors at one layer.  [default: 262144]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON (needs -o).")
-def import_(kind: str, file: Path, output: Path | None, as_json: bool, **options: Any) -> None:
+@option("--position", ("every", "last"), "transformer-program: where the output is.  [default: every]")
+@option("--limit", common.Whole(1), "weights: combinations of residual vectors at one layer.  [default: 262144]")
+@flag("--json as_json", "Print what was imported as JSON (needs -o).")
+def import_(o: Given) -> None:
     """Import a model: KIND is transformer-program (Python file and CSV), b-rasp (text) or weights (safetensors).
 
     FILE is read, never run. A head that averages, counts or uses softmax is refused; the message names it.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in o.only(*OPTIONS).items() if value is not None}
     for name in given:
-        if OPTIONS[name] != kind:
-            flag = "--self" if name == "self_rule" else f"--{name}"
-            raise UsageError(f"{flag} is an option of {OPTIONS[name]}, not of {kind}")
-    if as_json and output is None:
+        if OPTIONS[name] != o.kind:
+            said = "--self" if name == "self_rule" else f"--{name}"
+            raise UsageError(f"{said} is an option of {OPTIONS[name]}, not of {o.kind}")
+    if o.as_json and o.output is None:
         raise UsageError("--json describes the import; say with -o where the model itself is to go")
-    found = _import(kind, file, given)
+    found = _import(o.kind, o.file, given)
     assert found.model.content is not None
-    if output is None:
-        click.echo(found.model.content, nl=False)
-        return
-    found.save(output)
-    put(Told(lambda: text(found, output), lambda: document(found, output)), as_json)
+    put_file(found.model.content, o.output, text(found, o.output), document(found, o.output), o.as_json)
 
 
 def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:

@@ -1,11 +1,17 @@
-"""The command line: parse, call the API, print. Exit codes are those of docs/checker.md."""
+"""The command line: parse, call the API, print. Exit codes are those of docs/checker.md.
+
+Messages of the package in the words of the command line: an argument of Python becomes an option. The package names
+its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
+from importlib import import_module
 from itertools import pairwise
 from typing import NoReturn
 
@@ -15,55 +21,11 @@ from click.shell_completion import shell_complete
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import RestrictError
 from restrict.base.files import one_command
-from restrict.cli.automaton import automaton_command
-from restrict.cli.bounds import bounds
-from restrict.cli.certify import certify_command
-from restrict.cli.check import check
 from restrict.cli.common import announce_compilation, on_interrupt, say
-from restrict.cli.compile import compile_command
-from restrict.cli.elaborate import elaborate
 from restrict.cli.examples import SHORT, epilog
-from restrict.cli.explain import explain_command
-from restrict.cli.import_ import import_
-from restrict.cli.language import language
-from restrict.cli.lower_bound import lower_bound_command
-from restrict.cli.new import new
-from restrict.cli.refute import refute_command
-from restrict.cli.report import report
-from restrict.cli.run import run
-from restrict.cli.show import show
-from restrict.cli.simulate import simulate
 from restrict.cli.soft import soft
-from restrict.cli.spoken import for_the_shell
-from restrict.cli.sweep import sweep
-from restrict.cli.tighten import tighten_command
-from restrict.cli.verify import verify_command
-from restrict.cli.warm_up import warm_up
 from restrict.version import __version__
 
-COMMANDS = (
-    automaton_command,
-    bounds,
-    certify_command,
-    check,
-    compile_command,
-    elaborate,
-    explain_command,
-    import_,
-    language,
-    lower_bound_command,
-    new,
-    refute_command,
-    report,
-    run,
-    show,
-    simulate,
-    soft,
-    sweep,
-    tighten_command,
-    verify_command,
-    warm_up,
-)
 COMPLETION = "_RESTRICT_COMPLETE"
 """The variable by which a shell asks for completions (docs/command-line.md)."""
 OUT_OF_MEMORY = "out of resources ({}); try a smaller n or model"
@@ -77,6 +39,12 @@ MEMORY_WORDS = (
     "shared object file",
 )
 """What libraries say in other errors where memory has run out."""
+ARGUMENTS = {
+    "target": "--target", "seed": "--seed", "time": "--time", "free": "--free", "first": "--from", "limit": "--limit",
+    "self_rule": "--self", "how": "--how", "decoder": "--decoder",
+}  # fmt: skip
+"""The option for each argument that a message names."""
+NAMED = re.compile(rf'`({"|".join(ARGUMENTS)})(?:="([\w-]+)")?`')
 
 
 def main() -> NoReturn:
@@ -225,9 +193,20 @@ def cli() -> None:
     click.get_current_context().with_resource(one_command())
 
 
-for _command in COMMANDS:
-    _command.epilog, _command.short_help = epilog(_command.name or ""), SHORT[_command.name or ""]
-    for _name, _part in getattr(_command, "commands", {}).items():
-        _part.epilog, _part.short_help = epilog(f"{_command.name} {_name}"), SHORT[f"{_command.name} {_name}"]
-    cli.add_command(_command)
+def command_named(words: str) -> click.Command:
+    """The command that the file of its name has."""
+    module = import_module(f"restrict.cli.{'import_' if words == 'import' else re.sub('[ -]', '_', words)}")
+    name = words.rsplit(maxsplit=1)[-1]
+    return next(made for made in vars(module).values() if isinstance(made, click.Command) and made.name == name)
+
+
+for _said, _short in SHORT.items():
+    _command = command_named(_said)
+    _command.epilog, _command.short_help = epilog(_said), _short
+    (soft if " " in _said else cli).add_command(_command)
 cli.epilog = epilog("")
+
+
+def for_the_shell(message: str) -> str:
+    """A message as the command line says it. Gives the line; unchanged where it names no argument."""
+    return NAMED.sub(lambda found: " ".join(filter(None, (ARGUMENTS[found[1]], found[2]))), message)

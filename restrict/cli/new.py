@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from restrict.base.errors import UsageError
-from restrict.base.files import write_bytes
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, flag
+from restrict.cli.printer import put, put_file
 
 
-@click.command()
+@command()
 @click.argument("generator", required=False, type=common.Text())
 @common.output_option("the model file, instead of printing it,")
-@click.option("--list", "listing", is_flag=True, help="List the generators and their options.")
+@flag("--list listing", "List the generators and their options.")
 @common.JSON
-def new(generator: str | None, output: Path | None, listing: bool, as_json: bool) -> None:
+def new(o: Given) -> None:
     """Write the model file of GENERATOR: a built-in model, or random:layers=2,heads=2,states=4,seed=1."""
     from restrict.model.source import document_bytes
 
-    if listing:
-        put(Told(_list, _options), as_json, wide=True)
+    if o.listing:
+        put(_list, _options, o.as_json, wide=True)
         return
-    if generator is None:
+    if o.generator is None:
         raise UsageError("name a generator, such as random:layers=2,seed=1; `restrict new --list` lists them")
-    content = document_bytes(generator)
-    if output is None:
-        click.echo(content, nl=False)
-    else:
-        write_bytes(output, content)
-        told = {"file": str(output), "bytes": len(content)}
-        put(Told(lambda: f"{output}: {len(content)} bytes", lambda: told), as_json, wide=True)
+    content = document_bytes(o.generator)
+    told = {"file": str(o.output), "bytes": len(content)}
+    put_file(content, o.output, f"{o.output}: {len(content)} bytes", told, o.as_json, wide=True)
 
 
 def _options() -> dict[str, dict[str, Any]]:

@@ -4,53 +4,39 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
+from restrict.base.files import write_bytes
 from restrict.cli.terminal import echo
 
-
-class Answer(Protocol):
-    """What can be printed: every result of the package that a command shows has these two forms."""
-
-    def text(self) -> str:
-        """The answer in words."""
-        ...
-
-    def document(self) -> Any:
-        """The answer as a JSON value."""
-        ...
+Files = Mapping[str, Path | None]
 
 
-@dataclass(frozen=True)
-class Told:
-    """An answer that a command puts together; each form is made only where it is asked for."""
-
-    words: Callable[[], str]
-    machine: Callable[[], Any]
-
-    def text(self) -> str:
-        """The answer in words."""
-        return self.words()
-
-    def document(self) -> Any:
-        """The answer as a JSON value."""
-        return self.machine()
-
-
-def put(answer: Answer, as_json: bool, files: Mapping[str, Path | None] | None = None, *, wide: bool = False) -> None:
-    """Print an answer, in words or as one line of JSON; ``wide``: lines of a table are not broken on a terminal."""
+def put(text: Any, document: Any, as_json: bool, files: Files | None = None, *, wide: bool = False) -> None:
+    """Print an answer, in words or as one line of JSON; a form that is a function is made only where it is asked for.
+    ``files``: what was written, and where. ``wide``: lines of a table are not broken on a terminal."""
     if as_json:
-        put_json(answer.document())
+        put_json(document() if callable(document) else document)
         return
-    (click.echo if wide else echo)(answer.text())
+    (click.echo if wide else echo)(text() if callable(text) else text)
     for what, path in (files or {}).items():
         if path is not None:
             echo(f"{what} {path}")
+
+
+def put_file(
+    content: bytes, output: Path | None, text: str, document: Any, as_json: bool, *, wide: bool = False
+) -> None:
+    """Print a file's content, or write it where a file is named, and print an answer about it."""
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    write_bytes(output, content)
+    put(text, document, as_json, wide=wide)
 
 
 def put_json(value: Any) -> None:
@@ -73,6 +59,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def parts(thing: object, names: str) -> dict[str, Any]:
+    """Some attributes by their names, which spaces separate; tuples as lists."""
+    found = {name: getattr(thing, name) for name in names.split()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
 def number(x: float | None) -> str:

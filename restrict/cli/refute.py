@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from restrict.base.errors import NotEstablished
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of
-from restrict.cli.common import leave_interrupted, progress_on, saved
+from restrict.cli.common import Given, command, flag, leave_interrupted, option, progress_on, saved
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
-from restrict.cli.printer import Told, put, put_json
+from restrict.cli.printer import parts, put, put_json
 
 if TYPE_CHECKING:
     from restrict.certificate.refutation import Refutation
@@ -21,23 +18,20 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
 
 
-@click.command("refute")
+@command("refute")
 @common.MODEL
 @common.language_option("The language: parity, dyck:1, regex:(ab)*, model:FILE, ...", required=True)
 @common.LENGTH_OR_ALL
 @common.TARGET
-@click.option("-c", "c", metavar="C", type=common.Whole(0), default=0, help="Let the label depend on up to C inputs.")
-@click.option("--exact", is_flag=True, help="The most free positions possible, with proof (n up to about 14).")
+@option("-c", common.Whole(0), "Let the label depend on up to C inputs.", metavar="C", default=0)
+@flag("--exact", "The most free positions possible, with proof (n up to about 14).")
 @common.SEED
 @common.TIME
 @STATES
 @common.output_option("the refutation")
 @checked_by
 @common.JSON
-def refute_command(
-    model: str, spec: str, n: int, all_lengths: bool, states: int, output: Path | None, checker: str, as_json: bool,
-    **options: Any,
-) -> None:  # fmt: skip
+def refute_command(o: Given) -> None:
     """Show that MODEL does not recognise the language at length n: a restriction that forces its output, and two words
     under it of which exactly one is in the language.
 
@@ -49,20 +43,20 @@ def refute_command(
     from restrict.corollary2.refute import refute
     from restrict.model.source import load
 
-    if all_lengths:
+    if o.all_lengths:
         refuse_others(("model", "spec", "states", "output", "as_json", "n"))
-    program = load(model)
-    if all_lengths:
-        refute_everywhere(program, spec, states, output, as_json, n)
+    program = load(o.model)
+    if o.all_lengths:
+        refute_everywhere(program, o)
         return
-    with progress_on(f"{program.name[:40]}, n = {n}") as progress:
-        found = refute(program, spec, n, progress=progress, **options)
+    with progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+        found = refute(program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
         said, late = Asked(None), False
         if isinstance(found, Refutation):
-            late = saved(found, output) or found.certificate.provenance.get("stopped") == "interrupted"
-            said = asked(program, found, checker, late=late)
+            late = saved(found, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
+            said = asked(program, found, o.checker, late=late)
     if not isinstance(found, Refutation):
-        if as_json:
+        if o.as_json:
             put_json(immune_document(found))
         text = (
             f"immune ({'proved' if found.proved else 'not proved'}): {found.language} at n = {found.n}: {found.reason}"
@@ -70,12 +64,12 @@ def refute_command(
         raise NotEstablished(text)
 
     def document() -> dict[str, Any]:
-        place = {"file": str(output) if output else None}
-        return {"refutation": json.loads(found.to_bytes())} | document_of(said.line, checker) | place
+        place = {"file": str(o.output) if o.output else None}
+        return {"refutation": json.loads(found.to_bytes())} | document_of(said.line, o.checker) | place
 
-    put(Told(lambda: summary(program, found, said, checker), document), as_json, {"  written to": output})
+    put(lambda: summary(program, found, said, o.checker), document, o.as_json, {"  written to": o.output})
     if late or said.interrupted:
-        leave_interrupted(output, "refutation")
+        leave_interrupted(o.output, "refutation")
 
 
 def summary(program: Model, found: Refutation, said: Asked, checker: str = KERNEL) -> str:
@@ -128,10 +122,7 @@ def immune_document(found: Immune | NoRefutation) -> dict[str, Any]:
 
     return {
         "immune": True,
-        "language": found.language,
-        "n": found.n,
-        "proved": found.proved,
-        "exact": found.exact,
+        **parts(found, "language n proved exact"),
         "most": found.most if isinstance(found, NoRefutation) else None,
         "reason": found.reason,
         "example": None if found.example is None else json.loads(found.example.to_bytes()),

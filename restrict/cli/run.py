@@ -5,25 +5,26 @@ from __future__ import annotations
 import click
 
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command
+from restrict.cli.printer import put
 
 
-@click.command()
+@command()
 @common.MODEL
 @click.argument("word", nargs=-1, type=common.Text())
 @common.JSON
-def run(model: str, word: tuple[str, ...], as_json: bool) -> None:
+def run(o: Given) -> None:
     """Run MODEL on WORD (without markers) and print every variable and the attended positions.
 
     WORD is one string (0110), or one argument per symbol (w0 i r).
     """
     from restrict.model.source import load
 
-    program = load(model)
-    trace = program.run(word[0] if len(word) == 1 else list(word))
+    program = load(o.model)
+    trace = program.run(o.word[0] if len(o.word) == 1 else list(o.word))
     document = {
         "values": {name: row.tolist() for name, row in trace.values.items()},
         "attended": {name: row.tolist() for name, row in trace.attended.items()},
         "output": trace.output,
     }
-    put(Told(lambda: str(trace), lambda: document), as_json, wide=True)
+    put(lambda: str(trace), document, o.as_json, wide=True)

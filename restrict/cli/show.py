@@ -10,6 +10,7 @@ import click
 from restrict.base.errors import ModelError
 from restrict.base.files import naming, read_bytes
 from restrict.cli import common
+from restrict.cli.common import Given, command
 from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
@@ -21,11 +22,11 @@ EXAMINED = 1_000_000
 """A certificate with more positions and nodes than this is drawn without examining its nodes again."""
 
 
-@click.command()
+@command()
 @click.argument("certificate", type=click.Path(path_type=Path))
 @common.model_option("Also show the values of each examined node.")
 @common.JSON
-def show(certificate: Path, model: str | None, as_json: bool) -> None:
+def show(o: Given) -> None:
     """Draw a certificate or a refutation: the witnesses, the restriction and the cone.
 
     Other files that `restrict report` knows (lower bounds, automata, proofs for all lengths, soft certificates,
@@ -35,19 +36,19 @@ def show(certificate: Path, model: str | None, as_json: bool) -> None:
     from restrict.model.source import load
     from restrict.report.source import DRAWN, document_page, table_page
 
-    common.no_model(certificate, f"`restrict certify {certificate} -n N -o FILE` makes one")
-    content = read_bytes(certificate)
-    page = table_page(content, certificate)
+    common.no_model(o.certificate, f"`restrict certify {o.certificate} -n N -o FILE` makes one")
+    content = read_bytes(o.certificate)
+    page = table_page(content, o.certificate)
     if page is None:
-        root = Node(parse(content, str(certificate)), "top level")
+        root = Node(parse(content, str(o.certificate)), "top level")
         kind = root.value.get("format") if isinstance(root.value, dict) else None
-        if not as_json and kind in DRAWN:
-            program = None if model is None else load(model)
-            with naming(certificate):
+        if not o.as_json and kind in DRAWN:
+            program = None if o.model is None else load(o.model)
+            with naming(o.certificate):
                 echo(_drawing(root, kind, program))
             return
-        page = document_page(root, certificate, model)
-    put(page, as_json)
+        page = document_page(root, o.certificate, o.model)
+    put(page.text, page.document, o.as_json)
 
 
 def _drawing(root: Node, kind: object, program: Model | None) -> str:

@@ -13,7 +13,8 @@ import click
 from restrict.base.errors import RestrictError, UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, option
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -38,37 +39,23 @@ def _epsilon(value: Any) -> Fraction:
     return Fraction(value)
 
 
-@click.command("simulate")
+@command("simulate")
 @common.MODEL
 @common.LENGTH
-@click.option(
+@option(
     "--epsilon",
-    type=common.Read("epsilon", _epsilon, "not a positive number such as 0.01 or 1/100"),
+    common.Read("epsilon", _epsilon, "not a positive number such as 0.01 or 1/100"),
+    "How far what a head reads may be from the hard value; at most 1/4, so that rounding restores it exactly.",
     default="1/5",
-    show_default=True,
-    help="How far what a head reads may be from the hard value; at most 1/4, so that rounding restores it exactly.",
 )
-@click.option("--samples", type=common.Whole(1, 10**6), default=200, show_default=True, help="Words to draw.")
+@option("--samples", common.Whole(1, 10**6), "Words to draw.", default=200)
 @common.SEED
 @common.output_option("the softmax model (restrict-soft/1)")
-@click.option(
-    "--torch",
-    "torch_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=lambda _context, _parameter, path: common.check_writable(path),
-    help="Write the float32 weights of an nn.Module at this length here (safetensors).",
+@common.file_option(
+    "--torch torch_file", "Write the float32 weights of an nn.Module at this length here (safetensors)."
 )
 @common.JSON
-def simulate(
-    model: str,
-    n: int,
-    epsilon: Fraction,
-    samples: int,
-    seed: int,
-    output: Path | None,
-    torch_file: Path | None,
-    as_json: bool,
-) -> None:
+def simulate(o: Given) -> None:
     """Simulate hard attention by softmax: the temperature that MODEL needs at length N, and the error.
 
     Prints the inverse temperature 1/tau of each head, the certified bound on what it loses, and the largest loss that
@@ -80,23 +67,23 @@ def simulate(
     """
     from restrict.simulate.srasp.source import is_srasp
 
-    if is_srasp(model):
-        _srasp(model, n, epsilon, (samples, seed), (output, torch_file), as_json)
+    if is_srasp(o.model):
+        _srasp(o)
         return
     from restrict.model.source import load
     from restrict.simulate.hard import compile_program
     from restrict.simulate.measure import measure, words_of
 
-    program = load(model)
-    _foretold(program, n, epsilon)
-    with common.progress_on(model[:40]) as progress:
+    program = load(o.model)
+    _foretold(program, o.n, o.epsilon)
+    with common.progress_on(o.model[:40]) as progress:
         progress("compiling", None)
-        compiled = compile_program(program, n, epsilon)
+        compiled = compile_program(program, o.n, o.epsilon)
         progress("measuring", None)
-        found = measure(compiled, *words_of(compiled, samples, seed))
-    _write(compiled.soft, n, output, torch_file)
-    told = Told(lambda: _text(compiled, found), lambda: _document(compiled, found, output))
-    put(told, as_json, {"softmax model in": output})
+        found = measure(compiled, *words_of(compiled, o.samples, o.seed))
+    _write(compiled.soft, o)
+    document = _document(compiled, found, o.output)
+    put(_text(compiled, found), document, o.as_json, {"softmax model in": o.output})
 
 
 def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
@@ -111,13 +98,13 @@ def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
         click.echo(f"n = {n}: about {100 * (perf_counter() - start):.0f} s (estimate from n = {n // 100})", err=True)
 
 
-def _write(soft: SoftModel, n: int, output: Path | None, torch_file: Path | None) -> None:
+def _write(soft: SoftModel, o: Given) -> None:
     from restrict.simulate.torch_export import save
 
-    if output is not None:
-        soft.save(output)
-    if torch_file is not None:
-        save(soft, n, torch_file)
+    if o.output is not None:
+        soft.save(o.output)
+    if o.torch_file is not None:
+        save(soft, o.n, o.torch_file)
 
 
 def _safe(n: int, longest: int, every_length: bool, *most: int) -> str:
@@ -196,38 +183,30 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
     }
 
 
-def _srasp(
-    model: str,
-    n: int,
-    epsilon: Fraction,
-    sampling: tuple[int, int],
-    files: tuple[Path | None, Path | None],
-    as_json: bool,
-) -> None:
+def _srasp(o: Given) -> None:
     """An S-RASP program by Theorem 26."""
     from restrict.simulate.floating import UNITS
     from restrict.simulate.srasp.compiler import compile_with_budget
     from restrict.simulate.srasp.measure import measure
     from restrict.simulate.srasp.source import load
 
-    program = load(model)
+    program = load(o.model)
     hard, budget = compile_with_budget(program)
-    sharp = budget.sharpness(hard.check_length(n), epsilon)
+    sharp = budget.sharpness(hard.check_length(o.n), o.epsilon)
     soft = budget.soften(hard, sharp)
-    found = measure(program, soft, budget.raw, n, *sampling)
-    output = files[0]
+    found = measure(program, soft, budget.raw, o.n, o.samples, o.seed)
     safe = {kind: soft.certified[kind] for kind in UNITS}
-    _write(soft, n, *files)
-    asked = {"model": program.name, "n": n, "epsilon": str(epsilon), "gap": str(sharp.gap)}
-    document = _common(asked, sharp.scale, sharp.error, found, soft, output, safe_length=safe)
+    _write(soft, o)
+    asked = {"model": program.name, "n": o.n, "epsilon": str(o.epsilon), "gap": str(sharp.gap)}
+    document = _common(asked, sharp.scale, sharp.error, found, soft, o.output, safe_length=safe)
     heads = sum(len(layer.heads) for layer in soft.layers)
     told = [
-        f"{program.name} at n = {n} (start marker counted): heads {heads}, "
+        f"{program.name} at n = {o.n} (start marker counted): heads {heads}, "
         f"layers {len(soft.layers)}, width {soft.width}",
         f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
-        f"{common.at_most(sharp.error)} of the hard one (certified; asked for {epsilon}), and rounding makes it exact, "
-        + (f"at every length up to {n}" if budget.every_length else f"at n = {n}"),
+        f"{common.at_most(sharp.error)} of the hard one (certified; asked for {o.epsilon}), "
+        "and rounding makes it exact, " + (f"at every length up to {o.n}" if budget.every_length else f"at n = {o.n}"),
         _measured(found),
-        *(f"{kind}: {_safe(n, longest, budget.every_length, n)}" for kind, longest in safe.items()),
+        *(f"{kind}: {_safe(o.n, longest, budget.every_length, o.n)}" for kind, longest in safe.items()),
     ]
-    put(Told(lambda: "\n".join(told), lambda: document), as_json, {"softmax model in": output})
+    put("\n".join(told), document, o.as_json, {"softmax model in": o.output})

@@ -5,72 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from restrict.base.errors import UsageError, quote
-from restrict.cli.common import (
-    JSON,
-    LENGTH,
-    LONGEST,
-    SECONDS,
-    Text,
-    Whole,
-    leave_interrupted,
-    output_option,
-    progress_on,
-)  # fmt: skip
-from restrict.cli.printer import Answer, Told, put
+from restrict.cli import common
+from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, SEED
-from restrict.cli.terminal import complete_language
 
 STATES = ("was not re-checked", "is valid")
 """What is said of an answer after Ctrl-C, by whether it was checked."""
 
 
-@click.command("certify")
+@common.command("certify")
 @MODEL
-@LENGTH
-@click.option("--epsilon", help="How far the free tokens together may move the output, such as 0.01.")
-@click.option(
-    "--quantity", type=click.Choice(["probability", "margin"]), default="probability", show_default=True,
-    help="What may move by epsilon.",
-)  # fmt: skip
-@click.option(
+@common.LENGTH
+@common.option("--epsilon", None, "How far the free tokens together may move the output, such as 0.01.")
+@common.option("--quantity", ("probability", "margin"), "What may move by epsilon.", default="probability")
+@common.option(
     "--label",
-    help="Without --epsilon: whose sign is forced, or all, or greatest (which label is); by default the end's.",
-)  # fmt: skip
-@click.option(
-    "--inputs", type=Text(), shell_complete=complete_language,
-    help="Without --epsilon: completions are prefixes of this language's words.",
-)  # fmt: skip
-@click.option("--fix", metavar="TEXT", help="Certify this instead of searching, such as 3:1,7:0.")
-@click.option(
-    "--position", type=Whole(0, LONGEST), help="Where the output is read, for models that have it everywhere."
+    None,
+    "Without --epsilon: whose sign is forced, or all, or greatest (which label is); by default the end's.",
 )
-@click.option(
-    "--time", "seconds", type=SECONDS, default=30.0, show_default=True, help="Stop improving after this many seconds."
+@common.language_option("Without --epsilon: completions are prefixes of this language's words.", "--inputs")
+@common.option("--fix", None, "Certify this instead of searching, such as 3:1,7:0.", metavar="TEXT")
+@common.option(
+    "--position", common.Whole(0, common.LONGEST), "Where the output is read, for models that have it everywhere."
 )
-@click.option(
-    "--no-recheck", is_flag=True, help="Leave out the re-check in exact arithmetic: a bound, not called certified."
-)
+@common.option("--time seconds", common.SECONDS, "Stop improving after this many seconds.", default=30.0)
+@common.flag("--no-recheck", "Leave out the re-check in exact arithmetic: a bound, not called certified.")
 @SEED
-@output_option("the certificate")
-@JSON
-def certify_command(
-    model: str,
-    n: int,
-    epsilon: str | None,
-    quantity: str,
-    label: str | None,
-    inputs: str | None,
-    fix: str | None,
-    position: int | None,
-    seconds: float,
-    no_recheck: bool,
-    seed: int,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+@common.output_option("the certificate")
+@common.JSON
+def certify_command(o: common.Given) -> None:
     """Fix few tokens so that all the others together move the output by at most epsilon, and certify it.
 
     Without --epsilon, for a trained checkpoint of one layer (GPT-2's names, NAME.config.json beside it): fix few of the
@@ -79,59 +43,57 @@ def certify_command(
     What is found is checked again by a separate program in exact arithmetic (as `soft check` does) before it is called
     certified. That is slow: seconds at n = 50, minutes at several hundred with two layers or more.
     """
-    fixed = None if fix is None else fixed_of(fix)
-    if epsilon is None:
-        if position is not None:
+    fixed = None if o.fix is None else fixed_of(o.fix)
+    if o.epsilon is None:
+        if o.position is not None:
             raise UsageError("--position goes with --epsilon; a forced decision is read behind the last symbol")
-        _forced(model, n, label, inputs, fixed, seconds, not no_recheck, output, as_json)
+        _forced(o, fixed)
         return
-    if label is not None or inputs is not None:
+    if o.label is not None or o.inputs is not None:
         raise UsageError("--label and --inputs are for forced decisions, without --epsilon")
     from restrict.soft.importers.opened import opened
     from restrict.soft.restriction.restriction import certify_soft
 
-    loaded = opened(model)
-    with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
+    loaded = opened(o.model)
+    with common.stages_on(f"{loaded.name[:40]}, n = {o.n}") as progress:
         found = certify_soft(
-            loaded, n, epsilon, quantity="margin" if quantity == "margin" else "probability", position=position,
-            fixed=fixed, seed=seed, seconds=seconds, check=not no_recheck, progress=lambda what: progress(what, None),
+            loaded, o.n, fixed=fixed, check=not o.no_recheck, progress=progress,
+            **o.only("epsilon", "quantity", "position", "seed", "seconds"),
         )  # fmt: skip
-    _finish(found, found, found.provenance.get("stopped"), output, as_json)
+    _finish(found, found.document, found.provenance.get("stopped"), o)
 
 
-def _forced(
-    model: str, n: int, label: str | None, inputs: str | None, fix: dict[int, str] | None, seconds: float,
-    check: bool, output: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+def _forced(o: common.Given, fix: dict[int, str] | None) -> None:
     from restrict.soft.importers.opened import is_checkpoint
     from restrict.soft.restriction.forced import decision_of, force_decision
     from restrict.soft.trained.graph import dfa_of
     from restrict.soft.trained.model import load
 
-    if not is_checkpoint(model):
-        raise UsageError(f"{quote(model)} is no checkpoint with its configuration beside it; give --epsilon")
-    loaded = load(Path(model))
-    if inputs is not None:
+    if not is_checkpoint(o.model):
+        raise UsageError(f"{quote(o.model)} is no checkpoint with its configuration beside it; give --epsilon")
+    loaded = load(Path(o.model))
+    words = None
+    if o.inputs is not None:
         from restrict.all_lengths.verify import named
 
-        words = dfa_of(named(inputs), loaded)
+        words = dfa_of(named(o.inputs), loaded)
     fixed = None if fix is None else {i: loaded.tokens.index(loaded.rows([s])[-1]) for i, s in fix.items()}
-    with progress_on(f"{loaded.name[:40]}, n = {n}") as progress:
+    with common.stages_on(f"{loaded.name[:40]}, n = {o.n}") as tell:
         found = force_decision(
-            loaded, n, decision_of(loaded, label), inputs=None if inputs is None else words, fixed=fixed,
-            seconds=seconds, check=check, told=inputs or "all words", tell=lambda what: progress(what, None),
+            loaded, o.n, decision_of(loaded, o.label), inputs=words, fixed=fixed, seconds=o.seconds,
+            check=not o.no_recheck, told=o.inputs or "all words", tell=tell,
         )  # fmt: skip
-    told = Told(found.text, lambda: found.document() | {"verified": found.verified, "stopped": found.stopped})
-    _finish(found, told, found.stopped, output, as_json)
+    document = found.document() | {"verified": found.verified, "stopped": found.stopped}
+    _finish(found, document, found.stopped, o)
 
 
-def _finish(found: Any, told: Answer, stopped: str | None, output: Path | None, as_json: bool) -> None:
+def _finish(found: Any, document: Any, stopped: str | None, o: common.Given) -> None:
     """Write, print, and after Ctrl-C say what the answer is."""
-    if output is not None:
-        found.save(output)
-    put(told, as_json, {"certificate in": output})
+    if o.output is not None:
+        found.save(o.output)
+    put(found.text, document, o.as_json, {"certificate in": o.output})
     if stopped == "interrupted":
-        leave_interrupted(output, "restriction", STATES[bool(found.verified)])
+        common.leave_interrupted(o.output, "restriction", STATES[bool(found.verified)])
 
 
 def fixed_of(text: str) -> dict[int, str]:

@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from restrict.base.files import is_there, read_bytes
-from restrict.cli.common import JSON, print_verdict
+from restrict.cli.common import JSON, Given, command, print_verdict
 from restrict.cli.soft_common import MODEL
 
 
-@click.command("check")
+@command("check")
 @MODEL
 @click.argument("certificate", type=click.Path(dir_okay=False, path_type=Path))
 @JSON
-def check_command(model: str, certificate: Path, as_json: bool) -> None:
+def check_command(o: Given) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also
     knows the names of built-in models here."""
     from restrict.checker.main import main
@@ -24,7 +24,7 @@ def check_command(model: str, certificate: Path, as_json: bool) -> None:
     from restrict.soft.models.format import dumps
     from restrict.soft.models.source import load
 
-    if is_there(model) and not as_json:
-        sys.exit(main([model, str(certificate)]))
-    content = read_bytes(Path(model)) if is_there(model) else dumps(load(model))
-    print_verdict(trusted_check(content, read_bytes(certificate), None, str(certificate), None), as_json)
+    if is_there(o.model) and not o.as_json:
+        sys.exit(main([o.model, str(o.certificate)]))
+    content = read_bytes(Path(o.model)) if is_there(o.model) else dumps(load(o.model))
+    print_verdict(trusted_check(content, read_bytes(o.certificate), None, str(o.certificate), None), o.as_json)

@@ -1,4 +1,4 @@
-"""The command `soft import`: weights of other libraries to a model file. Part of the group in restrict.cli.soft."""
+"""The command `soft import`: weights of other libraries to a model file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 
 from restrict.base.errors import UsageError
 from restrict.base.files import will_write
-from restrict.cli.common import FILE, JSON, Whole, file_option, output_option
-from restrict.cli.printer import Told, put
+from restrict.cli.common import FILE, JSON, Given, Whole, command, file_option, option, output_option
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.soft.importers import Comparison, Imported, Options
@@ -19,41 +19,38 @@ if TYPE_CHECKING:
 SYMBOLS = "letters side by side, or separated by spaces"
 
 
-@click.command("import")
+@command("import")
 @click.argument("file", type=FILE)
 @output_option("the model")
 @file_option(
-    "--weights", text="Write NAME.safetensors with GPT-2's names, NAME.config.json beside it: what soft verify reads."
+    "--weights", "Write NAME.safetensors with GPT-2's names, NAME.config.json beside it: what soft verify reads."
 )
-@click.option("--config", type=FILE, help="Its configuration; else NAME.config.json or config.json beside FILE.")
-@click.option(
-    "--compare", "recorded", type=FILE, help="Recorded tokens and logits (.npz or JSON) that the model must give."
+@option("--config", FILE, "Its configuration; else NAME.config.json or config.json beside FILE.")
+@option("--compare recorded", FILE, "Recorded tokens and logits (.npz or JSON) that the model must give.")
+@option(
+    "--tolerance",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
+    "Of --compare, relative to the largest recorded logit.",
+    default=1e-5,
 )
-@click.option(
-    "--tolerance", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=1e-5, show_default=True,
-    help="Of --compare, relative to the largest recorded logit.",
-)  # fmt: skip
-@click.option("--layout", type=click.Choice(["gpt2", "transformer-lens", "torch"]), help="The names of the tensors.")
-@click.option("--heads", type=Whole(1), help="Heads of a layer.")
-@click.option("--alphabet", help=f"What the rows of the embedding stand for: {SYMBOLS}.")
-@click.option("--labels", help="Names of the read-out's rows, separated by spaces.")
-@click.option("--start-marker", help="The token pinned in front; empty for none.")
-@click.option("--end-marker", help="The token pinned at the end; empty for none.")
-@click.option("--never", help="Tokens that no input has (PAD, SEP), separated by spaces; empty for none.")
+@option("--layout", ("gpt2", "transformer-lens", "torch"), "The names of the tensors.")
+@option("--heads", Whole(1), "Heads of a layer.")
+@option("--alphabet", None, f"What the rows of the embedding stand for: {SYMBOLS}.")
+@option("--labels", None, "Names of the read-out's rows, separated by spaces.")
+@option("--start-marker", None, "The token pinned in front; empty for none.")
+@option("--end-marker", None, "The token pinned at the end; empty for none.")
+@option("--never", None, "Tokens that no input has (PAD, SEP), separated by spaces; empty for none.")
 @click.option("--norm-first/--norm-last", default=None, help="torch: as given to nn.TransformerEncoderLayer.")
 @click.option("--causal/--not-causal", default=None, help="torch: whether the encoder is called with a causal mask.")
-@click.option("--place", type=click.Choice(["last", "first", "every"]), help="The position where the output is read.")
-@click.option("--read-out", type=click.Choice(["label", "set"]), help="The greatest logit, or all positive ones.")
-@click.option("--activation", type=click.Choice(["relu", "gelu", "gelu_tanh"]), help="Of the networks.")
-@click.option("--eps", help="The constant of LayerNorm, a decimal.")
-@click.option("--positions", type=click.Choice(["none"]), help="none: the model has no position embeddings.")
-@click.option("--offset", type=Whole(0), help="The row of the position table that position 0 gets.")
-@click.option("--names", metavar="ROLE=NAME,...", help="torch: embedding=, position=, unembedding=.")
+@option("--place", ("last", "first", "every"), "The position where the output is read.")
+@option("--read-out", ("label", "set"), "The greatest logit, or all positive ones.")
+@option("--activation", ("relu", "gelu", "gelu_tanh"), "Of the networks.")
+@option("--eps", None, "The constant of LayerNorm, a decimal.")
+@option("--positions", ("none",), "none: the model has no position embeddings.")
+@option("--offset", Whole(0), "The row of the position table that position 0 gets.")
+@option("--names", None, "torch: embedding=, position=, unembedding=.", metavar="ROLE=NAME,...")
 @JSON
-def import_command(
-    file: Path, output: Path | None, weights: Path | None, config: Path | None, recorded: Path | None, tolerance: float,
-    as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+def import_command(o: Given) -> None:
     """Map the weights of FILE (safetensors) to a restrict-soft/1 file (-o) or to GPT-2's names (--weights).
 
     FILE has GPT-2's names, those of TransformerLens, or is the state dict of an nn.TransformerEncoder. What the weights
@@ -63,21 +60,28 @@ def import_command(
     from restrict.soft.importers import compare, import_weights, read_record, save_gpt2_names
     from restrict.soft.importers.gpt2_names import config_of
 
-    if output is None and weights is None:
+    if o.output is None and o.weights is None:
         raise UsageError("give -o for a restrict-soft/1 file, --weights for one with GPT-2's names, or both")
-    if weights is not None:
-        will_write(config_of(weights))
-    options = options_of(given)
-    found = import_weights(file, options, config=config)
+    if o.weights is not None:
+        will_write(config_of(o.weights))
+    options = options_of(o)
+    found = import_weights(o.file, options, config=o.config)
     agreed = None
-    if recorded is not None:
-        record = read_record(recorded, found.tokens)
-        agreed = compare(found, record, tolerance=tolerance, source=file, options=options, config=config)
-    made = None if weights is None else save_gpt2_names(found, weights)
-    if output is not None:
-        found.model.save(output)
-    where = Files(output, weights, made)
-    put(Told(lambda: text(found, agreed, where), lambda: document(found, agreed, where)), as_json)
+    if o.recorded is not None:
+        record = read_record(o.recorded, found.tokens)
+        agreed = compare(found, record, tolerance=o.tolerance, source=o.file, options=options, config=o.config)
+    made = None if o.weights is None else save_gpt2_names(found, o.weights)
+    if o.output is not None:
+        found.model.save(o.output)
+    where = Files(o.output, o.weights, made)
+    put(lambda: text(found, agreed, where), lambda: document(found, agreed, where), o.as_json)
+
+
+GIVEN = (
+    "layout", "heads", "start_marker", "end_marker", "norm_first", "activation", "causal", "place", "read_out", "eps",
+    "positions", "offset",
+)  # fmt: skip
+"""Options that are passed on as they are."""
 
 
 class Files(NamedTuple):
@@ -88,21 +92,20 @@ class Files(NamedTuple):
     made: Written | None
 
 
-def options_of(given: dict[str, Any]) -> Options:
+def options_of(o: Given) -> Options:
     """What the options of the command say."""
     from restrict.soft.importers import Options
 
-    pairs = [part.partition("=") for part in (given.pop("names") or "").split(",") if part]
+    pairs = [part.partition("=") for part in (o.names or "").split(",") if part]
     for role, _, name in pairs:
         if role not in ("embedding", "position", "unembedding") or not name:
             raise UsageError("--names takes embedding=NAME, position=NAME, unembedding=NAME, separated by commas")
-    alphabet, labels, never = (given.pop(key) for key in ("alphabet", "labels", "never"))
     return Options(
-        alphabet=None if alphabet is None else tuple(symbols_of(alphabet)),
-        labels=None if labels is None else tuple(labels.split()),
-        never=None if never is None else tuple(never.split()),
+        alphabet=None if o.alphabet is None else tuple(symbols_of(o.alphabet)),
+        labels=None if o.labels is None else tuple(o.labels.split()),
+        never=None if o.never is None else tuple(o.never.split()),
         names={role: name for role, _, name in pairs},
-        **given,
+        **o.only(*GIVEN),
     )
 
 

@@ -4,45 +4,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from restrict.base.errors import UsageError
 from restrict.base.wording import columns
-from restrict.cli.common import JSON, Text, Whole, progress_on
-from restrict.cli.printer import Told, number, put
-from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
-from restrict.cli.terminal import complete_language
+from restrict.cli.common import JSON, Given, Whole, command, flag, language_option, option, stages_on
+from restrict.cli.printer import number, put
+from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED
 
 if TYPE_CHECKING:
     from restrict.soft.influence.influence import Influence
     from restrict.soft.models.model import SoftModel
 
 
-@click.command("influence")
+@command("influence")
 @MODEL
 @LENGTHS
-@click.option("--samples", type=Whole(1, 10**7), default=2000, show_default=True, help="Exchanges to try.")
-@click.option("--logit", is_flag=True, help="Changes of logit differences instead of the activation's norm.")
-@click.option("--matrix", is_flag=True, help="Print the bound for every pair (position changed, position read).")
-@click.option("--pairs", "by_pairs", is_flag=True, help="One layer: exact over pairs of words, with the two words.")
-@click.option(
-    "--inputs", type=Text(), shell_complete=complete_language,
-    help="With --pairs: both words are prefixes of this language's words.",
-)  # fmt: skip
-@click.option(
-    "--time", "seconds", type=click.FloatRange(0, 10**7), default=60.0, show_default=True,
-    help="With --pairs --logit: seconds for each length after which no cell is halved.",
-)  # fmt: skip
+@option("--samples", Whole(1, 10**7), "Exchanges to try.", default=2000)
+@flag("--logit", "Changes of logit differences instead of the activation's norm.")
+@flag("--matrix", "Print the bound for every pair (position changed, position read).")
+@flag("--pairs by_pairs", "One layer: exact over pairs of words, with the two words.")
+@language_option("With --pairs: both words are prefixes of this language's words.", "--inputs")
+@option(
+    "--time seconds",
+    click.FloatRange(0, 10**7),
+    "With --pairs --logit: seconds for each length after which no cell is halved.",
+    default=60.0,
+)
 @SEED
 @FIGURE
 @JSON
-def influence_command(
-    model: str, lengths: str, samples: int, logit: bool, matrix: bool, by_pairs: bool, inputs: str | None,
-    seconds: float, seed: int, figure: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+def influence_command(o: Given) -> None:
     """How far exchanging one symbol can move the output: certified bounds (a), (b), and measured (c).
 
     With --pairs, for one layer: how far it can move what attention adds at the output, or any logit (--logit),
@@ -51,28 +45,25 @@ def influence_command(
     from restrict.soft.importers.opened import opened
     from restrict.soft.influence.influence import fit_decay, influence, influence_matrix
 
-    loaded = opened(model)
-    if by_pairs:
-        if matrix or figure is not None:
+    loaded = opened(o.model)
+    if o.by_pairs:
+        if o.matrix or o.figure is not None:
             raise UsageError("--pairs goes with neither --matrix nor --figure")
-        _by_pairs(loaded, lengths_of(lengths), inputs, as_json, seconds if logit else None)
+        _by_pairs(loaded, o)
         return
-    if inputs is not None:
+    if o.inputs is not None:
         raise UsageError("--inputs goes with --pairs")
-    if matrix:
-        found = {n: influence_matrix(loaded, n).tolist() for n in lengths_of(lengths)}
-        put(Told(lambda: _matrices(found), lambda: {"bounds": found}), as_json, wide=True)
+    if o.matrix:
+        found = {n: influence_matrix(loaded, n).tolist() for n in o.lengths}
+        put(lambda: _matrices(found), {"bounds": found}, o.as_json, wide=True)
         return
-    with progress_on(loaded.name[:40]) as progress:
-        rows = [
-            influence(loaded, n, samples=samples, seed=seed, progress=lambda what: progress(what, None))
-            for n in lengths_of(lengths)
-        ]
-    if figure is not None:
+    with stages_on(loaded.name[:40]) as tell:
+        rows = [influence(loaded, n, samples=o.samples, seed=o.seed, progress=tell) for n in o.lengths]
+    if o.figure is not None:
         from restrict.report.soft_charts import influence_chart
 
-        influence_chart([vars(row) for row in rows], loaded.name).save(figure)
-    which = 1 if logit else 0
+        influence_chart([vars(row) for row in rows], loaded.name).save(o.figure)
+    which = 1 if o.logit else 0
     fits = {name: fit_decay(rows, name, which) for name in ("sharp", "measured")}
     document: dict[str, Any] = {
         "model": loaded.name,
@@ -80,7 +71,7 @@ def influence_command(
         "rows": [vars(r) for r in rows],
         "fits": {name: None if fit is None else vars(fit) for name, fit in fits.items()},
     }
-    put(Told(lambda: _text(loaded.name, rows, which, fits), lambda: document), as_json, wide=True)
+    put(lambda: _text(loaded.name, rows, which, fits), document, o.as_json, wide=True)
 
 
 def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]) -> str:
@@ -94,33 +85,30 @@ def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]
     return "\n".join([*told, *(f"fit (estimate): {shown[k]} ~ {fit}" for k, fit in fits.items() if fit is not None)])
 
 
-def _by_pairs(
-    loaded: SoftModel, lengths: Sequence[int], inputs: str | None, as_json: bool, seconds: float | None
-) -> None:
-    """The table of bounds by pairs of words: of logits where there are seconds for it."""
+def _by_pairs(loaded: SoftModel, o: Given) -> None:
+    """The table of bounds by pairs of words: of what attention adds, or of logits."""
     from restrict.soft.influence.attention import attention_influence
     from restrict.soft.influence.logits import logit_influence
     from restrict.soft.influence.pairs import changes_of, runs_of
 
     delta = None
-    if inputs is not None:
+    if o.inputs is not None:
         from restrict.all_lengths.verify import named
 
-        delta = runs_of(loaded, named(inputs))
-    with progress_on(loaded.name[:40]) as progress:
+        delta = runs_of(loaded, named(o.inputs))
+    with stages_on(loaded.name[:40]) as tell:
         rows = []
-        for n in lengths:
-            progress(f"n = {n}", None)
+        for n in o.lengths:
+            tell(f"n = {n}")
             found = changes_of(loaded, n, delta=delta)
-            bound = attention_influence(found) if seconds is None else logit_influence(loaded, found, seconds=seconds)
+            bound = logit_influence(loaded, found, seconds=o.seconds) if o.logit else attention_influence(found)
             rows.append((n, bound))
     told = [{"n": n, **vars(r), "words": _spelled(loaded, r.words)} for n, r in rows]
     what = "norm of the change of what attention adds at the output"
-    if seconds is not None:
+    if o.logit:
         what = "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "")
-    put(
-        Told(lambda: _pair_text(loaded.name, what, inputs, told), lambda: {"model": loaded.name, "rows": told}), as_json
-    )
+    document = {"model": loaded.name, "rows": told}
+    put(lambda: _pair_text(loaded.name, what, o.inputs, told), document, o.as_json)
 
 
 def _spelled(loaded: SoftModel, words: tuple[list[int], list[int]] | None) -> list[list[str]] | None:

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.cli.common import JSON
-from restrict.cli.printer import Told, put
+from restrict.cli.common import JSON, Given, command, flag
+from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, warn
 
 if TYPE_CHECKING:
     from restrict.soft.models.model import SoftModel
 
 
-@click.command("run")
+@command("run")
 @MODEL
 @click.argument("words", nargs=-1, required=True)
-@click.option("--float32", is_flag=True, help="Evaluate in single precision.")
+@flag("--float32", "Evaluate in single precision.")
 @JSON
-def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool) -> None:
+def run_command(o: Given) -> None:
     """Evaluate MODEL on words: letters side by side, or symbols separated by spaces.
 
     A compiled model's file says up to which length it is certified; beyond it a line on standard error warns.
@@ -29,17 +29,17 @@ def run_command(model: str, words: tuple[str, ...], float32: bool, as_json: bool
     from restrict.soft.importers.opened import opened
     from restrict.soft.models import evaluate
 
-    loaded, kind = opened(model), "float32" if float32 else "float64"
+    loaded, kind = opened(o.model), "float32" if o.float32 else "float64"
     found = []
-    for word in words:
+    for word in o.words:
         symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)
         batch = loaded.encode([symbols])
-        logits = evaluate.logits(loaded, batch, dtype=np.float32 if float32 else np.float64)[0]
+        logits = evaluate.logits(loaded, batch, dtype=np.float32 if o.float32 else np.float64)[0]
         chances = evaluate.probabilities(loaded, logits)
         chosen = _answers(loaded, logits)
         found.append((word, chosen, chances, logits, loaded.beyond(batch.shape[1], kind)))
         warn(loaded, batch.shape[1], kind)
-    put(Told(lambda: _words(loaded, found), lambda: {"model": loaded.name, "rows": _rows(found)}), as_json)
+    put(lambda: _words(loaded, found), lambda: {"model": loaded.name, "rows": _rows(found)}, o.as_json)
 
 
 def _rows(found: list[tuple[Any, ...]]) -> list[dict[str, Any]]:

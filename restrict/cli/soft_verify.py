@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,17 +11,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
-from restrict.cli.common import JSON, SECONDS, Text, Whole, length_or_all, output_option, progress_on
-from restrict.cli.printer import Told, put
-from restrict.cli.terminal import complete_language
+from restrict.cli import common
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from restrict.languages.dfa import Dfa
+    from restrict.soft.trained.decide import Verdict
+    from restrict.soft.trained.every_length import EveryLength
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
 
-class Upto(Whole):
+LISTED = 8
+"""Undecided cases that are printed."""
+WORD = 120
+"""Symbols of a wrong word that are printed, where no length was given."""
+
+
+class Upto(common.Whole):
     """The greatest length of a word: ``150``, or ``1..150``, as shorter words are always meant."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -28,50 +36,38 @@ class Upto(Whole):
         return super().convert(re.sub(r"^[01]\.\.(?=\d)", "", str(value)), param, ctx)
 
 
-@click.command("verify")
+@common.command("verify")
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
-@click.option(
-    "-L", "--language", type=Text(), shell_complete=complete_language,
-    help="What is right; by default the automaton in the model's configuration.",
-)  # fmt: skip
-@length_or_all(
+@common.language_option("What is right; by default the automaton in the model's configuration.", "-L --language")
+@common.length_or_all(
     Upto(0, 4096), "The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
     "Every length at once (no position embeddings).",
 )  # fmt: skip
-@click.option(
-    "--equals", type=Text(), metavar="PROGRAM",
-    help="Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
-)  # fmt: skip
-@click.option("--inputs", type=Text(), help="The words that may come, if not those of the language.")
-@click.option(
-    "--read-out", type=click.Choice(["next-set", "membership", "next", "greatest", "tags"]),
-    help="Which logits are to have which sign, or which is to be the greatest.  [default: as in the model's "
+@common.option(
+    "--equals",
+    common.Text(),
+    "Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
+    metavar="PROGRAM",
+)
+@common.option("--inputs", common.Text(), "The words that may come, if not those of the language.")
+@common.option(
+    "--read-out",
+    ("next-set", "membership", "next", "greatest", "tags"),
+    "Which logits are to have which sign, or which is to be the greatest.  [default: as in the model's "
     "configuration, or next-set; membership with --equals]",
-)  # fmt: skip
-@click.option("--label", help="With --read-out greatest: the label of members.")
-@click.option(
-    "--offset", type=Whole(0, 4096), default=0, show_default=True,
-    help="The start token stands at this position embedding, the symbols behind it.",
-)  # fmt: skip
-@click.option("--time", "seconds", type=SECONDS, default=600.0, show_default=True, help="Stop after this long.")
-@click.option("--no-recheck", is_flag=True, help="Leave out the check of the certificate: floats, not a proof.")
-@output_option("the certificate")
-@JSON
-def verify_trained_command(
-    model: Path,
-    language: str | None,
-    n: int | None,
-    all_lengths: bool,
-    equals: str | None,
-    inputs: str | None,
-    read_out: str | None,
-    label: str | None,
-    offset: int,
-    seconds: float,
-    no_recheck: bool,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+)
+@common.option("--label", None, "With --read-out greatest: the label of members.")
+@common.option(
+    "--offset",
+    common.Whole(0, 4096),
+    "The start token stands at this position embedding, the symbols behind it.",
+    default=0,
+)
+@common.option("--time seconds", common.SECONDS, "Stop after this long.", default=600.0)
+@common.flag("--no-recheck", "Leave out the check of the certificate: floats, not a proof.")
+@common.output_option("the certificate")
+@common.JSON
+def verify_trained_command(o: common.Given) -> None:
     """Is a trained MODEL right on every prefix of every word of a language with at most n symbols, or of every length?
 
     With --equals: does it decide like a program? MODEL is a safetensors file with GPT-2's names, NAME.config.json
@@ -80,40 +76,37 @@ def verify_trained_command(
     """
     from restrict.soft.trained.parts import Parts
 
-    whole = no_recheck or n is None or all_lengths  # else parts of the check, which start while numba is loaded
+    whole = o.no_recheck or o.n is None or o.all_lengths  # else parts of the check, which start while numba is loaded
     parts = click.get_current_context().with_resource(Parts(0 if whole else None))
-    from restrict.cli.trained_words import document, leave, text
     from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.model import load, shifted
 
-    loaded = shifted(load(model), offset)
-    read_out = read_out or ("membership" if equals is not None else configured(loaded, language))
-    graph = claimed(loaded, language, equals, inputs, read_out, label)
-    language = language if equals is None else f"the program {equals}"
+    loaded = shifted(load(o.model), o.offset)
+    o.read_out = o.read_out or ("membership" if o.equals is not None else configured(loaded, o.language))
+    graph = claimed(loaded, o)
+    language = (o.language if o.equals is None else f"the program {o.equals}") or "task"
     if graph.greatest:
-        language = f"{language or 'task'} (read-out {read_out})"
-    where = "every length" if all_lengths else f"n = {n}"
-    with progress_on(f"{loaded.name[:40]}, {where}") as progress:
-        given: dict[str, Any] = {"language": language or "task", "seconds": seconds}
-        given["tell"] = lambda what: progress(what, None)
+        language = f"{language} (read-out {o.read_out})"
+    with common.stages_on(f"{loaded.name[:40]}, {'every length' if o.all_lengths else f'n = {o.n}'}") as tell:
+        given: dict[str, Any] = {"language": language, "seconds": o.seconds, "tell": tell}
         found: Any
-        if n is None or all_lengths:
+        if o.n is None or o.all_lengths:
             from restrict.soft.trained.every_length import verify_every_length
 
-            found = verify_every_length(loaded, graph, longest=n or 4096, **given)
+            found = verify_every_length(loaded, graph, longest=o.n or 4096, **given)
         else:
-            found = verify_trained(loaded, graph, n, float32=True, decided=begun(parts), **given)
+            found = verify_trained(loaded, graph, o.n, float32=True, decided=begun(parts), **given)
         line = None
         try:
-            if not no_recheck:
-                found, line = confirmed(found, str(output or "certificate"), parts)
+            if not o.no_recheck:
+                found, line = confirmed(found, str(o.output or "certificate"), parts)
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
             found = replace(found, stopped="interrupted")
-    if output is not None and found.proves:
-        found.save(output)
-    files = {"certificate in": output if found.proves else None}
-    put(Told(lambda: text(found, line), lambda: document(found, line)), as_json, files)
+    if o.output is not None and found.proves:
+        found.save(o.output)
+    files = {"certificate in": o.output if found.proves else None}
+    put(lambda: text(found, line), lambda: document(found, line), o.as_json, files)
     leave(found)
 
 
@@ -125,9 +118,7 @@ def configured(loaded: Trained, language: str | None) -> str:
     return "next-set" if language is not None and found == "tags" else found
 
 
-def claimed(
-    loaded: Trained, language: str | None, equals: str | None, inputs: str | None, read_out: str, label: str | None
-) -> Graph:
+def claimed(loaded: Trained, o: common.Given) -> Graph:
     """The words and what is wanted behind them."""
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, tagged_graph, task_language
 
@@ -136,19 +127,147 @@ def claimed(
 
         return dfa_of(named(spec), loaded)
 
-    words = None if inputs is None else dfa(inputs)
-    if read_out == "tags":
-        if language is not None or equals is not None or label is not None:
+    words = None if o.inputs is None else dfa(o.inputs)
+    if o.read_out == "tags":
+        if o.language is not None or o.equals is not None or o.label is not None:
             raise UsageError("--read-out tags is what the configuration says: without -L, --equals and --label")
         return tagged_graph(loaded, words)
-    if equals is None:
-        right = task_language(loaded) if language is None else dfa(language)
-        return graph_of(loaded, right, words, read_out, label)
-    if language is not None:
+    if o.equals is None:
+        right = task_language(loaded) if o.language is None else dfa(o.language)
+        return graph_of(loaded, right, words, o.read_out, o.label)
+    if o.language is not None:
         raise UsageError("give a language with -L or a program with --equals, one of the two")
     from restrict.all_lengths.decisions import decides_empty, decisions_of, program_of
 
-    program = program_of(equals, loaded.symbols)
+    program = program_of(o.equals, loaded.symbols)
     decided = dfa_of(decisions_of(program, loaded.symbols), loaded)
-    graph = graph_of(loaded, decided, words or all_words(loaded), read_out, label)
+    graph = graph_of(loaded, decided, words or all_words(loaded), o.read_out, o.label)
     return graph if decides_empty(program) else empty_left_out(loaded, graph)
+
+
+def leave(found: Verdict | EveryLength) -> None:
+    """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
+    if found.status == "wrong":
+        sys.exit(common.say(f"{found.model.name} is wrong; the word stands above", 3))
+    if found.stopped == "interrupted":
+        sys.exit(common.say("interrupted; what is decided stands above", 130))
+    if found.status == "open":
+        n = longest(found)
+        where = "at every length" if n is None else f"up to {n}"
+        sys.exit(common.say(f"{found.model.name}: not decided {where}; see the cases above", 5))
+
+
+def longest(found: Verdict | EveryLength) -> int | None:
+    """The length up to which an answer was asked for; None for every length."""
+    return getattr(found, "n", None)
+
+
+def symbol(found: Verdict | EveryLength, a: int) -> str:
+    """The name of a symbol; the start token's for -1."""
+    if a < 0 and found.model.reader is not None:
+        return found.model.vocab[found.model.reader]
+    return "the start" if a < 0 else found.model.symbols[a]
+
+
+def document(found: Verdict | EveryLength, line: str | None) -> dict[str, Any]:
+    """The answer for machines. For every length ``upto`` is null where all are decided, and a case has no position."""
+    model, wrong, n = found.model, found.wrong, longest(found)
+    every: dict[str, Any] = {} if n is not None else {"blocks": [list(block) for block in getattr(found, "blocks", ())]}
+    length = {} if n is not None or wrong is None else {"length": len(wrong.word)}
+    return {
+        "model": model.name,
+        "sha256": model.sha256,
+        "language": found.language,
+        **({} if n is None else {"n": n}),
+        "status": found.status,
+        "upto": found.upto,
+        **every,
+        "cases": len(found.cases),
+        "cells": sum(case.cells for case in found.cases),
+        "memory": list(found.memory),
+        "seconds": round(found.seconds, 3),
+        "stopped": found.stopped,
+        "checked": line,
+        "float32": rounded(found),
+        "wrong": None if wrong is None else {
+            "word": [model.symbols[s] for s in wrong.word], **length, "label": model.labels[wrong.label],
+            "logit": wrong.logit, "shortest": found.shortest,
+        },
+        "open": [
+            {**({} if n is None else {"position": case.key[0]}), "symbol": symbol(found, case.key[1]),
+             "state": case.key[2], "label": model.labels[case.label], "bound": case.least}
+            for case in found.open
+        ],
+    }  # fmt: skip
+
+
+def text(found: Verdict | EveryLength, line: str | None) -> str:
+    """The answer in words."""
+    n, cells = longest(found), sum(case.cells for case in found.cases)
+    asked = "every length" if n is None else f"n = 0 .. {n}"
+    told = [f"{found.model.name} on {found.language}, {asked}: {found.status} "
+            f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
+    told += [] if found.graph.empty else ["no start token: nothing is asked behind the empty word"]
+    told += [*(f"memory: {what}" for what in found.memory), *decided(found), *as_run(found), *wrong_word(found)]
+    if found.stopped is not None:
+        told.append(f"stopped: {found.stopped}")
+    for case in found.open[:LISTED]:
+        i, a, q = case.key
+        where = "open at every length: " if n is None else f"open: position {i}, "
+        told.append(f"{where}symbol {symbol(found, a)}, state {q}: "
+                    f"{found.model.labels[case.label]} reaches {case.least:.3g} only")  # fmt: skip
+    if len(found.open) > LISTED:
+        told.append(f"open: {len(found.open) - LISTED} more cases")
+    told.append(line or "not checked: a search in floats, not a proof")
+    return "\n".join(told)
+
+
+def rounded(found: Verdict | EveryLength) -> dict[str, Any] | None:
+    """What is right as run: margin and rounding are those of a label's logit times the last deviation."""
+    run = getattr(found, "float32", None)
+    if run is None or run.closest is None:
+        return None
+    near = run.closest
+    found_to = min(run.upto, found.upto if found.upto is not None else run.upto)
+    return {"upto": found_to, "ratio": float(near.ratio), "margin": float(near.least), "rounding": float(near.error),
+            "position": near.key[0]}  # fmt: skip
+
+
+def as_run(found: Verdict | EveryLength) -> list[str]:
+    """What is said of executions in float32."""
+    if (said := rounded(found)) is None or said["upto"] < 0:
+        return []
+    whole = found.status == "right" and said["upto"] == found.upto
+    which = "every prefix" if whole else f"prefixes of at most {said['upto']} symbols"
+    return [
+        f"right as run in float32: {which}; every margin is at least {said['ratio']:.3g} times its rounding "
+        f"({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this engine's bound)"
+    ]
+
+
+def decided(found: Verdict | EveryLength) -> list[str]:
+    """What is said of the prefixes that are right, where it is not all that was asked for."""
+    if found.upto is None:
+        return ["every prefix of every word that may come is right, whatever its length"]
+    asked = longest(found) is None or found.status == "open"
+    if found.upto >= 0:
+        return [f"every prefix of at most {found.upto} symbols is right"] if asked else []
+    return ["nothing is decided"] if longest(found) is not None and asked else []
+
+
+def wrong_word(found: Verdict | EveryLength) -> list[str]:
+    """The word behind which the model is wrong."""
+    if (wrong := found.wrong) is None:
+        return []
+    word = [found.model.symbols[s] for s in wrong.word]
+    most = WORD if longest(found) is None else len(word)
+    more = f" ... ({len(word)} symbols)" if len(word) > most else ""
+    which = "no shorter prefix is wrong" if found.shortest else "a shorter one may be wrong"
+    told = f"wanted {'negative' if wrong.logit > 0 else 'positive'}"
+    if found.graph.greatest:
+        want = sorted(found.graph.want[found.graph.state(wrong.word)])
+        told = f"the greatest, wanted {' or '.join(found.model.labels[k] for k in want)}"
+    return [
+        f"wrong behind: {' '.join(word[:most]) or 'the empty word'}{more}",
+        f"length {len(word)} ({which}): logit of {found.model.labels[wrong.label]} is {wrong.logit:.4g}, {told}",
+    ]

@@ -15,8 +15,8 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted, install
 from restrict.cli import common
-from restrict.cli.common import FILE, check_writable, say
-from restrict.cli.printer import Told, put, put_json
+from restrict.cli.common import FILE, Given, check_writable, command, flag, option, say
+from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -26,20 +26,17 @@ GROUPS = 60
 Hooks = tuple[Callable[[int], None], Callable[[dict[str, Any]], None]]
 
 
-@click.command("sweep")
+@command("sweep")
 @click.argument("spec", type=FILE)
-@click.option("-o", "--output", type=FILE, help="The rows, one JSON object per line.  [default: SPEC with .jsonl]")
-@click.option("--jobs", type=common.Whole(0, 4096), help="Processes; 0: this one.  [default: all cores]")
-@click.option("--dask", metavar="ADDRESS|local", help="Run on this Dask cluster.")
-@click.option("--retry", is_flag=True, help="Run again each item whose row has an error.")
-@click.option("--recheck", is_flag=True, help="Do nothing new: check the certificates of all rows again.")
-@click.option("--fast", is_flag=True, help="With --recheck: without a limit that matters.")
-@click.option("--parquet", type=FILE, help="Write all rows as a table, too (needs DuckDB).")
+@option("-o --output", FILE, "The rows, one JSON object per line.  [default: SPEC with .jsonl]")
+@option("--jobs", common.Whole(0, 4096), "Processes; 0: this one.  [default: all cores]")
+@option("--dask", None, "Run on this Dask cluster.", metavar="ADDRESS|local")
+@flag("--retry", "Run again each item whose row has an error.")
+@flag("--recheck", "Do nothing new: check the certificates of all rows again.")
+@flag("--fast", "With --recheck: without a limit that matters.")
+@option("--parquet", FILE, "Write all rows as a table, too (needs DuckDB).")
 @common.JSON
-def sweep(
-    spec: Path, output: Path | None, jobs: int | None, dask: str | None, retry: bool, recheck: bool, fast: bool,
-    parquet: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+def sweep(o: Given) -> None:
     """Certify, refute or verify a grid of models, lengths, targets, languages and seeds: a row and a certificate each.
 
     SPEC is a TOML file (docs/scale.md). Run the same command again to go on after Ctrl-C, a crash or a kill.
@@ -55,24 +52,24 @@ def sweep(
     from restrict.sweep.run import Engine
     from restrict.sweep.spec import read_spec
 
-    if fast and not recheck:
+    if o.fast and not o.recheck:
         raise UsageError("--fast is for --recheck")
-    if recheck and retry:
+    if o.recheck and o.retry:
         raise UsageError("--recheck runs nothing; leave out --retry")
-    _importable(dask, check_writable(parquet))
-    described = read_spec(spec)
-    rows = output if output is not None else spec.with_suffix(".jsonl")
-    if rows == spec:
-        raise UsageError(f"{spec}: the rows cannot go to the spec itself; give -o")
-    if not recheck:
+    _importable(o.dask, check_writable(o.parquet))
+    described = read_spec(o.spec)
+    rows = o.output if o.output is not None else o.spec.with_suffix(".jsonl")
+    if rows == o.spec:
+        raise UsageError(f"{o.spec}: the rows cannot go to the spec itself; give -o")
+    if not o.recheck:
         check_writable(rows)
     if rows.exists() and not rows.is_file():
         raise UsageError(f"{rows}: rows can only be added to a regular file")
-    engine = Engine(jobs, dask)
-    summary = _recheck(rows, engine, fast, as_json) if recheck else _run(described.items, rows, engine, retry)
-    if parquet is not None:
-        summary["parquet"] = _table(rows, parquet)
-    _report(summary, rows, parquet, as_json)
+    engine = Engine(o.jobs, o.dask)
+    summary = _recheck(rows, engine, o.fast, o.as_json) if o.recheck else _run(described.items, rows, engine, o.retry)
+    if o.parquet is not None:
+        summary["parquet"] = _table(rows, o.parquet)
+    _report(summary, rows, o.parquet, o.as_json)
 
 
 def _importable(dask: str | None, parquet: Path | None) -> None:
@@ -135,7 +132,7 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
     lines = [f"{rows}: {what}", *filter(None, [summary.pop("text", "")])]
     if summary.get("more"):
         lines.append(f"... and {summary['more']} more groups")
-    put(Told(lambda: "\n".join(lines), lambda: summary), as_json, {"table in": parquet}, wide=True)
+    put("\n".join(lines), summary, as_json, {"table in": parquet}, wide=True)
 
 
 @contextmanager

@@ -8,20 +8,21 @@ import click
 
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, option
+from restrict.cli.printer import put
 
 
-@click.command("tighten")
+@command("tighten")
 @common.MODEL
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--proofs",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write a DIMACS formula and a DRAT proof per removed position here.",
+    click.Path(file_okay=False, path_type=Path),
+    "Write a DIMACS formula and a DRAT proof per removed position here.",
 )
 @common.TIME
 @common.JSON
-def tighten_command(model: str, certificate: Path, proofs: Path | None, time: float | None, as_json: bool) -> None:
+def tighten_command(o: Given) -> None:
     """Remove dependencies that CERTIFICATE claims but that SAT shows not to matter.
 
     The result goes beyond what the checker can verify; each removal is a refutation of "a change of this input alone
@@ -31,11 +32,11 @@ def tighten_command(model: str, certificate: Path, proofs: Path | None, time: fl
     from restrict.model.source import load
     from restrict.optimum.tighten import tighten
 
-    common.no_model(certificate, f"write `restrict tighten {certificate} {model}`")
-    program = load(model)
-    start = Certificate.load(certificate)
-    with common.result_folder(proofs):
-        found = tighten(program, start, folder=proofs, time=time)
+    common.no_model(o.certificate, f"write `restrict tighten {o.certificate} {o.model}`")
+    program = load(o.model)
+    start = Certificate.load(o.certificate)
+    with common.result_folder(o.proofs):
+        found = tighten(program, start, folder=o.proofs, time=o.time)
     open_ = found.c - len(found.needed)
     text = (
         f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT\n"
@@ -43,5 +44,5 @@ def tighten_command(model: str, certificate: Path, proofs: Path | None, time: fl
     )
     document = {"c": found.c, "dependencies": list(found.dependencies), "removed": list(found.removed)}
     document["needed"] = sorted(found.needed)
-    files = {f"  {counted(len(found.proofs), 'verified proof')} in": proofs if found.proofs else None}
-    put(Told(lambda: text, lambda: document), as_json, files)
+    files = {f"  {counted(len(found.proofs), 'verified proof')} in": o.proofs if found.proofs else None}
+    put(text, document, o.as_json, files)

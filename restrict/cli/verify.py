@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.every_length import STATES, document, shown, stages_on, write_proof
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, option, stages_on
+from restrict.cli.every_length import STATES, document, shown, write_proof
+from restrict.cli.printer import put
 from restrict.cli.terminal import complete_model
 
 if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
 
 
-@click.command("verify")
+@command("verify")
 @common.MODEL
 @common.language_option("The language: dyck:1, model:FILE, ...")
-@click.option(
+@option(
     "--equals",
-    type=common.Text(),
+    common.Text(),
+    "Compare with this model instead of a language.",
     metavar="MODEL2",
     shell_complete=complete_model,
-    help="Compare with this model instead of a language.",
 )
-@click.option(
-    "--from", "first", type=common.Whole(0, 1_000_000), default=0, help="Only lengths from here on, markers counted."
-)
+@option("--from first", common.Whole(0, 1_000_000), "Only lengths from here on, markers counted.", default=0)
 @STATES
 @common.output_option("the proof")
 @common.JSON
-def verify_command(
-    model: str, spec: str | None, equals: str | None, first: int, states: int, output: Path | None, as_json: bool
-) -> None:
+def verify_command(o: Given) -> None:
     """Prove that MODEL recognises a language, or agrees with MODEL2, at every length; or show a shortest word on which
     it does not (exit 3). Two models are compared at the lengths at which both are defined, so their order does not
     matter.
@@ -46,26 +40,26 @@ def verify_command(
     from restrict.all_lengths.verify import verify
     from restrict.model.source import load
 
-    if (spec is None) == (equals is None):
+    if (o.spec is None) == (o.equals is None):
         raise UsageError("give a language with -L or a model with --equals, one of the two")
-    program = load(model)
-    other = load(equals) if equals is not None else None
+    program = load(o.model)
+    other = load(o.equals) if o.equals is not None else None
     with stages_on(program.name[:40]) as tell:
-        found = verify(program, spec, equals=other, first=first, states=states, progress=tell)
-    lines = "\n".join([write_proof(output, found), *_once(found)])
+        found = verify(program, o.spec, equals=other, first=o.first, states=o.states, progress=tell)
+    lines = "\n".join([write_proof(o.output, found), *_once(found)])
     once = found.defined_once
-    at = f"every n >= {max(first, 1)}" + (" at which both are defined" if once else "")
+    at = f"every n >= {max(o.first, 1)}" + (" at which both are defined" if once else "")
     more: dict[str, Any] = {} if once is None else {"defined_once": once.document()}
     if isinstance(found, Proved):
-        more = {"proved": True, "from": max(first, 1)} | more
-        verb = "agrees with" if equals is not None else "recognises"
+        more = {"proved": True, "from": max(o.first, 1)} | more
+        verb = "agrees with" if o.equals is not None else "recognises"
         text = f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}"
-        put(Told(lambda: text, lambda: document(found) | more), as_json)
+        put(text, lambda: document(found) | more, o.as_json)
         return
     wrong = found.difference
     others = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
     more = {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said} | others | more
-    put(Told(lambda: lines, lambda: document(found) | more), as_json)
+    put(lines, lambda: document(found) | more, o.as_json)
     if wrong.other is not None:
         where = "" if wrong.position is None else f", position {wrong.position}"
         raise NotEstablished(
@@ -75,7 +69,7 @@ def verify_command(
     member = "in" if wrong.member else "not in"
     raise NotEstablished(
         f"{program.name} is wrong on {shown(wrong.word)} (n = {wrong.n}, a shortest one): it is {member} the "
-        f"{'language of the other' if equals else 'language'}, and the model says {wrong.said!r}"
+        f"{'language of the other' if o.equals else 'language'}, and the model says {wrong.said!r}"
     )
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-import click
-
 from restrict.cli import common
-from restrict.cli.printer import Told, put
+from restrict.cli.common import Given, command, flag, option
+from restrict.cli.printer import put
 
 
-@click.command("warm-up")
-@click.option("--list", "listed", is_flag=True, help="Only say where compiled kernels are kept and how many are there.")
-@click.option("--jobs", type=common.Whole(1, 4096), help="Processes.  [default: all cores]")
+@command("warm-up")
+@flag("--list listed", "Only say where compiled kernels are kept and how many are there.")
+@option("--jobs", common.Whole(1, 4096), "Processes.  [default: all cores]")
 @common.JSON
-def warm_up(listed: bool, jobs: int | None, as_json: bool) -> None:
+def warm_up(o: Given) -> None:
     """Compile every kernel now, so that no later command waits for it.
 
     This takes some minutes of processor time, once for each version of restrict on a machine. It is never needed:
@@ -25,13 +24,13 @@ def warm_up(listed: bool, jobs: int | None, as_json: bool) -> None:
     from restrict.kernels.cache import folder, forms
     from restrict.sweep.exercises import EXERCISES, warm
 
-    if not listed:
-        for _ in shown(warm(jobs or cores()), len(EXERCISES)):
+    if not o.listed:
+        for _ in shown(warm(o.jobs or cores()), len(EXERCISES)):
             pass
     place, count = folder(), forms()
     nowhere = "the cache folder cannot be written, so that every process compiles for itself; RESTRICT_CACHE names one"
     told = nowhere if place is None else f"{count} compiled kernels in {place}"
-    put(Told(lambda: told, lambda: {"folder": None if place is None else str(place), "kernels": count}), as_json)
+    put(told, lambda: {"folder": None if place is None else str(place), "kernels": count}, o.as_json)
 
 
 def shown(names: Iterator[str], total: int) -> Iterable[str]:

@@ -26,7 +26,8 @@ from restrict.abstract.all_positions import supported
 from restrict.base.arrays import I64
 from restrict.base.deadline import OutOfTime, Progress
 from restrict.base.errors import NotEstablished, UsageError, quote
-from restrict.certificate.certificate import Certificate, Claim
+from restrict.certificate.certificate import Certificate
+from restrict.certificate.outline import Claim
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import LayerTrace, collapsed, layer_traces
 from restrict.depth_reduction.candidates import GRACE, SEARCHING

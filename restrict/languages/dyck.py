@@ -21,17 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
-from restrict.languages.dyck_matching import (
-    Codes,
-    by_height,
-    count_heights,
-    count_pairs,
-    match,
-    mirrored,
-    one_type,
-    overload,
-    typed,
-)
+from restrict.languages import dyck_matching
 from restrict.languages.predicate import Drawn
 from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of, with_cells
 from restrict.languages.search import cheapest_pattern
@@ -75,11 +65,11 @@ class Balanced(Brackets, Drawn):
         """Whether a word is a member."""
         raise NotImplementedError
 
-    def _codes(self, pattern: Pattern) -> Codes:
+    def _codes(self, pattern: Pattern) -> dyck_matching.Codes:
         code = code_of(self.alphabet)
         return [code[s] for s in pattern]
 
-    def _closed(self, codes: Codes) -> Sequence[int] | None:
+    def _closed(self, codes: dyck_matching.Codes) -> Sequence[int] | None:
         raise NotImplementedError
 
     def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
@@ -107,12 +97,12 @@ class Dyck(Balanced):
                 return False
         return not stack
 
-    def _closed(self, codes: Codes) -> Sequence[int] | None:
+    def _closed(self, codes: dyck_matching.Codes) -> Sequence[int] | None:
         """By height for one type; greedy, then a chart for several. O(n), or O(N^2) set operations, N reduced."""
         if self.k == 1:
-            return by_height(codes) if one_type(codes) else None
-        pairs = match(codes)
-        return None if pairs is None else typed(codes, pairs)
+            return dyck_matching.by_height(codes) if dyck_matching.one_type(codes) else None
+        pairs = dyck_matching.match(codes)
+        return None if pairs is None else dyck_matching.typed(codes, pairs)
 
     def count(self, restriction: Restriction) -> int | None:
         """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long."""
@@ -123,8 +113,8 @@ class Dyck(Balanced):
         if not any(codes):
             return int(comb(n, n // 2) // (n // 2 + 1) * self.k ** (n // 2))
         if self.k == 1:
-            return count_heights(codes) if n <= HEIGHT_LIMIT else None
-        return count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
+            return dyck_matching.count_heights(codes) if n <= HEIGHT_LIMIT else None
+        return dyck_matching.count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform. O(n)."""
@@ -164,13 +154,13 @@ class Dyck(Balanced):
                 return with_cells(cells, clash), "two brackets that clash"
             found, method = cheapest_pattern(self.alphabet, cells, False, self.contains, self._fill)
             return None if found is None else (found, method)
-        left, right = overload(codes), overload(mirrored(codes))
+        left, right = dyck_matching.overload(codes), dyck_matching.overload(dyck_matching.mirrored(codes))
         sides = [(left[0], dict.fromkeys(left[1], self.alphabet[1]))] if left else []
         if right:
             sides.append((right[0], dict.fromkeys((len(codes) - 1 - p for p in right[1]), self.alphabet[0])))
         return with_cells(cells, min(sides, key=lambda s: s[0])[1]), "heights"
 
-    def _one_symbol(self, cells: Pattern, codes: Codes) -> Pattern | None:
+    def _one_symbol(self, cells: Pattern, codes: dyck_matching.Codes) -> Pattern | None:
         """One more symbol that leaves no completion, where there is one (and there are two types)."""
         for p, c in enumerate(codes):
             if c:

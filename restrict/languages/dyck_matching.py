@@ -21,7 +21,10 @@ opener; now ``q, q+1`` can be removed. Before the chart, a greedy matching finds
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+
+import numpy as np
 
 from restrict.base.errors import ResourceLimit
 
@@ -35,49 +38,27 @@ Codes = list[int]
 def one_type(codes: Sequence[int]) -> bool:
     """Whether codes (0 free, positive openers, negative closers) have a balanced completion when types are ignored.
     O(n)."""
-    if len(codes) % 2:
-        return False
-    closers = 0
-    for p, c in enumerate(codes, 1):
-        closers += c < 0
-        if p < 2 * closers:
-            return False
-    openers = 0
-    for p, c in enumerate(reversed(codes), 1):
-        openers += c > 0
-        if p < 2 * openers:
-            return False
-    return True
+    closers = [itertools.accumulate(c < 0 for c in side) for side in (codes, mirrored(codes))]
+    return len(codes) % 2 == 0 and all(p >= 2 * most for p, most in enumerate(map(max, *closers), 1))
 
 
 def by_height(codes: Sequence[int]) -> Codes:
     """A completion with one type, if there is one: 1 for each opener, -1 for each closer, openers first. O(n)."""
-    openers = len(codes) // 2 - sum(c > 0 for c in codes)
-    out = []
-    for c in codes:
-        if c == 0:
-            out.append(1 if openers > 0 else -1)
-            openers -= 1
-        else:
-            out.append(1 if c > 0 else -1)
-    return out
+    openers = itertools.chain([1] * (len(codes) // 2 - sum(c > 0 for c in codes)), itertools.repeat(-1))
+    return [next(openers) if c == 0 else 1 if c > 0 else -1 for c in codes]
 
 
 def overload(codes: Sequence[int]) -> tuple[int, list[int]] | None:
     """The fewest further closers in a prefix that make it impossible, and where; the pattern can be completed. Cost:
     O(n). Proof: see the module. Result: the number of closers, and the free positions that become closers, in
     increasing order; ``None`` where no prefix has enough free cells."""
-    best: tuple[int, int] | None = None
-    closers = free = 0
-    for p, c in enumerate(codes, 1):
-        closers += c < 0
-        free += c == 0
-        need = (p - 2 * closers) // 2 + 1
-        if need <= free and (best is None or need < best[0]):
-            best = (need, p)
-    if best is None:
+    closers, free = (list(itertools.accumulate(map(test, codes))) for test in ((0).__gt__, (0).__eq__))
+    needs = ((p - 2 * c) // 2 + 1 for p, c in enumerate(closers, 1))
+    found = [(need, p) for p, (need, there) in enumerate(zip(needs, free, strict=True), 1) if need <= there]
+    if not found:
         return None
-    return best[0], [p for p in range(best[1]) if codes[p] == 0][: best[0]]
+    need, end = min(found)
+    return need, [p for p in range(end) if codes[p] == 0][:need]
 
 
 # ------------------------------------------------------------ several types: matching
@@ -182,15 +163,11 @@ def _kernel(codes: Sequence[int]) -> tuple[list[int], list[tuple[int, int]]] | N
             kept.append(p)
     most = 2 * sum(codes[p] != 0 for p in kept) + 2
     out: list[int] = []
-    at = 0
-    while at < len(kept):
-        end = at
-        while end < len(kept) and codes[kept[end]] == 0:
-            end += 1
-        surplus = max(0, end - at - most + 1) // 2 * 2
-        pairs += [(kept[p], kept[p + 1]) for p in range(at, at + surplus, 2)]
-        out += kept[at + surplus : end + 1]
-        at = end + 1
+    for free, group in itertools.groupby(kept, key=lambda p: codes[p] == 0):
+        run = list(group)
+        surplus = max(0, len(run) - most + 1) // 2 * 2 if free else 0
+        pairs += zip(run[:surplus:2], run[1:surplus:2], strict=True)
+        out += run[surplus:]
     return out, pairs
 
 
@@ -230,17 +207,16 @@ def typed(codes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Codes:
 
 def count_heights(codes: Sequence[int]) -> int:
     """The exact number of balanced words of one type that match, by the height after each prefix. O(n^2) additions."""
-    ways = [1]
-    for at, c in enumerate(codes):
-        most = min(at + 1, len(codes) - at - 1)
-        out = [0] * (at + 2)
-        for h, w in enumerate(ways):
-            if w and c >= 0 and h + 1 <= most:
-                out[h + 1] += w
-            if w and c <= 0 and h:
-                out[h - 1] += w
-        ways = out
-    return ways[0]
+    ways = np.zeros(len(codes) // 2 + 2, dtype=object)
+    ways[0] = 1
+    for c in codes:
+        after = np.zeros_like(ways)
+        if c >= 0:
+            after[1:] += ways[:-1]
+        if c <= 0:
+            after[:-1] += ways[1:]
+        ways = after
+    return int(ways[0])
 
 
 def count_pairs(codes: Sequence[int], k: int) -> int:

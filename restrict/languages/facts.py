@@ -1,5 +1,15 @@
 """What is known of a language at a length: forcing costs, growth, star-freeness, sensitivity (closed forms included).
-Each question has an exact answer or an :class:`Unknown` with the reason; nothing is estimated."""
+Each question has an exact answer or an :class:`Unknown` with the reason; nothing is estimated.
+
+Sensitivity of a language at a length: the largest number of pivotal positions of a word of that length.
+
+A position of a word is *pivotal* if some other symbol there changes membership. (For two letters this is the usual
+sensitivity of the Boolean function.)
+
+For a regular language, whether position ``t`` is pivotal depends on the state before it, on its symbol, and on the
+set ``R`` of states from which the rest is accepted; ``R`` runs through the states of the reversed automaton from
+right to left. So the maximum is a longest walk over pairs (state, set), an exact dynamic program.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +18,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+import numpy as np
+
 from restrict.base.errors import ResourceLimit
 from restrict.languages.builtin import AnBn, Majority, Palindromes
+from restrict.languages.dfa import Dfa
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Case, Growth, regular_growth
 from restrict.languages.monoid import Aperiodicity, quasi_aperiodic, star_free
+from restrict.languages.predicate import MAX_WORDS, completions, few
 from restrict.languages.protocol import Forcing, Language, the_language
 from restrict.languages.regular import Regular
-from restrict.languages.sensitivity import by_enumeration, regular_sensitivity
 from restrict.languages.shuffle import ShuffleDyck
+from restrict.languages.subset import Costs, bits, images, repeated
 from restrict.languages.varieties import Varieties, varieties
+from restrict.languages.walk import breadth_first
 from restrict.model.restriction import Restriction
 
 T = TypeVar("T")
 NONE, FULL = Case("none"), Case("linear", rate=Fraction(1))
 NOT_REGULAR = "not regular, hence not star-free (a known fact, by pumping)"
+MAX_SETS = 5_000
+MAX_STEPS = 4_000_000_000
+NEVER = np.int32(-(1 << 30))
 
 
 @dataclass(frozen=True)
@@ -138,12 +156,12 @@ def growth(language: Language, member: bool) -> Growth:
 
 
 def sensitivity(language: Language, n: int) -> int:
-    """The largest number of pivotal positions of a word of ``n`` symbols (:mod:`restrict.languages.sensitivity`).
+    """The largest number of pivotal positions of a word of ``n`` symbols (:mod:`restrict.languages.facts`).
 
     Closed forms: a bracket that is reversed unbalances a balanced word, and a symbol of ``a^m b^m`` or of a
     palindrome (off its middle) is pivotal; a word of MAJORITY with just enough ones has all its ones pivotal.
 
-    Cost: O(1) for closed forms; see :func:`restrict.languages.sensitivity.regular_sensitivity` for automata. ``n``: the
+    Cost: O(1) for closed forms; see :func:`restrict.languages.facts.regular_sensitivity` for automata. ``n``: the
     length of the words in symbols, without markers, at least 0. Result: the exact sensitivity, 0 .. n."""
     if isinstance(language, Regular):
         return regular_sensitivity(language.dfa, n)
@@ -157,3 +175,56 @@ def sensitivity(language: Language, n: int) -> int:
     if found is None:
         raise ResourceLimit("the sensitivity is not known: too many words to enumerate")
     return found
+
+
+def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
+    """The sets ``{q : delta(q, u) accepts}`` for all words ``u``, and their preimages under each letter."""
+    letters = images(dfa, backward=True)
+    refusal = f"the sensitivity is not known: the reversed automaton has over {MAX_SETS} states"
+    found = breadth_first(
+        bits(dfa.target(True)), lambda subset: [image(subset) for image in letters], MAX_SETS, refusal
+    )
+    index = {subset: at for at, subset in enumerate(found)}
+    return list(index), [[index[image(subset)] for image in letters] for subset in index]
+
+
+def regular_sensitivity(dfa: Dfa, n: int) -> int:
+    """The exact sensitivity at length ``n``. Cost O(n S R k) with ``R`` states of the reversed automaton. ``n``: the
+    length of the words in symbols, at least 0. Result: the largest number of pivotal positions, 0 .. n."""
+    sets, before = _reversed_sets(dfa)
+    size = dfa.states * len(sets)
+    if n * size * len(dfa.alphabet) > MAX_STEPS:
+        raise ResourceLimit(f"the sensitivity is not known: {n} positions times {size} pairs are over the limit")
+    accepted = np.array([[s >> q & 1 for s in sets] for q in range(dfa.states)], dtype=np.bool_)  # [state, set]
+    moves = []
+    for a in range(len(dfa.alphabet)):
+        here = accepted[dfa.table[a]]
+        pivotal = np.zeros_like(here)
+        for b in range(len(dfa.alphabet)):
+            pivotal |= accepted[dfa.table[b]] != here
+        moves.append((np.array([row[a] for row in before]), dfa.table[a], pivotal.astype(np.int32)))
+    # best[q, R]: the most pivotal positions of a suffix that is read from state q and has the set R.
+    best = np.full((dfa.states, len(sets)), NEVER, dtype=np.int32)
+    best[:, 0] = 0
+
+    def longer(best: Costs) -> Costs:
+        # best'[q, R'] = max over letters a and sets R with pre_a(R) = R' of pivotal_a[q, R] + best[delta(q, a), R]
+        after = np.full_like(best, NEVER)
+        for pre, successor, pivotal in moves:
+            np.maximum.at(after.T, pre, (best[successor] + pivotal).T)
+        return np.where(after > NEVER // 2, after, NEVER).astype(np.int32)
+
+    return int(repeated(longer, best, n, NEVER)[0][0].max())
+
+
+def by_enumeration(language: Language, n: int) -> int | None:
+    """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``None``. Cost: one
+    membership test for each word. ``n``: the length of the words in symbols, without markers, at least 0. Result: the
+    exact sensitivity, 0 .. n, or ``None`` where there are too many words."""
+    if n > 16 or not few(language.alphabet, (None,) * n) or len(language.alphabet) ** n > MAX_WORDS:
+        return None
+    table = {w: language.contains(w) for w in completions(language.alphabet, (None,) * n)}
+    return max(
+        sum(any(table[(*w[:p], s, *w[p + 1 :])] != inside for s in language.alphabet) for p in range(n))
+        for w, inside in table.items()
+    )

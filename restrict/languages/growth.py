@@ -32,6 +32,7 @@ from functools import reduce
 from math import lcm
 from operator import or_
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -143,7 +144,7 @@ def _cases(dfa: Dfa, member: bool, graph: SubsetGraph) -> list[Case]:
     """The case of each residue, by the theorem of the module."""
     lengths = _lengths(dfa, member)
     useful = _useful(graph)
-    cycles = [c for c in _cycles(graph.free) if useful[c[0]]]
+    cycles = [c for c in nx.simple_cycles(nx.DiGraph(enumerate(graph.free.tolist()))) if useful[c[0]]]
     period = lcm(len(lengths), *(len(c) for c in cycles))
     if period > MAX_PERIOD or period * graph.nodes > MAX_PRODUCT:
         raise ResourceLimit(f"the growth is not known: {period} residues times {graph.nodes} sets are over the limit")
@@ -170,29 +171,10 @@ def _edges(graph: SubsetGraph) -> list[npt.NDArray[np.int64]]:
 
 
 def _useful(graph: SubsetGraph) -> npt.NDArray[np.bool_]:
-    good = graph.goal.copy()
-    while True:
-        more = good.copy()
-        for edge in _edges(graph):
-            more |= good[edge]
-        if np.array_equal(more, good):
-            return good
+    good = graph.goal
+    while not np.array_equal(more := np.logical_or.reduce([good, *(good[edge] for edge in _edges(graph))]), good):
         good = more
-
-
-def _cycles(step: npt.NDArray[np.int64]) -> list[list[int]]:
-    mark = [-1] * len(step)
-    out = []
-    nxt = step.tolist()
-    for start in range(len(nxt)):
-        node, path = start, []
-        while mark[node] < 0:
-            mark[node] = start
-            path.append(node)
-            node = nxt[node]
-        if mark[node] == start:
-            out.append(path[path.index(node) :])
-    return out
+    return good
 
 
 def _through(graph: SubsetGraph, cycles: list[list[int]], m: int) -> list[int]:

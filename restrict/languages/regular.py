@@ -93,19 +93,16 @@ class Regular(ByPattern):
         words = 1 + sum(c is None for c in cells) * max(1, len(dfa.alphabet) - 1).bit_length() // 64
         if not powers and len(cells) * dfa.states * len(dfa.alphabet) * (words + 20) > COUNT_BUDGET:
             return None
-        ways = [int(q == 0) for q in range(dfa.states)]
-        squares: dict[int | None, list[list[list[int]]]] = {}
-        for cell, group in groupby(cells):
-            length = sum(1 for _ in group)
-            letters = range(len(dfa.alphabet)) if cell is None else (cell,)
-            step = [[sum(dfa.delta[q][a] == p for a in letters) for p in range(dfa.states)] for q in range(dfa.states)]
+        ways = dfa.target(True).astype(object)
+        for cell, group in groupby(reversed(cells)):
+            length, rows = sum(1 for _ in group), dfa.table if cell is None else dfa.table[[cell]]
             if powers and length > 256:
-                ways = _power(ways, squares.setdefault(cell, [step]), length)
+                step = np.eye(dfa.states, dtype=int).astype(object)[rows].sum(axis=0)
+                ways = np.linalg.matrix_power(step, length) @ ways
                 continue
-            edges = [[(p, m) for p, m in enumerate(row) if m] for row in step]
             for _ in range(length):
-                ways = _push(ways, edges)
-        return sum(ways[q] for q in dfa.accept)
+                ways = ways[rows].sum(axis=0)
+        return int(ways[0])
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """See the class for uniformity. Cost O(n S k) the first time at a length."""
@@ -135,44 +132,16 @@ class Regular(ByPattern):
         return f"Regular({self.spec!r}, {counted(self.dfa.states, 'state')})"
 
 
-def _push(ways: list[int], edges: list[list[tuple[int, int]]]) -> list[int]:
-    out = [0] * len(ways)
-    for w, row in zip(ways, edges, strict=True):
-        if w:
-            for p, m in row:
-                out[p] += w if m == 1 else m * w
-    return out
-
-
-def _power(ways: list[int], squares: list[list[list[int]]], length: int) -> list[int]:
-    """``ways`` times the ``length``-th power of ``squares[0]``; ``squares`` keeps the powers of two."""
-    size = range(len(ways))
-    for at in range(length.bit_length()):
-        if at == len(squares):
-            m = squares[-1]
-            squares.append([[sum(m[q][r] * m[r][p] for r in size) for p in size] for q in size])
-        if length >> at & 1:
-            m = squares[at]
-            ways = [sum(ways[q] * m[q][p] for q in size) for p in size]
-    return ways
-
-
 @lru_cache(maxsize=4)
 def _weights(dfa: Dfa, n: int, member: bool) -> list[Any]:
     """``weights[t][q]``: the number of words of ``t`` symbols that lead from ``q`` into the target, or a multiple."""
     size = n * dfa.states * (n * max(1, len(dfa.alphabet) - 1).bit_length() // 8 + 40)
-    target = dfa.target(member)
-    if size <= EXACT_WEIGHTS:
-        rows: list[Any] = [[int(x) for x in target]]
-        for _ in range(n):
-            rows.append([sum(rows[-1][p] for p in row) for row in dfa.delta])
-        return rows
-    floats = [target.astype(np.float64)]
+    rows = [dfa.target(member).astype(object if size <= EXACT_WEIGHTS else np.float64)]
     for _ in range(n):
-        row = floats[-1][dfa.table].sum(axis=0)
+        row = rows[-1][dfa.table].sum(axis=0)
         # A layer with no way in is all zero; the walk never gets there.
-        floats.append(row / max(row.max(), 1e-300))
-    return floats
+        rows.append(row if row.dtype == object else row / max(row.max(), 1e-300))
+    return rows
 
 
 def choose(weights: Sequence[Any], rng: np.random.Generator) -> int:

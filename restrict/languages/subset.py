@@ -19,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import groupby
+from operator import and_, or_
 
 import numpy as np
 import numpy.typing as npt
@@ -130,9 +132,7 @@ def explore(dfa: Dfa, member: bool, backward: bool, limit: int, prune: bool = Fa
     index, sets, rows = {start: 0}, [start], []
     for subset in sets:
         after = [image(subset) for image in letters]
-        whole = after[0]
-        for one in after[1:]:
-            whole = whole & one if backward else whole | one
+        whole = reduce(and_ if backward else or_, after)
         row = []
         for nxt in (whole, *after):
             if nxt == 0 or (mates is not None and not _clique(nxt, mates)):
@@ -254,20 +254,16 @@ def shortest(graph: SubsetGraph, cells: Sequence[int | None]) -> list[int | None
     order = list(cells) if graph.backward else list(reversed(cells))
     costs = np.where(graph.goal, np.int32(0), INF).astype(np.int32)
     runs: list[tuple[int | None, int, _Run | None]] = []
-    at, kept = 0, 0
-    while at < len(order):
-        end = at + 1
-        while end < len(order) and order[end] == order[at]:
-            end += 1
-        cell, run = order[at], None
+    kept = 0
+    for cell, group in groupby(order):
+        length, run = sum(1 for _ in group), None
         if cell is None:
-            kept = _afford(graph, costs, end - at, kept)
-            costs, run = _advance(graph, costs, end - at)
+            kept = _afford(graph, costs, length, kept)
+            costs, run = _advance(graph, costs, length)
         else:
-            for _ in range(end - at):
+            for _ in range(length):
                 costs = costs[graph.fixed[cell]]
-        runs.append((cell, end - at, run))
-        at = end
+        runs.append((cell, length, run))
     if costs[0] >= INF:
         return None
     return _walk(graph, runs)
@@ -321,12 +317,6 @@ def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int =
             cache[a, subset] = letters[a](subset)
         return cache[a, subset]
 
-    def whole(subset: int) -> int:
-        out = image(0, subset)
-        for a in range(1, len(letters)):
-            out &= image(a, subset)
-        return out
-
     n = len(cells)
     fixable = sum(c is None for c in cells)
     # levels[t]: the sets after the last t cells, each with its predecessor (level, index, choice), for the last cost
@@ -337,8 +327,8 @@ def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int =
             cell = cells[n - 1 - t]
             found: list[_Set] = list(below[t + 1]) if cost else []
             for old in levels[t]:
-                letter = None if cell is None else cell
-                found.append(_Set(whole(old.mask) if cell is None else image(cell, old.mask), old, letter))
+                after = (image(a, old.mask) for a in (range(len(letters)) if cell is None else (cell,)))
+                found.append(_Set(reduce(and_, after), old, cell))
             if cost and cell is None:
                 found += [_Set(image(a, old.mask), old, a) for old in below[t] for a in range(len(letters))]
             kept, comparisons = _maximal(found)

@@ -16,12 +16,17 @@ from restrict.certificate.refutation import Refutation
 from restrict.model import fileformat
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
-from restrict.report.automaton_page import automaton_page, proof_page
-from restrict.report.bound_page import bound_page
 from restrict.report.certificate_page import Loaded, certificate_page
 from restrict.report.page import Page
-from restrict.report.soft_page import influence_page, soft_page
-from restrict.report.sweep_page import is_sweep, sweep_page
+from restrict.report.pages import (
+    automaton_page,
+    bound_page,
+    influence_page,
+    is_sweep,
+    proof_page,
+    soft_page,
+    sweep_page,
+)
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")

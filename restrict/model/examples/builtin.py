@@ -276,20 +276,9 @@ def parity_attempt(layers: int = 4) -> Model:
 
 
 BUILTINS: dict[str, Callable[..., Model]] = {
-    "contains-one": contains_one,
-    "all-ones": all_ones,
-    "first-symbol": first_symbol,
-    "anbn": a_n_b_n,
-    "q-then-u": q_then_u,
-    "and-of-ors": and_of_ors,
-    "or-of-ands": or_of_ands,
-    "alternating-tree": alternating_tree,
-    "tribes": tribes,
-    "flip-flop": flip_flop,
-    "induction-head": induction_head,
-    "tagger": tagger,
-    "dyck1-depth2": dyck1_depth2,
-    "dyck1-depth3": dyck1_depth3,
-    "parity8": parity8,
-    "parity-attempt": parity_attempt,
-}
+    build()["name"]: build
+    for build in (
+        contains_one, all_ones, first_symbol, a_n_b_n, q_then_u, and_of_ors, or_of_ands, alternating_tree, tribes,
+        flip_flop, induction_head, tagger, dyck1_depth2, dyck1_depth3, parity8, parity_attempt,
+    )
+}  # fmt: skip

@@ -98,8 +98,5 @@ def dot_sparse(dim: int = 6, seed: int = 0) -> dict[str, Any]:
 
 
 HARD: dict[str, Callable[..., dict[str, Any]]] = {
-    "tribes-trap": tribes_trap,
-    "shared-hubs": shared_hubs,
-    "dot-dense": dot_dense,
-    "dot-sparse": dot_sparse,
+    build()["name"]: build for build in (tribes_trap, shared_hubs, dot_dense, dot_sparse)
 }

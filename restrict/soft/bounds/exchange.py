@@ -21,6 +21,11 @@ most ``sum alpha_w |ds_w - sigma|`` times the range of the values, for any ``sig
 input is. **LayerNorm**: ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')``, and the map has slope at most ``1/s``.
 
 Theorem (soundness): every such pair of runs has its differences in these sets. All radii are rounded outward.
+
+Networks and LayerNorm applied to sets of differences: the position-wise half of :mod:`.exchange`. A hidden unit's
+difference is its input's difference times a slope between the least and the greatest of the activation function, which
+is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 1/s')`` for LayerNorm, whose slope is at
+most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
 """
 
 from __future__ import annotations
@@ -32,13 +37,13 @@ import numpy as np
 
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
-from restrict.soft.bounds.differences import feed_difference, merge, norm_difference
-from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack, where
 from restrict.soft.bounds.head_change import Block, Known, change_of
-from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
-from restrict.soft.bounds.positionwise import fed_forward, normed
+from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
+from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
 from restrict.soft.bounds.scores import Bools, Rows, keys_of, score_blocks
-from restrict.soft.bounds.values import State, after_attention, finish_values, pre_normed, start
+from restrict.soft.bounds.values import after_attention, finish_values, pre_normed, start
+from restrict.soft.models.model import Floats, LayerNorm
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,19 +86,18 @@ def run_exchange(
         raise UsageError("a position to exchange must be free: all symbols allowed there")
     read = rows if at is None else np.asarray(at, dtype=np.int64)
     symbols = symbols or symbol_pairs(parts)
-    state, chosen = start(parts, tokens), np.zeros(n, dtype=np.bool_)
+    sets, chosen = start(parts, tokens), np.zeros(n, dtype=np.bool_)
     chosen[positions] = True
     pairs = [_first(parts, a, b, chosen) for a, b in symbols]
     for number, layer in enumerate(parts.layers):
         here = read if number == len(parts.layers) - 1 else rows
-        state, pairs = _layer(layer, state, pairs, chosen, here)
-    sets = state.sets
+        sets, pairs = _layer(layer, sets, pairs, chosen, here)
     if not parts.layers:
         sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
     if parts.model.final_norm is not None:
         norm = parts.model.final_norm
         pairs = [_pre_difference(ReadyLayer((), np.zeros(0), None, "pre", norm, None), sets, p) for p in pairs]
-    found = finish_values(parts, State(sets).merged)
+    found = finish_values(parts, sets)
     return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), found)
 
 
@@ -110,17 +114,18 @@ def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
     return Pair(exactly(np.zeros((n, d))), Enclosure(own, above(wrong), norms(wrong)), (a, b))
 
 
-def _layer(layer: ReadyLayer, state: State, pairs: list[Pair], chosen: Bools, rows: Rows) -> tuple[State, list[Pair]]:
-    keys = pre_normed(layer, state.sets)
-    read = [_pre_difference(layer, state.sets, pair) for pair in pairs]
-    here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
+def _layer(
+    layer: ReadyLayer, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows
+) -> tuple[Enclosure, list[Pair]]:
+    keys = pre_normed(layer, sets)
+    read = [_pre_difference(layer, sets, pair) for pair in pairs]
+    here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
     moved = [Pair(p.other[rows], p.own[rows], p.symbols) for p in pairs]
     for head in layer.heads:
         average, changes = _head(head, keys, read, chosen, rows)
         here = add(here, average)
         moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
-    after = State(after_attention(layer, here))
-    return after, [
+    return after_attention(layer, here), [
         Pair(
             _every_case(lambda y, p=p: _after(layer, (y,), p.other), here),  # type: ignore[misc]
             _after(layer, _two_cases(here, p.symbols), p.own),
@@ -191,3 +196,62 @@ def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> En
     if layer.norm2 is None:
         return moved
     return norm_difference(layer.norm2, tuple(fed_forward(layer.ffn, v, skip=True) for v in y), moved)
+
+
+def merge(values: tuple[Enclosure, ...]) -> Enclosure:
+    """One set that holds all of them."""
+    return values[0] if len(values) == 1 else hull(stack(list(values)), 0)
+
+
+def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> Enclosure:
+    """What the network adds to differences (r, d), where the values lie in ``y`` (r, d) in both runs."""
+    z, dz = ffn.inner.image(y), ffn.inner.difference(change)
+    least, most = ffn.slopes
+    slope_low: Floats = np.full_like(z.centre, least)
+    slope_high: Floats = np.full_like(z.centre, most)
+    if ffn.kind == "relu":
+        slope_low, slope_high = (z.low >= 0).astype(np.float64), (z.high > 0).astype(np.float64)
+    middle, reach = (slope_low + slope_high) / 2, (slope_high - slope_low) / 2
+    size = np.maximum(np.abs(slope_low), np.abs(slope_high))
+    centre = dz.centre * middle
+    box: Floats = np.abs(dz.centre) * reach + dz.box * size + 4 * U * np.abs(dz.centre)
+    ball = norms(np.abs(dz.centre) * reach) + dz.ball * size.max(axis=1) + 4 * U * norms(dz.centre)
+    return ffn.outer.difference(Enclosure(centre, above(box, 3), above(ball, 3)).tightened())
+
+
+def norm_difference(norm: LayerNorm, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
+    """LayerNorm of differences (r, d). ``values``: one set (r, d) that holds both runs' values, or the sets of the two
+    runs. Result: the smaller of a propagated set and, with two sets, the difference of their images."""
+    found = _norm_difference(norm, merge(values), change)
+    if len(values) == 1:
+        return found
+    a, b = normed(norm, values[0]), normed(norm, values[1])
+    direct = add(a, Enclosure(-b.centre, b.box, b.ball))
+    return where(direct.ball < found.ball, direct, found)
+
+
+def _norm_difference(norm: LayerNorm, x: Enclosure, change: Enclosure) -> Enclosure:
+    """LayerNorm of differences (r, d), where the values lie in ``x`` (r, d) in both runs."""
+    u, size = centred(x)
+    du, _ = centred(change)
+    low, high = scale_bounds(norm, u, size)
+    middle, reach = (low + high) / 2, (high - low) / 2 + 2 * U * high
+    d = x.centre.shape[-1]
+    # |1/s - 1/s'| <= max |u| / (d s^3) |u - u'|, and |u| / s <= sqrt(d).
+    moved: Floats = above(high * high * du.norm() / float(np.sqrt(d)) * (1 + 16 * U))
+    centre: Floats = du.centre * middle[:, None]
+    box = du.box * high[:, None] + np.abs(du.centre) * reach[:, None] + u.largest() * moved[:, None]
+    slack = 4 * U * norms(du.centre) * high
+    by_slope = above(norms(du.centre) * high + du.ball * high + slack, 3)
+    near = du.ball * high + norms(du.centre) * reach + u.norm() * moved + slack
+    ball = np.minimum(near, above(by_slope + norms(centre)))
+    weight = np.abs(norm.weight)
+    rounding = 4 * U * np.abs(centre) * weight
+    found = Enclosure(
+        centre * norm.weight, above(box * weight + rounding, 4), above(ball * float(weight.max()) + norms(rounding), 4)
+    ).tightened()
+    # Or simply a ball around zero by the slope.
+    alone = above(by_slope * float(weight.max()), 2)
+    flat = Enclosure(np.zeros_like(centre), np.broadcast_to(alone[:, None], centre.shape), alone)
+    smaller = (alone < found.ball + norms(found.centre)) & (found.ball > norms(found.centre))
+    return where(smaller, flat, found).tightened()

@@ -78,7 +78,7 @@ class Recursion:
 
 def layer_norms(parts: Parts, tokens: Rows) -> tuple[tuple[LayerNorms, ...], float]:
     """The norms of every layer, and the largest norm of what leaves the last one."""
-    size = float(start(parts, tokens).sets.norm().max())
+    size = float(start(parts, tokens).norm().max())
     found = []
     for layer in parts.layers:
         read, pre = size, 1.0

@@ -16,7 +16,6 @@ the layers; each rule above contains the exact operation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,56 +42,35 @@ def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
     return tokens
 
 
-@dataclass(frozen=True, eq=False)
-class State:
-    """The sets before a layer, (n, K, d), and what a difference run needs to know about them."""
-
-    sets: Enclosure
-
-    @property
-    def cases(self) -> int:
-        """Cases per position."""
-        return int(self.sets.centre.shape[1])
-
-    @property
-    def merged(self) -> Enclosure:
-        """One set per position, (n, d)."""
-        return hull(self.sets, 1)
-
-
-def start(parts: Parts, tokens: Rows) -> State:
-    """The embeddings, split by token where that gives at most :data:`CASES` cases."""
+def start(parts: Parts, tokens: Rows) -> Enclosure:
+    """The embeddings, (n, K, d), split by token where that gives at most :data:`CASES` cases."""
     sets = parts.embedded(tokens)
-    if tokens.shape[1] > CASES:
-        merged = hull(sets, 1)
-        sets = merged.reshaped(parts.n, 1)
-    return State(sets)
+    return hull(sets, 1).reshaped(parts.n, 1) if tokens.shape[1] > CASES else sets
 
 
 def run_values(parts: Parts, tokens: Rows, *, at: Sequence[int] | None = None) -> Enclosure:
     """The sets of the residual stream after the last layer and the final LayerNorm at the positions ``at`` (default:
     all), (r, d), cases merged. ``tokens``: (n, K), see :func:`allowed_tokens`. Cost: per layer and head ``K^2 n^2``
     scores of ``dk`` products, three times; the last layer only for the positions read."""
-    state = start(parts, tokens)
+    sets = start(parts, tokens)
     rows = np.arange(parts.n)
     read = rows if at is None else np.asarray(at, dtype=np.int64)
     for number, layer in enumerate(parts.layers):
         last = number == len(parts.layers) - 1
-        state = State(layer_values(layer, state, read if last else rows))
-    if not parts.layers:
-        state = State(state.sets[read])
-    return finish_values(parts, state.merged)
+        sets = layer_values(layer, sets, read if last else rows)
+    return finish_values(parts, sets if parts.layers else sets[read])
 
 
-def finish_values(parts: Parts, y: Enclosure) -> Enclosure:
-    """The final LayerNorm, where there is one."""
+def finish_values(parts: Parts, sets: Enclosure) -> Enclosure:
+    """Cases merged, then the final LayerNorm, where there is one."""
+    y = hull(sets, 1)
     return y if parts.model.final_norm is None else normed(parts.model.final_norm, y)
 
 
-def layer_values(layer: ReadyLayer, state: State, rows: Rows) -> Enclosure:
+def layer_values(layer: ReadyLayer, sets: Enclosure, rows: Rows) -> Enclosure:
     """One layer at ``rows``: (len(rows), K, d)."""
-    keys = pre_normed(layer, state.sets)
-    here = add(state.sets[rows], exactly(np.broadcast_to(layer.attention_bias, state.sets[rows].centre.shape)))
+    keys = pre_normed(layer, sets)
+    here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
     for head in layer.heads:
         here = add(here, head_values(head, keys, rows))
     return after_attention(layer, here)

@@ -7,17 +7,7 @@ import re
 import numpy as np
 
 from restrict.base.errors import ModelError
-from restrict.soft.importers.blocks import (
-    Parts,
-    assembled,
-    final_norm,
-    heads_of,
-    layers_named,
-    learned,
-    mlp,
-    norm_of,
-    usual,
-)
+from restrict.soft.importers import blocks
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
 from restrict.soft.models.model import Activation, Floats, Mask, Norm, Place, SoftLayer, SoftModel
@@ -33,7 +23,7 @@ HEADS: dict[str, Place] = {"lm_head": "every", "score": "last", "classifier": "e
 
 def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     """The model of weights with GPT-2's names."""
-    first, count = layers_named(tensors, NAME, "no tensor 'h.0.attn.c_attn.weight': not a GPT-2 model")
+    first, count = blocks.layers_named(tensors, NAME, "no tensor 'h.0.attn.c_attn.weight': not a GPT-2 model")
     stem = first["prefix"]
     embed = tensors.take(f"{stem}wte.weight", (None, None))
     rows, d = embed.shape
@@ -54,14 +44,14 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
     choices.note("layers", told, "weights", "GPT-2's names")
     scales = _scales(choices, d // count_of_heads, count)
-    table = learned(tensors, choices, f"{stem}wpe.weight", d)
+    table = blocks.learned(tensors, choices, f"{stem}wpe.weight", d)
     layers = tuple(
         _layer(tensors, f"{stem}h.{at}", d, count_of_heads, mask, activation, norm, eps, scales[at])
         for at in range(count)
     )
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
-    final = final_norm(tensors, choices, f"{stem}ln_f", d, eps)
+    final = blocks.final_norm(tensors, choices, f"{stem}ln_f", d, eps)
     choices.demand(final_norm=final is not None)
     if norm == "none" and final is not None:
         raise ModelError(f"{tensors.source}: config layer_norm is false, and the weights have {stem}ln_f")
@@ -73,7 +63,9 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("unembedding", head, "weights")
         labels = _classes(choices, len(unembed))
     bias = tensors.maybe(f"{head}.bias", len(unembed))
-    return assembled(tensors, choices, name, Parts(embed, table, layers, final, unembed, bias, HEADS[head], labels))
+    return blocks.assembled(
+        tensors, choices, name, blocks.Parts(embed, table, layers, final, unembed, bias, HEADS[head], labels)
+    )
 
 
 def _head(tensors: Named) -> str:
@@ -128,11 +120,13 @@ def _layer(
     qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
     out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
     return SoftLayer(
-        heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
+        blocks.heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
-        mlp(tensors, usual(f"{stem}.mlp.c_fc"), usual(f"{stem}.mlp.c_proj"), d, activation, turned=True),
+        blocks.mlp(
+            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned=True
+        ),
         norm,
-        *(None if norm == "none" else norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
+        *(None if norm == "none" else blocks.norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
     )
 
 

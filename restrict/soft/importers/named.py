@@ -25,10 +25,6 @@ class Named(Taken[Floats]):
         super().__init__({name: as_array(name, a, source) for name, a in arrays.items()}, "this kind of model", source)
         self.biases: dict[str, bool] = {}
 
-    def zeros(self, size: int) -> Floats:
-        """The vector of so many zeros."""
-        return np.zeros(size)
-
     def bias(self, name: str, size: int) -> Floats:
         """A bias of a layer, zero where there is none; a file has all of them or none (``bias=False``)."""
         self.biases[name] = self.has(name)

@@ -15,7 +15,7 @@ from restrict.soft.importers.named import Arrays, Named, read_arrays
 from restrict.soft.importers.settings import Choices, Options, Setting
 from restrict.soft.importers.torch_encoder import torch_encoder
 from restrict.soft.importers.transformer_lens import transformer_lens
-from restrict.soft.models.config import SUFFIX, beside, read_config
+from restrict.soft.models.config import SUFFIX, beside, read_config, task_automaton
 from restrict.soft.models.model import Activation, Place, SoftModel
 
 LAYOUTS: dict[str, tuple[Callable[[Named, Choices, str], SoftModel], str, str]] = {
@@ -120,23 +120,12 @@ def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
 
 def check_task(choices: Choices, model: SoftModel) -> None:
     """The automaton in a configuration (``task.dfa``), if there is one, must fit the alphabet, else ``ModelError``."""
-    task = choices.config.get("task")
-    dfa = task.get("dfa") if isinstance(task, dict) else None
-    if dfa is None:
-        return
-    source, size = choices.source, len(model.alphabet)
-    delta, accepting = (dfa.get(key) for key in ("delta", "accepting")) if isinstance(dfa, dict) else (None, None)
-    if not isinstance(delta, list) or not isinstance(accepting, list) or not len(delta) == len(accepting) > 0:
-        raise ModelError(f"{source}: config task.dfa: expected the lists delta and accepting of one length")
-    for state, row in enumerate(delta):
-        if not isinstance(row, list) or len(row) != size:
-            have = len(row) if isinstance(row, list) else "no"
-            raise ModelError(f"{source}: config task.dfa: state {state} has {have} transitions for {size} symbols")
-        if any(to is not None and (type(to) is not int or not 0 <= to < len(delta)) for to in row):
-            raise ModelError(f"{source}: config task.dfa: state {state} has a transition to no state")
-    start = dfa.get("start", 0)
-    if type(start) is not int or not 0 <= start < len(delta) or not all(type(a) is bool for a in accepting):
-        raise ModelError(f"{source}: config task.dfa: expected a start state, and true or false for each state")
+    found = task_automaton(choices.config.get("task"), len(model.alphabet), f"{choices.source}: config")
+    if found is not None:
+        delta, _, given = found
+        accepting = given.get("accepting")
+        if not isinstance(accepting, list) or [type(a) for a in accepting] != [bool] * (len(delta) - 1):
+            raise ModelError(f"{choices.source}: config task.dfa: expected accepting, true or false for each state")
 
 
 def _description(choices: Choices) -> str:

@@ -16,9 +16,7 @@ the chain be positive recurrent; given survival the limit is this quasi-stationa
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -53,6 +51,18 @@ class Source:
         if not 0 < self.p < 1:
             raise UsageError(f"p = {self.p} must be above 0 and below 1")
 
+    def next(self, word: tuple[int, ...]) -> tuple[Fraction, ...]:
+        """The distribution of what follows a prefix: a letter, or the end."""
+        raise NotImplementedError
+
+    def prefixes(self, m: int) -> list[tuple[tuple[int, ...], Fraction]]:
+        """All prefixes of this length with their probabilities given that a string has so many symbols."""
+        found: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
+        for _ in range(m):
+            found = [((*w, s), p * q) for w, p in found for s, q in enumerate(self.next(w)[:-1]) if q]
+        total = sum(p for _, p in found)
+        return [(word, p / total) for word, p in found]
+
 
 @dataclass(frozen=True)
 class Parity(Source):
@@ -66,21 +76,6 @@ class Parity(Source):
         if sum(word) % 2:
             return Fraction(1, 2), Fraction(1, 2), Fraction(0)
         return (1 - self.p) / 2, (1 - self.p) / 2, self.p
-
-    def prefix_probability(self, word: tuple[int, ...]) -> Fraction:
-        """The probability that a string begins with this prefix."""
-        even = sum(1 for t in range(len(word)) if sum(word[:t]) % 2 == 0)
-        return Fraction(1, 2 ** len(word)) * (1 - self.p) ** even
-
-    def survival(self, m: int) -> Fraction:
-        """The probability that a string has at least ``m`` symbols."""
-        return Fraction(1) if m == 0 else (1 - self.p) * (1 - self.p / 2) ** (m - 1)
-
-    def prefixes(self, m: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
-        """All prefixes of this length with their probabilities given survival."""
-        total = self.survival(m)
-        for word in itertools.product(range(2), repeat=m):
-            yield word, self.prefix_probability(word) / total
 
     def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
         """Prefixes of length ``m``, given survival, (count, m). Cost: ``count * m``. Given survival, the parities after
@@ -149,27 +144,12 @@ class Dyck2(Source):
                 raise UsageError(f"{''.join(BRACKETS[s] for s in word)!r} is no prefix of a word of 2DYCK")
         return stack
 
-    def prefix_probability(self, word: tuple[int, ...]) -> Fraction:
-        """The probability that a string begins with this prefix."""
-        self.pending(word)
-        opened = sum(1 for s in word if s % 2 == 0)
-        return (self.p / 2) ** opened * (1 - self.p) ** (len(word) - opened)
-
     def heights(self, m: int) -> tuple[Numbers, Numbers]:
         """The law of the height at length ``m`` given survival, and its part where the last symbol closes. Fractions
         for ``m`` up to :data:`MAX_EXACT`, else doubles. Cost: ``m^2``."""
         if not 0 <= m <= MAX_LENGTH:
             raise ResourceLimit(f"2DYCK: the length {m} is above {MAX_LENGTH}")
         return _heights(self.p if m <= MAX_EXACT else float(self.p), m)
-
-    def survival(self, m: int) -> Fraction:
-        """The probability that a string has at least ``m`` symbols (``m`` up to :data:`MAX_EXACT`)."""
-        if m > MAX_EXACT:
-            raise ResourceLimit(f"2DYCK: exact survival is computed up to length {MAX_EXACT}")
-        law = _ground(self.p, m)
-        for _ in range(m):
-            law, _closed = _walk(law, self.p)
-        return Fraction(law.sum())
 
     def p0(self, m: int) -> Fraction | float:
         """``P0(m, p)``: the prefix ends with a closing bracket and is unbalanced."""
@@ -189,21 +169,6 @@ class Dyck2(Source):
         law, _ = self.heights(m)
         found: Fraction | float = law[1:].sum()
         return found
-
-    def prefixes(self, m: int) -> Iterator[tuple[tuple[int, ...], Fraction]]:
-        """All prefixes of this length with their probabilities given survival."""
-        total = self.survival(m)
-        for word in self._grow((), [], m):
-            yield word, self.prefix_probability(word) / total
-
-    def _grow(self, word: tuple[int, ...], stack: list[int], m: int) -> Iterator[tuple[int, ...]]:
-        if len(word) == m:
-            yield word
-            return
-        for symbol in (0, 2):
-            yield from self._grow((*word, symbol), [*stack, symbol], m)
-        if stack:
-            yield from self._grow((*word, stack[-1] + 1), stack[:-1], m)
 
     def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
         """Prefixes of length ``m``, given survival, (count, m). Cost: ``m^2 + count * m``."""

@@ -89,3 +89,22 @@ def token_names(path: Path | None, config: dict[str, Any]) -> tuple[Any, str]:
     if there is None or not there.is_file():
         return None, ""
     return read_object(read_bytes(there), str(there), decimals=True), "vocab.json"
+
+
+def task_automaton(task: Any, symbols: int, source: str) -> tuple[list[list[int]], int, dict[str, Any]] | None:
+    """The automaton ``task.dfa`` of a configuration over so many symbols, if there is one: complete transitions, of
+    which the last state is dead, the start, and the rest. ``delta`` has null where there is no transition."""
+    given = task.get("dfa") if isinstance(task, dict) else None
+    if given is None:
+        return None
+    try:
+        rows, start = given["delta"], given.get("start", 0)
+        dead = len(rows)
+        delta = [[dead if t is None else t for t in row] for row in rows] + [[dead] * symbols]
+        whole = all(t is None or (type(t) is int and 0 <= t < dead) for row in rows for t in row)
+        proper = whole and all(len(row) == symbols for row in delta) and type(start) is int and 0 <= start < dead
+    except (TypeError, KeyError, AttributeError):
+        proper = False
+    if not proper:
+        raise ModelError(f"{source}: task.dfa is no automaton over {symbols} symbols")
+    return delta, start, given

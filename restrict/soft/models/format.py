@@ -77,10 +77,6 @@ class Tensors(Taken[Floats]):
             self.fail(f"tensor {name!r} has shape {found.shape}; a vector or a matrix is needed")
         return found
 
-    def zeros(self, size: int) -> Floats:
-        """The vector of so many zeros."""
-        return np.zeros(size)
-
 
 def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
     """The model, its description read by the trusted checker's tables of fields."""

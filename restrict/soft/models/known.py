@@ -38,12 +38,16 @@ def _matrix(rows: int, columns: int, entries: dict[tuple[int, int], float]) -> F
     return made
 
 
-def _head(query: dict[int, float], key: dict[int, float], value: int, to: int, sign: float, scale: str) -> SoftHead:
-    """A head with one-dimensional score and value: reads dimension ``value`` and adds it, times ``sign``, to ``to``."""
+Row = dict[int, float]
+"""The entries of a row that are not zero."""
+
+
+def _head(query: Row, key: Row, value: Row, to: int, sign: float, scale: str) -> SoftHead:
+    """A head with one-dimensional score and value, which is added, times ``sign``, to dimension ``to``."""
     return SoftHead(
         query=_matrix(1, WIDTH, {(0, at): w for at, w in query.items()}),
         key=_matrix(1, WIDTH, {(0, at): w for at, w in key.items()}),
-        value=_matrix(1, WIDTH, {(0, value): 1.0}),
+        value=_matrix(1, WIDTH, {(0, at): w for at, w in value.items()}),
         output=_matrix(WIDTH, 1, {(to, 0): sign}),
         query_bias=zeros(1),
         key_bias=zeros(1),
@@ -63,9 +67,8 @@ def parity() -> SoftModel:
     For even n the logit is ``+-2 tanh(c) / n^2``, so one flip changes it by ``4 tanh(c) / n^2``, about ``1.68 / n^2``.
     ``n`` counts CLS.
     """
-    uniform: dict[int, float] = {}
     first = SoftLayer(
-        heads=(_head(uniform, uniform, 1, 5, 1.0, "1"), _head(uniform, uniform, 2, 6, 1.0, "1")),
+        heads=(_head({}, {}, {1: 1.0}, 5, 1.0, "1"), _head({}, {}, {2: 1.0}, 6, 1.0, "1")),
         attention_bias=zeros(WIDTH),
         ffn=SoftFeedForward(
             inner=_matrix(3, WIDTH, {(r, at): w for r, shift in enumerate((-1.0, 0.0, 1.0))
@@ -76,7 +79,7 @@ def parity() -> SoftModel:
         ),
     )  # fmt: skip
     second = SoftLayer(
-        heads=(_head({2: 1.0}, {4: -1.0}, 7, 8, 1.0, "1/sqrt(5)"), _head({2: 1.0}, {4: 1.0}, 7, 8, -1.0, "1/sqrt(5)")),
+        heads=tuple(_head({2: 1.0}, {4: -sign}, {7: 1.0}, 8, sign, "1/sqrt(5)") for sign in (1.0, -1.0)),
         attention_bias=zeros(WIDTH),
     )
     return SoftModel(
@@ -114,23 +117,15 @@ def first(log: int = 0) -> SoftModel:
             outer_bias=zeros(WIDTH),
         ),
     )
-    head = SoftHead(
-        query=_matrix(1, WIDTH, {(0, 2): 1.0}),
-        key=_matrix(1, WIDTH, {(0, 3): 1.0}),
-        value=_matrix(1, WIDTH, {(0, 4): 1.0, (0, 3): -0.5}),
-        output=_matrix(WIDTH, 1, {(5, 0): 1.0}),
-        query_bias=zeros(1),
-        key_bias=zeros(1),
-        value_bias=zeros(1),
-        scale=Term("log(n)" if log else "1/sqrt(6)"),
-    )
+    scale = "log(n)" if log else "1/sqrt(6)"
+    layer2 = SoftLayer((_head({2: 1.0}, {3: 1.0}, {4: 1.0, 3: -0.5}, 5, 1.0, scale),), zeros(WIDTH))
     return SoftModel(
         name=f"first:log={log}" if log else "first",
         alphabet=("0", "1"),
         start_marker="CLS",
         embed=_matrix(3, WIDTH, {(0, 0): 1.0, (1, 1): 1.0, (2, 2): 1.0}),
         positions=Positions("terms", "add", (Term("i == 1"),), _matrix(1, WIDTH, {(0, 3): 1.0})),
-        layers=(layer1, SoftLayer((head,), zeros(WIDTH))),
+        layers=(layer1, layer2),
         output=SoftOutput(_matrix(1, WIDTH, {(0, 5): 1.0}), zeros(1), ("0 first", "1 first"), "first", "sign"),
         description="the softmax transformer for FIRST of Chiang & Cholak (2022)",
     )
@@ -157,12 +152,9 @@ def random(
     have standard deviation 1. ``causal``: 1 for heads that see only the past. ``norm``: 1 for LayerNorm after each half
     (as in 2017), 2 before (as in GPT-2). ``gelu``: 1 for GELU in place of ReLU. ``additive``: 1 for additive scores.
     """
+    options = locals().copy()  # what was given
     if norm > 2:
         raise UsageError(f"norm={norm} must be 0 (none), 1 (post) or 2 (pre)")
-    options = {
-        "layers": layers, "heads": heads, "width": width, "hidden": hidden, "symbols": symbols, "labels": labels,
-        "seed": seed, "percent": percent, "causal": causal, "norm": norm, "gelu": gelu, "additive": additive,
-    }  # fmt: skip
     draw = _Draw(np.random.default_rng([seed, layers, heads, width, hidden, symbols]), percent / 100, width)
     terms = tuple(Term(f"{f}pi(2*i/{p})") for p in (3, 7, 16, 50) for f in ("cos", "sin"))
     embed = draw.rng.normal(size=(symbols, width))

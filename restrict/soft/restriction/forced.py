@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,19 +39,13 @@ STARTS = 3
 """Words that are followed for one last symbol and one sign of the label."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Forced(Certified):
     """With the symbols ``fixed``, every label of the graph has the sign that the graph wants, for all completions."""
 
-    model: Trained = field(repr=False)
-    graph: Graph = field(repr=False)
     n: int
     fixed: Fixed
-    cases: list[Case] = field(repr=False)
-    bases: list[list[Basis]] = field(repr=False)
-    seconds: float
-    inputs: str = "all words"
-    stopped: str | None = None
+    inputs: str
     verified: str | None = None
 
     def document(self) -> dict[str, Any]:
@@ -327,7 +321,10 @@ def force_decision(
     if hunt.best is None:
         raise NotEstablished(f"{model.name}: no restriction was found that forces the decision")
     graph, chosen, cases, bases = hunt.best
-    found = Forced(model, graph, n, chosen, cases, bases, time.monotonic() - begin, told, stopped)
+    found = Forced(
+        model=model, graph=graph, n=n, fixed=chosen, cases=cases, bases=bases, inputs=told, stopped=stopped,
+        seconds=time.monotonic() - begin,
+    )  # fmt: skip
     if not check:
         return found
     return replace(found, verified=trusted_check(model.content, found.to_bytes(), None, "certificate", None))

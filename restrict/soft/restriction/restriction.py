@@ -1,14 +1,22 @@
 """Soft restrictions: fix a few tokens so that all the others together move the output by at most epsilon.
 
 The soft counterpart of Theorem 1's restrictions. The claim "any two completions differ by at most epsilon" (in each
-label's probability, or in the differences of logits) is found with :mod:`.movement`. It is called
+label's probability, or in the differences of logits) is found by :func:`bounded_movement`. It is called
 certified only after the trusted checker (:mod:`restrict.checker`), which shares the reader of terms with this package
 and none of its bounds, has established it again.
 
-Search: follow a run (:mod:`.anchors`). The positions that the output reads are fixed first, in the order
+Search: follow a run (:func:`anchors`). The positions that the output reads are fixed first, in the order
 of the attention that flows from them to the output. The shortest prefix of that order that suffices is found by
 bisection, then every fixed token that the bound does not need is dropped. Several words are tried: constant ones,
 random ones, and those whose output is most certain.
+
+How far the output can move while some tokens are fixed: the certified bound behind soft restrictions. The output's
+set from :mod:`.values` holds every completion at once; its extent bounds how far apart any two of them are, in each
+label's probability or in the differences of logits.
+
+What a run of a softmax transformer attends to: the words to follow and the positions that their outputs read. On a
+word ``x`` the attention weights say which positions the output reads, layer by layer; the *flow* of a position is the
+attention that reaches it from the output, skip connections included.
 """
 
 from __future__ import annotations
@@ -17,23 +25,26 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
+from restrict.base.errors import NotEstablished, ResourceLimit, UsageError, quote
 from restrict.base.files import read_bytes
 from restrict.elaboration.trusted import trusted_check
+from restrict.soft.bounds.enclosure import Enclosure, above, gamma, linear, norms
 from restrict.soft.bounds.parts import Parts, prepare
+from restrict.soft.bounds.values import allowed_tokens, run_values
+from restrict.soft.influence.influence import varied
+from restrict.soft.models import evaluate
 from restrict.soft.models.format import dumps, loads
-from restrict.soft.models.model import SoftModel
-from restrict.soft.restriction.anchors import anchors, followed_words
+from restrict.soft.models.model import Floats, SoftModel, visible
 from restrict.soft.restriction.claim import Quantity, SoftCertificate, read_epsilon
-from restrict.soft.restriction.movement import bounded_movement, norm_hints, read_position, symbol_indices
 
 Progress = Callable[[str], None]
 MARGINS = (0.02, 0.1, 0.3)
@@ -244,3 +255,117 @@ class _Search:
             if chunk == 1:
                 return
             chunk = max(1, chunk // 2)
+
+
+def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
+    """How far apart the outputs of two vectors of a set (d,) can be, rounded up."""
+    if parts.model.output.kind == "signs":
+        raise UsageError(
+            f"{parts.model.name} answers with a set of labels; a restriction is about one label's probability"
+        )
+    rows = parts.unembed.matrix
+    bias = parts.unembed.bias
+    if parts.model.output.kind == "sign":
+        rows, bias = np.vstack([np.zeros_like(rows), rows]), np.concatenate([np.zeros(1), bias])
+    count, d = rows.shape
+    if count == 1:
+        return 0.0
+    first, second = (a.reshape(-1) for a in np.meshgrid(range(count), range(count), indexing="ij"))
+    gaps = linear(rows[first] - rows[second], norm=0.0)
+    slack = 4 * 2.0**-53 * (np.abs(rows[first]) + np.abs(rows[second])) @ y.largest()
+    spread = np.minimum(gaps.absolute @ y.box, gaps.rows * y.ball) + slack
+    shift = bias[first] - bias[second]
+    error = gamma(d) * (gaps.rows * norms(y.centre) + np.abs(bias[first]) + np.abs(bias[second]))
+    spread = above(spread + error, d)
+    if quantity == "margin":
+        return float(2 * spread.max() * (1 + 1e-15))
+    centre = gaps.matrix @ y.centre + shift
+    low, high = (centre - spread).reshape(count, count), (centre + spread).reshape(count, count)
+    # Row y, column k: logit y less logit k. p_y = 1 / sum over k of exp(-(z_y - z_k)).
+    with np.errstate(over="ignore"):
+        most, least = 1 / np.exp(-high).sum(axis=1), 1 / np.exp(-low).sum(axis=1)
+    return float(min((most - least).max() + 1e-13, 1.0))
+
+
+def bounded_movement(parts: Parts, fixed: dict[int, int], quantity: Quantity, position: int) -> float:
+    """A certified bound, rounded up, on how far the free tokens together can move the output at a position, where these
+    are fixed (symbols as indices): a label's probability, or (``margin``) a difference of logits."""
+    found = run_values(parts, allowed_tokens(parts, fixed), at=[position])
+    return movement(parts, found[0], quantity)
+
+
+def symbol_indices(model: SoftModel, fixed: dict[int, str]) -> dict[int, int]:
+    """Symbols as indices into the alphabet."""
+    unknown = next((s for s in fixed.values() if s not in model.alphabet), None)
+    if unknown is not None:
+        raise UsageError(f"{quote(unknown)} is not in the alphabet ({' '.join(model.alphabet)})")
+    return {i: model.alphabet.index(s) for i, s in fixed.items()}
+
+
+def read_position(model: SoftModel, n: int, position: int | None) -> int:
+    """The position that the output is read at: the one given, or the model's own."""
+    if position is None:
+        return model.output_position(n)
+    if model.output.place != "every" and position != model.output_position(n):
+        raise UsageError(f"the model's output is at its {model.output.place} position only")
+    if not 0 <= position < n:
+        raise UsageError(f"position {position} is not in 0 .. {n - 1}")
+    return position
+
+
+def norm_hints(parts: Parts) -> dict[str, str]:
+    """Bounds on the 2-norms of all matrices, as decimal text, for the re-check to verify."""
+    found: dict[str, float] = {}
+    for at, layer in enumerate(parts.layers):
+        for h, head in enumerate(layer.heads):
+            for name in ("query", "key", "value", "output"):
+                found[f"layers.{at}.heads.{h}.{name}"] = getattr(head, name).norm
+        if layer.ffn is not None:
+            found |= {f"layers.{at}.ffn.in": layer.ffn.inner.norm, f"layers.{at}.ffn.out": layer.ffn.outer.norm}
+    return {name: f"{Decimal(norm * (1 + 1e-12)):.15e}" for name, norm in found.items() if norm > 1e-200}
+
+
+def followed_words(
+    model: SoftModel, n: int, place: int, tries: int, rng: np.random.Generator
+) -> Sequence[npt.NDArray[np.int64]]:
+    """Words to follow: constant ones, then random ones, those with the most certain output first."""
+    size, slots = len(model.alphabet), n - len(model.pinned(n))
+    constant = np.repeat(np.arange(size)[:, None], slots, axis=1)
+    words = model.encode(np.concatenate([constant, varied(rng, 4 * tries, slots, size)]))
+    logits = evaluate.logits(model, words, at=np.array([place]))[:, 0]
+    margins = np.abs(logits[:, 0])
+    if model.output.kind == "softmax" and logits.shape[1] > 1:
+        ranked = np.sort(logits, axis=1)
+        margins = ranked[:, -1] - ranked[:, -2]
+    order = np.argsort(-margins, kind="stable")
+    chosen = [int(k) for k in order if k >= size][:tries]
+    return [words[k] for k in [int(k) for k in order if k < size] + chosen]
+
+
+def anchors(model: SoftModel, word: npt.NDArray[np.int64], place: int) -> list[int]:
+    """The free positions by the attention that flows from them to the output on this word, most first."""
+    n = len(word)
+    weights = attention(model, word)
+    flow = np.zeros(n)
+    flow[place] = 1.0
+    for layer in reversed(weights):
+        flow = flow + sum(flow @ w for w in layer)
+    pinned = model.pinned(n)
+    return [int(i) for i in np.argsort(-flow, kind="stable") if int(i) not in pinned]
+
+
+def attention(model: SoftModel, word: npt.NDArray[np.int64]) -> list[list[Floats]]:
+    """The attention weights on one word: per layer and head an (n, n) matrix, rows the queries."""
+    n = len(word)
+    x: Any = evaluate.embedded(model, word[None])
+    found: list[list[Floats]] = []
+    rows = np.arange(n)
+    for layer in model.layers:
+        keys = evaluate.normalised(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
+        found.append([])
+        for head in layer.heads:
+            q, k = keys @ head.query.T + head.query_bias, keys @ head.key.T + head.key_bias
+            scores = evaluate.scored(head, q, k)[0] * head.scale.value(0, n)
+            found[-1].append(evaluate.softmax(np.where(visible(head.mask, rows, n), scores, -np.inf)))
+        x = evaluate.run_layer(layer, x, rows, n)
+    return found

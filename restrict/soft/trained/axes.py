@@ -1,11 +1,18 @@
 """Directions for the second of two layers: in which keys and values have their remainders (Lemma V18). A remainder is a
 box. Turned so that queries have one large entry, keys lose next to nothing of what these read; values likewise, along
-their own axes. Any directions are sound, so they are hints."""
+their own axes. Any directions are sound, so they are hints.
+
+The cells of the nodes so far, side by side, as the second layer's kernels take them: keys or values of a head.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
+from restrict.base.arrays import I64
+from restrict.soft.trained.forms import Form
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.histories import Histories
 from restrict.soft.trained.model import Trained
@@ -15,6 +22,7 @@ FINE = 1 << 32
 """Directions are integers times ``2^-32``."""
 WORDS = 64
 """Random words of each length that is looked at."""
+Tuple3 = tuple[Array, Array, Array]
 
 
 def axes(model: Trained, graph: Graph, n: int) -> list[tuple[Array, Array]]:
@@ -49,3 +57,45 @@ def prefix(seen: Histories, length: int, rng: np.random.Generator) -> list[int] 
 def turn_document(turns: list[tuple[Array, Array]]) -> list[list[list[list[int]]]]:
     """The directions as a certificate holds them: integers times ``2^-32``."""
     return [[[[int(v) for v in row] for row in rows * FINE] for rows in pair] for pair in turns]
+
+
+def stack(forms: list[Form]) -> Tuple3:
+    """Forms side by side."""
+    return np.array([f.c for f in forms]), np.array([f.g for f in forms]), np.array([f.r for f in forms])
+
+
+def along(rows: Array, c: Array, g: Array, r: Array) -> Array:
+    """The greatest value of each of some directions, and of its opposite, in each cell: ``(2, directions, cells)``."""
+    at, wide = rows @ c.T, np.abs(rows) @ r.T + np.abs(rows @ g).sum(2).T
+    return np.array([wide + at, wide - at])
+
+
+@dataclass
+class Table:
+    """Cells in the order of their nodes. ``reached``: what :func:`along` is in each of the first cells, by a number
+    that a caller gives its directions."""
+
+    forms: list[Form] = field(default_factory=list)
+    stacked: Tuple3 | None = None
+    reached: dict[int, Array] = field(default_factory=dict)
+
+    def upto(self, last: int) -> Tuple3:
+        """At least all cells up to ``last``: a case needs those of smaller positions, so few calls have new ones."""
+        if self.stacked is None or len(self.stacked[0]) <= last:
+            self.stacked = stack(self.forms)
+        return self.stacked
+
+    def at(self, cells: I64, last: Form) -> Tuple3:
+        """Some cells, in their order, then one more."""
+        if not len(cells):
+            return stack([last])
+        return tuple(np.concatenate([a[cells], b]) for a, b in zip(self.upto(cells[-1]), stack([last]), strict=True))  # type: ignore[return-value]
+
+    def along(self, number: int, rows: Array, cells: I64, last: Form) -> Array:
+        """:func:`along` in some cells, then in one more. Those of the table are reckoned once for a number: again
+        for each case they were a fifth of a search."""
+        known = self.reached.get(number, np.zeros((2, len(rows), 0)))
+        if len(cells) and known.shape[2] <= cells[-1]:
+            new = along(rows, *(part[known.shape[2] :] for part in self.upto(cells[-1])))
+            known = self.reached[number] = np.concatenate([known, new], axis=2)
+        return np.concatenate([known[:, :, cells], along(rows, *stack([last]))], axis=2)

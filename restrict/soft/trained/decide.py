@@ -18,7 +18,6 @@ from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import write_bytes
-from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
@@ -53,8 +52,16 @@ HISTORIES = 80
 Tell = Callable[[str], None]
 
 
+@dataclass(kw_only=True)
 class Certified:
-    """An answer with a certificate."""
+    """An answer with a certificate. ``stopped`` says why a search ended early: ``time`` or ``interrupted``."""
+
+    model: Trained = field(repr=False)
+    graph: Graph = field(repr=False)
+    cases: list[Case] = field(repr=False)
+    bases: Any = field(repr=False)
+    seconds: float
+    stopped: str | None = None
 
     def document(self) -> dict[str, Any]:
         """The certificate: an object of integers and texts."""
@@ -69,26 +76,29 @@ class Certified:
         write_bytes(path, self.to_bytes())
 
 
-@dataclass
-class Verdict(Certified):
-    """What was decided: ``status`` is ``right``, ``wrong`` or ``open``; every case up to ``upto`` symbols is right.
-    ``shortest``: no shorter prefix is wrong. ``stopped`` says why a search ended early: ``time`` or ``interrupted``.
-    ``float32`` says what is right as run, if that was asked for and the model has one layer."""
+@dataclass(kw_only=True)
+class Decided(Certified):
+    """What was decided about a language: ``status`` is ``right``, ``wrong`` or ``open``."""
 
-    model: Trained = field(repr=False)
-    graph: Graph = field(repr=False)
     language: str
-    n: int
     status: str
-    upto: int
-    cases: list[Case] = field(repr=False)
-    bases: list[list[Basis]] = field(repr=False)
     open: list[Open] = field(repr=False)
     wrong: Wrong | None
-    shortest: bool
     memory: tuple[str, ...]
-    seconds: float
-    stopped: str | None = None
+
+    def provenance(self) -> dict[str, Any]:
+        """Where a certificate comes from."""
+        return {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+
+
+@dataclass(kw_only=True)
+class Verdict(Decided):
+    """Every case up to ``upto`` symbols is right. ``shortest``: no shorter prefix is wrong. ``float32`` says what is
+    right as run, if that was asked for and the model has one layer."""
+
+    n: int
+    upto: int
+    shortest: bool
     second: Second | None = field(default=None, repr=False)
     float32: Float32 | None = None
 
@@ -125,7 +135,7 @@ class Verdict(Certified):
             found |= layered_document(cases, numbers, self.second)
         if self.wrong is not None:
             found["wrong"] = wrong_document(self.model, self.wrong)
-        return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+        return found | self.provenance()
 
 
 def head(kind: str, model: Trained, graph: Graph, **lengths: int) -> dict[str, Any]:

@@ -3,56 +3,62 @@
 The cases are decided by bounds that hold at every length; then the model is right, and the certificate has potentials.
 Else open cases are attacked at growing lengths, and blocks of lengths below the wrong word are decided one by one: so
 the exact length is found at which the model breaks.
+
+Potentials: the witness that bounds hold at every length, as longest paths in the integers of the trusted checker.
+The checker reads a list of numbers for each bound and tests it; the elaborator here is the same checker, asked for the
+lists instead. What it writes is read and tested again by the checker itself, so nothing here is trusted.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import networkx as nx
+
 from restrict.base.errors import ModelError, UsageError
+from restrict.base.strictjson import translated
+from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.verdict_every import Everywhere, Ways
+from restrict.checker.verdict_model import Atoms, Model
+from restrict.checker.verdict_numbers import Vector
+from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Certified, Tell, head, model_document, wrong_document
+from restrict.soft.trained.decide import Decided, Tell, head, model_document, wrong_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.potentials import Proof, elaborated
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.verdict import Case, Open, Search
 from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
-from restrict.version import __version__
 
 FORMAT = "restrict-soft-every-length/1"
 LONGEST = 4096
 SHORT = 12
 """Words up to this length are tried first, all of them where they are few."""
+SCALES = (40, 48, 54)
+"""Bits behind the point of potentials, the fewest first that will do."""
+LOOSER = (0, 4, 64, 1024)
+"""By how many units of ``2^-24`` bounds are moved outward until there are potentials."""
+UNLIMITED = 1 << 62
+Phi = list[list[list[int]]]
+"""For each case, for each of its bounds, a number for each state."""
 
 
-@dataclass
-class EveryLength(Certified):
-    """What was decided: ``status`` is ``right`` (at every length), ``wrong`` or ``open``. Prefixes of at most ``upto``
-    symbols are right (``None``: all). ``shortest``: no shorter prefix than that of ``wrong`` is wrong. ``stopped`` says
-    why a search ended early: ``time`` or ``interrupted``."""
+@dataclass(kw_only=True)
+class EveryLength(Decided):
+    """``right`` is at every length. Prefixes of at most ``upto`` symbols are right (``None``: all). ``shortest``: no
+    shorter prefix than that of ``wrong`` is wrong."""
 
-    model: Trained = field(repr=False)
-    graph: Graph = field(repr=False)
-    language: str
-    status: str
     upto: int | None
     blocks: list[tuple[int, int]]
-    cases: list[Case] = field(repr=False)
-    bases: dict[str, Any] = field(repr=False)
     proof: Proof | None = field(repr=False)
-    open: list[Open]
-    wrong: Wrong | None
-    memory: tuple[str, ...]
-    seconds: float
-    stopped: str | None = None
 
     @property
     def proves(self) -> bool:
@@ -80,7 +86,7 @@ class EveryLength(Certified):
         }
         if self.wrong is not None:
             found["wrong"] = wrong_document(self.model, self.wrong)
-        return found | {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
+        return found | self.provenance()
 
 
 def beginning(model: Trained, graph: Graph, bases: dict[str, Any], blocks: list[tuple[int, int]]) -> dict[str, Any]:
@@ -309,3 +315,83 @@ def _finished(model: Trained, run: _Run, language: str, begin: float) -> EveryLe
         seconds=time.monotonic() - begin,
         stopped=run.stopped,
     )
+
+
+class NoPotentials(Exception):
+    """A bound that no potentials prove: some cycle or path is positive in the checker's enclosures."""
+
+
+class Elaborator(Everywhere):
+    """The trusted checker, which is asked for potentials and writes them down instead of reading them."""
+
+    def begin(self) -> None:
+        """Nothing is written."""
+        self.written: Phi = []
+
+    def case(self, key: tuple[int, int, int], hints: list[Any], place: Place) -> None:
+        """One case; its potentials become an entry of ``written``."""
+        self.phi = [[]] * (self.count + 1)
+        self.written[self.count :] = [[]]
+        super().case(key, hints, place)
+
+    def potentials(self, ways: Ways, start: int, steps: Vector) -> Sequence[int]:
+        """The longest path to each state, if there is one."""
+        graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+        graph.add_nodes_from(ways.states)
+        graph.add_weighted_edges_from((p, t, -steps[s]) for p, s, t in ways.edges)
+        try:
+            least = nx.single_source_bellman_ford_path_length(graph, 0)
+        except nx.NetworkXUnbounded:
+            raise NoPotentials from None
+        found = [start - int(least[p]) for p in ways.states]
+        if max(map(abs, found)) >= UNLIMITED:
+            raise NoPotentials
+        self.written[-1].append(found)
+        return found
+
+
+@dataclass
+class Proof:
+    """Cases, their bounds moved outward a little, with the potentials of these."""
+
+    scale: int
+    cases: list[Case]
+    phi: Phi
+
+
+@translated("certificate")
+def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) -> Proof | None:
+    """The proof of all cases of the blocks, in order, or ``None`` where the checker's enclosures are too wide for one.
+    ``document``: the certificate without ``cases``. Cost: O(states x transitions) for each bound."""
+    task = Task(document, Place("certificate"), model.content, Place("model"), Path(), Meter(UNLIMITED))
+    checked = Model(task, document["model"], task.top)
+    language = Language(document["language"], document.get("memory"), task.top, len(checked.rows), checked.labels)
+    atoms = Atoms(checked, 1, task.meter)
+    for scale in SCALES:
+        checker = Elaborator(task, checked, language, atoms, scale)
+        checker.begin()
+        checker.read_basis(document["basis"], task.top)
+        checker.read_turned(document.get("turned", []), task.top)
+        checker.read_blocks(document["blocks"], task.top)
+        kept: list[Case] = []
+        for case in found:
+            loose = _loosened(checker, case)
+            if loose is None:
+                break
+            kept.append(loose)
+        if len(kept) == len(found):
+            return Proof(scale, kept, checker.written)
+    return None
+
+
+def _loosened(checker: Elaborator, case: Case) -> Case | None:
+    """The case with its bounds as far outward as is needed."""
+    for more in LOOSER:
+        upper, width = [u + more for u in case.upper], [w + 2 * more for w in case.width]
+        try:
+            checker.weigh(case.key[0], case.key[1])
+            checker.case(case.key, [upper, width, case.tree, case.basis], Place("case"))
+        except (NoPotentials, Reject):
+            continue
+        return replace(case, upper=upper, width=width)
+    return None

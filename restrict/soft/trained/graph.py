@@ -15,6 +15,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.languages.dfa import Dfa, minimal
+from restrict.soft.models.config import task_automaton
 from restrict.soft.trained.model import Trained, forward
 from restrict.soft.trained.read_out import Asked
 
@@ -171,22 +172,11 @@ def paired(
 
 
 def task_table(model: Trained) -> tuple[list[list[int]], int, dict[str, Any]]:
-    """The automaton of a checkpoint's configuration: complete transitions, of which the last state is dead, the start,
-    and the rest. ``model``: one whose task has ``dfa`` with ``delta`` (null: no such transition)."""
-    given = None if not isinstance(model.task, dict) else model.task.get("dfa")
-    if given is None:
+    """:func:`task_automaton` of a checkpoint."""
+    found = task_automaton(model.task, len(model.symbols), f"the configuration of {model.name}")
+    if found is None:
         raise UsageError(f"the configuration of {model.name} has no task.dfa; name the language with -L")
-    try:
-        rows, start = given["delta"], given.get("start", 0)
-        dead, symbols = len(rows), len(model.symbols)
-        delta = [[dead if t is None else t for t in row] for row in rows] + [[dead] * symbols]
-        whole = all(t is None or (type(t) is int and 0 <= t < dead) for row in rows for t in row)
-        proper = whole and all(len(row) == symbols for row in delta) and type(start) is int and 0 <= start < dead
-    except (TypeError, KeyError, AttributeError):
-        proper = False
-    if not proper:
-        raise ModelError(f"the configuration of {model.name}: task.dfa is no automaton over {' '.join(model.symbols)}")
-    return delta, start, given
+    return found
 
 
 def task_language(model: Trained) -> Dfa:

@@ -16,14 +16,13 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
-from restrict.soft.trained.axes import axes, turn_document
+from restrict.soft.trained.axes import Table, Tuple3, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.forms import Cell, Form, Tail, Tree, halved
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.tables import Table, Tuple3
 from restrict.soft.trained.verdict import (
     AGAIN,
     BOUND,

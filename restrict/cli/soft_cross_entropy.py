@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from restrict.base.wording import columns
-from restrict.cli.common import JSON, Text, Whole
-from restrict.cli.printer import Told, number, put
-from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED, lengths_of
+from restrict.cli.common import JSON, Given, Text, Whole, command, option
+from restrict.cli.printer import number, put
+from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED
 
 if TYPE_CHECKING:
     from restrict.soft.influence.theorem6 import CrossEntropy
 
 
-@click.command("cross-entropy")
+@command("cross-entropy")
 @MODEL
-@click.option("-L", "--language", required=True, type=Text(), help="parity or 2dyck.")
+@option("-L --language", Text(), "parity or 2dyck.", required=True)
 @LENGTHS
-@click.option("-p", "p", default="1/10", show_default=True, help="The source's parameter, such as 0.1.")
-@click.option("--samples", type=Whole(2, 10**7), default=2000, show_default=True, help="Strings to draw.")
+@option("-p", None, "The source's parameter, such as 0.1.", default="1/10")
+@option("--samples", Whole(2, 10**7), "Strings to draw.", default=2000)
 @SEED
 @FIGURE
 @JSON
-def cross_entropy_command(
-    model: str, language: str, lengths: str, p: str, samples: int, seed: int, figure: Path | None, as_json: bool
-) -> None:
+def cross_entropy_command(o: Given) -> None:
     """Theorem 6: optimum, certified lower bound and measured cross-entropy of MODEL on a source, in bits."""
     from restrict.soft.importers.opened import opened
     from restrict.soft.influence.theorem6 import cross_entropy
     from restrict.soft.restriction.claim import read_epsilon
 
-    loaded = opened(model)
-    share = read_epsilon(p)
-    rows = [cross_entropy(loaded, n, language, p=share, samples=samples, seed=seed) for n in lengths_of(lengths)]
-    if figure is not None:
+    loaded = opened(o.model)
+    share = read_epsilon(o.p)
+    rows = [cross_entropy(loaded, n, o.language, p=share, samples=o.samples, seed=o.seed) for n in o.lengths]
+    if o.figure is not None:
         from restrict.report.soft_charts import cross_entropy_chart
 
-        cross_entropy_chart([vars(row) for row in rows], loaded.name).save(figure)
-    head = f"{loaded.name} on {language}, {rows[0].task}: bits per prediction"
+        cross_entropy_chart([vars(row) for row in rows], loaded.name).save(o.figure)
+    head = f"{loaded.name} on {o.language}, {rows[0].task}: bits per prediction"
     document = {"model": loaded.name, "rows": [vars(r) for r in rows]}
-    put(Told(lambda: f"{head}\n{_table(rows)}", lambda: document), as_json, wide=True)
+    put(f"{head}\n{_table(rows)}", document, o.as_json, wide=True)
 
 
 def _table(rows: Sequence[CrossEntropy]) -> str:
