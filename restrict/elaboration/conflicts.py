@@ -1,7 +1,6 @@
 """A small tree of docs/kernel.md, *unforced*, for a set of boxes: few positions do not conflict with all of them. A
 proof names a tree (:mod:`restrict.certificate.hitting_tree`); a smaller tree is a smaller proof. An end needs boxes
-whose ways have nothing in common, more than positions are left: where a few are left they are searched for exactly,
-since each end that is found early saves all branches below it."""
+whose ways have nothing in common, more than positions are left."""
 
 from __future__ import annotations
 

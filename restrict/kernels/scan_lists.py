@@ -17,8 +17,6 @@ from restrict.kernels.scan import better
 
 CHUNK = 128
 """Positions that are scored at a time."""
-MANY = 8
-"""With at least so many key values the greatest scores of positions are found block by block."""
 FEW, LOWER = 64, 4
 """Pairs that a row is expected to need at least, and how many times as many are looked at next where they were too
 few."""
@@ -144,25 +142,6 @@ def wanted(pairs: int, rows: int) -> int:
 
 
 @kernel
-def tops_of_few(domain: int, base: I64, tops: I64) -> int:
-    """What :func:`tops_of_chunk` does, for few key values: two at a time, whose products differ by an addition."""
-    top = np.uint64(0)
-    for t in range(base.shape[0]):
-        tops[t] = 0
-    for w in range(0, domain, 2):
-        mask, odd = (-2, MULTIPLIER) if w + 1 < domain else (-1, MULTIPLIER & 0)
-        for t in range(base.shape[0]):
-            x = ((base[t] ^ w) & mask) * MULTIPLIER
-            y = x + odd
-            high = np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER)
-            next_to = np.uint64((y ^ ((y >> 32) & LOW32)) * MULTIPLIER)
-            most = max(high, next_to, np.uint64(tops[t]))
-            tops[t] = np.int64(most)
-            top = max(top, most)
-    return bound_of(np.int64(top))
-
-
-@kernel
 def plain_above(
     seed: int, plain: I64, own_j: int, domain: int, bar: int, room: ScanRoom, pairs: I64, count: int
 ) -> int:
@@ -173,7 +152,7 @@ def plain_above(
         base, tops = room.base[:size], room.tops[1, :size]
         for t in range(size):
             base[t] = after_position(seed, mine[t])
-        top = tops_of_few(domain, base, tops) if domain < MANY else tops_of_chunk(size, domain, room.base, room.tops)
+        top = tops_of_chunk(size, domain, room.base, room.tops)
         if top < bar:
             continue
         hits = 0
