@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths import bimachine as machines
-from restrict.all_lengths import stages
+from restrict.all_lengths.meeting import row_numbers
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Built, build
 from restrict.base.errors import NotEstablished
-from restrict.kernels import bimachine as kernels
 from restrict.kernels import refinement
 from restrict.model.fileformat import loads
 from tests.generator import random_transformer
@@ -36,28 +35,11 @@ def small(seed: int) -> Built:
     return build(recognise(model))
 
 
-def test_vectors_of_labels_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel with a hash of one bit gives the same numbers."""
-    asked: list[Any] = []
-    real = kernels.behaviours
-    monkeypatch.setattr(stages, "behaviours", lambda *args: asked.append(args) or real(*args))
-    small(1)
-    monkeypatch.undo()
-    right = [real(*args) for args in asked]  # before the hash is weak: a kernel may run as plain Python
-    for name in ("roomy", "vector_slot", "found_or_new"):
-        monkeypatch.setattr(kernels, name, slow(getattr(kernels, name)))
-    monkeypatch.setattr(kernels, "mix", lambda h, a: (h + a) & 1)
-    assert asked
-    for args, expected in zip(asked, right, strict=True):
-        assert np.array_equal(slow(real)(*args), expected)
-
-
-def test_equal_rows_are_compared_and_not_only_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_numbered_as_they_are_met() -> None:
     rows = np.random.default_rng(0).integers(3, size=(200, 4)).astype(np.int32)
-    monkeypatch.setattr(kernels, "hash_row", lambda row: 0)
-    found = slow(kernels.equal_rows)(rows)
-    expected = [[tuple(r) for r in rows].index(tuple(row)) for row in rows]
-    assert np.array_equal(found, np.unique(expected, return_inverse=True)[1])
+    expected = {row: at for at, row in enumerate(dict.fromkeys(map(tuple, rows.tolist())))}
+    assert row_numbers(rows).tolist() == [expected[tuple(row)] for row in rows.tolist()]
+    assert row_numbers(rows.reshape(-1), ends=np.array([0, 2, 2, 3, 5])).shape == (4,)
 
 
 def test_states_are_merged_where_no_word_tells_them_apart() -> None:

@@ -323,7 +323,7 @@ def test_the_certificate_is_the_same_with_one_thread_and_two(monkeypatch: pytest
 @pytest.mark.parametrize("domain", [1, 2, 8, 13, 24, 26, 63, 64, 100, 1000, 4097])
 def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_half(domain: int) -> None:
     """Blocks of consecutive hash states go through every key value of the domain, and no other."""
-    from restrict.kernels.scan_hash import after_position, bound_of, pair_score, tops_of_chunk
+    from restrict.kernels.scan_lists import after_position, bound_of, pair_score, tops_of_chunk
 
     rng, size = np.random.default_rng(domain), 5
     with np.errstate(over="ignore"):
@@ -355,7 +355,7 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
             for j, m in zip(few, sizes, strict=True)
         }
         keys, row = Values.make(symbols, chosen), Row(at, head, n - 1, int(rng.integers(symbols)))
-        known = row._known_floor(keys)
+        known = row._known_floor(keys, 256)
         fast = row.candidates(keys)
         with monkeypatch.context() as patch:
             patch.setattr(Row, "_known_floor", lambda *_: None)

@@ -1,4 +1,4 @@
-"""What numpy computes where a kernel is not worth compiling, against the kernel: lists of hashed rows and their scan,
+"""What numpy computes where a kernel is not worth compiling, against the kernel: lists of hashed rows,
 greedy covering, occurrences of literals, a part of an array sorted."""
 
 from __future__ import annotations
@@ -6,14 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from restrict.base.arrays import I64, offsets
+from restrict.base.arrays import offsets
 from restrict.base.deadline import NEVER
-from restrict.kernels import scan, scan_hash
 from restrict.kernels.collapse import arrange
 from restrict.kernels.cover_literals import greedy_literals, greedy_with_numpy
 from restrict.kernels.cover_state import Literals
 from restrict.kernels.exchange import occurrences, occurrences_with_numpy
-from restrict.kernels.machine import hashed_scores
 from restrict.kernels.plain import always_compiled
 from restrict.kernels.scan_lists import ScanKeys, scan_rows
 from restrict.rows import plain_lists
@@ -48,43 +46,6 @@ def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         assert listed[0].tolist() == out[:, : ends[-1]].tolist()
         assert listed[1].tolist() == ends.tolist()
         assert listed[2].tolist() == complete.tolist()
-
-
-def scanned(numpy: bool, seed: int, keys: scan_hash.KeyValues, bounds: I64, state: I64, room: int) -> tuple[I64, I64]:
-    """All pairs that a scan finds, call by call, and the state that it leaves."""
-    state, out, found = state.copy(), np.empty((3, room), np.int64), [np.empty((3, 0), np.int64)]
-    base, scores = np.empty(scan_hash.CHUNK, np.int64), np.empty((scan_hash.MANY, scan_hash.CHUNK), np.int64)
-    while state[scan.NEXT_J] < bounds[0]:
-        with np.errstate(over="ignore"), always_compiled():
-            scans = scan_hash.scan_with_numpy if numpy else scan_hash.scan_hash
-            found.append(out[:, : scans(seed, keys, bounds, state, base, scores, out)].copy())
-    state[scan.EXC] = 0  # only says where to look for the next exception
-    return np.concatenate(found, axis=1), state
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
-def test_the_scan_of_a_hashed_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the floor is the score of a pair, where a position is fixed, and where room is short."""
-    rng = np.random.default_rng(seed)
-    for _ in range(20):
-        n, domain, hashed = int(rng.integers(1, 400)), int(rng.integers(1, 12)), int(rng.integers(2**62))
-        few = some_keys(rng, n, domain)
-        places = np.unique(few.pair_j)
-        keys = scan_hash.KeyValues(domain, places, offsets(few.sizes[places]), few.pair_w)
-        own = (rng.integers(n), rng.integers(domain)) if rng.random() < 0.4 else (-1, -1)
-        bounds = np.array([n, *own, rng.integers(2), rng.integers(2)])
-        state = np.zeros(scan.STATE_SIZE, np.int64)
-        state[scan.NEXT_J] = rng.integers(n)
-        if rng.random() < 0.7:
-            pair = rng.integers(0, n, 1), rng.integers(0, domain, 1)
-            score = rng.choice([int(rng.integers(2**63 - 1)), int(hashed_scores(hashed, *pair)[0])])
-            state[[scan.HAVE_FLOOR, scan.FLOOR_S, scan.FLOOR_J]] = 1, score, rng.choice([pair[0][0], rng.integers(n)])
-        monkeypatch.setattr(scan_hash, "NUMPY_PAIRS", int(rng.choice([1, 30, 1 << 15])))
-        given = hashed, keys, bounds, state, domain + int(rng.integers(50))
-        found, left = scanned(True, *given)
-        pairs, after = scanned(False, *given)
-        assert found.tolist() == pairs.tolist()
-        assert left.tolist() == after.tolist()
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))

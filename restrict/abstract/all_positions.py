@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64, MAX64, MIN64
+from restrict.base.arrays import I64, MAX64, MIN64, offsets
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import run_everywhere
 from restrict.model.expr import bind
@@ -50,9 +50,7 @@ class RankSets:
 
     def sizes(self) -> I64:
         """The number of elements at every position."""
-        out = np.zeros(len(self.ptr) - 1, dtype=np.int64)
-        run_everywhere.set_sizes(self.ptr, self.runs, out)
-        return out[self.ids]
+        return np.diff(offsets(self.runs[:, 1] - self.runs[:, 0])[self.ptr])[self.ids]
 
     def reversed(self) -> RankSets:
         """The sets of the positions from last to first."""

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.all_lengths.meeting import canonical
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step
 from restrict.base.arrays import I32, I64
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.checker.all_lengths import class_counters
 from restrict.kernels import refinement, triples
-from restrict.kernels.bimachine import Facing, Parts, canonical
+from restrict.kernels.bimachine import Parts
 from restrict.kernels.triples import Side, Triples
 from restrict.languages.dfa import congruence
 
@@ -157,12 +158,6 @@ def merged(delta: I32, first: I32 | I64) -> tuple[I32, I32, I32]:
     return cls.astype(np.int32), np.where(table >= 0, cls[table], -1).astype(np.int32), reps.astype(np.int32)
 
 
-def groups(base: I32, count: int) -> tuple[I32, I32]:
-    """The new states of each old one: ``(states, offsets)``."""
-    order = np.argsort(base, kind="stable").astype(np.int32)
-    return order, np.searchsorted(base[order], np.arange(count + 1)).astype(np.int32)
-
-
 # ---------------------------------------------------------------- one head, one side
 
 
@@ -267,11 +262,10 @@ def observations(
     assert right is not None
     nl, letters, nr = machine.lab.shape
     l, rest = cells[1] % nl, cells[1] // nl
-    cell_r = (l * letters + rest % letters) * nr + rest // letters
     flat = machine.lab.reshape(-1)
-    query = np.where(flat >= 0, table.query[flat], -1).astype(np.int32)
-    f = Facing(cells[0], left.triples.seen, cell_r, right.triples.seen, query, table.rank, table.value, table.later)
-    return canonical(f, len(flat))
+    query = np.where(flat >= 0, table.query[flat], -1)
+    both = cells[0], (l * letters + rest % letters) * nr + rest // letters
+    return canonical(both, (left.triples.seen, right.triples.seen), query, table.rank, table.value, table.later)
 
 
 @dataclass(frozen=True, eq=False)

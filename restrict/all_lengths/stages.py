@@ -13,22 +13,16 @@ import numpy as np
 
 from restrict.all_lengths import bimachine
 from restrict.all_lengths.bimachine import Bimachine, Classes, Entries, Limits, too_large
+from restrict.all_lengths.meeting import Half, Labels, alike, labels_of, meetings, outcomes
 from restrict.all_lengths.program import UNDEFINED, WHEN, Look, OrderOnly, Step, needed, reads
 from restrict.base.arrays import I32, I64
 from restrict.checker.window import FUTURE, PAST
-from restrict.kernels.bimachine import (
-    Meeting,
-    Parts,
-    behaviours,
-    determinise,
-    equal_rows,
-    labels_of,
-    meetings,
-    outcomes,
-)
+from restrict.kernels.bimachine import Parts, determinise
 from restrict.kernels.triples import edge_cells
 
 Progress = Callable[[str], None]
+PAIRS = 50_000_000
+"""The most pairs of a left and a right row that occur together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,27 +320,22 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, last, names):
     machine = joint.machine
     if last:
         return _merge_last(joint, side_l, at_l, steps, keep)
-    of_l, off_l = bimachine.groups(side_l[0], len(machine.left))
-    of_r, off_r = bimachine.groups(side_r[0], len(machine.right))
-    meeting = Meeting(at_l, at_r, side_l[0], side_r[0], of_l, off_l, of_r, off_r)
+    halves = Half(at_l, side_l[0], len(machine.left)), Half(at_r, side_r[0], len(machine.right))
     rights = max(1, len(joint.rows_r))
     name = names[-1] if names else "the maps"
-    pairs, status = meetings(meeting, rights, 50_000_000)
-    if status:
-        raise too_large("combinations of values", machine, name, 50_000_000)
-    columns, values = joint.values(pairs, False)
-    columns, values = bimachine.with_steps(columns, values, steps)
+    pairs = meetings(*halves, rights, PAIRS)
+    if pairs is None:
+        raise too_large("combinations of values", machine, name, PAIRS)
+    columns, values = bimachine.with_steps(*joint.values(pairs, False), steps)
     rows, number = bimachine.forget(columns, values, keep)
-    label = number.astype(np.int32)
-    alike_l = equal_rows(behaviours(meeting, rights, pairs, label, False))
-    alike_r = equal_rows(behaviours(meeting, rights, pairs, label, True))
-    merge_l, left, reps_l = bimachine.merged(side_l[1], alike_l)
-    merge_r, right, reps_r = bimachine.merged(side_r[1], alike_r)
+    labels = Labels(pairs, number, len(joint.rows_l), rights)
+    merge_l, left, reps_l = bimachine.merged(side_l[1], alike(*halves, labels, False))
+    merge_r, right, reps_r = bimachine.merged(side_r[1], alike(*halves[::-1], labels, True))
     if len(left) * left.shape[1] * len(right) > bimachine.CELLS:
         raise too_large(
             f"cells of a table: {len(left)} left times {len(right)} right states", machine, name, bimachine.CELLS
         )
-    lab = labels_of(meeting, rights, pairs, label, reps_l, reps_r)
+    lab = labels_of(*halves, labels, reps_l, reps_r)
     return Bimachine(left, right, lab, tuple(keep), rows), merge_l, merge_r
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit
-from restrict.kernels.hitting import DEPTH, FEW, NODES, STEPS, WORDS, Boxes, Stack, descend
+from restrict.kernels.hitting import DEPTH, NODES, WORDS, Boxes, Stack, descend
 from restrict.kernels.plain import plain_form
 
 SYMBOLS = 62
@@ -67,11 +67,6 @@ class Run:
         return int(self.stack.now[NODES])
 
     @property
-    def steps(self) -> int:
-        """Steps of exact searches."""
-        return int(self.stack.now[STEPS])
-
-    @property
     def words(self) -> list[int]:
         """The tree, where a small one is wanted."""
         return self.stack.words[: self.stack.now[WORDS]].tolist()  # type: ignore[no-any-return]
@@ -105,5 +100,4 @@ class Run:
         before = zeros(depth, longest, of=self.bits)
         by_depth = [*(zeros(depth) for _ in range(6)), zeros(depth, longest), before, zeros(depth, boxes)]
         by_box = [zeros(boxes) for _ in range(4)]
-        tally = zeros(max(longest + 2, 2 * FEW))
-        return Stack._make([zeros(6), *by_place, *by_depth, *by_box, tally, zeros(FEW + 1, boxes), zeros(0)])
+        return Stack._make([zeros(5), *by_place, *by_depth, *by_box, zeros(longest + 2), zeros(0)])

@@ -67,9 +67,9 @@ class HittingTree:
     """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes. ``alphabet``: all symbols, as
     bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box closes for boxes, the first of
     which is not met there; none is no answer. ``limit``: the most nodes to visit, about. ``charge``: called with the
-    steps of nodes, and of exact searches; may raise to stop. ``small``: the tree is to be written down: ways are
-    gone through by position, as the kernel does; else boxes without a common way are only chosen greedily. After
-    :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split one."""
+    steps of nodes; may raise to stop. ``small``: the tree is to be written down: ways are gone through by position, as
+    the kernel does. After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split
+    one."""
 
     boxes: list[Box]
     alphabet: int
@@ -98,7 +98,7 @@ class HittingTree:
         for box in boxes:
             run.add(box)
         while (end := run.go()) != CLOSED:
-            self.nodes, spent = run.nodes, run.nodes * cost + run.steps
+            self.nodes, spent = run.nodes, run.nodes * cost
             self.charge(spent - paid)
             paid = spent
             if run.nodes > self.limit:
@@ -111,7 +111,7 @@ class HittingTree:
                 for box in self.boxes[known:]:
                     run.add(box)
         self.nodes, self.used = run.nodes, run.used
-        self.charge(run.nodes * cost + run.steps - paid)
+        self.charge(run.nodes * cost - paid)
         return run.words
 
     def _ask(self, symbols: Mapping[int, int]) -> None:

@@ -1,6 +1,6 @@
 """The streaming kernel of collapsed heads: V and D of a head whose score is a hash, without lists that are kept. What
 :mod:`restrict.kernels.collapse` computes from stored candidate lists is computed here row by row: a row is scanned
-(:mod:`restrict.kernels.scan_hash`), its candidates are added to V and D of its position, and forgotten. A position is
+(:mod:`restrict.kernels.scan_lists`), its candidates are added to V and D of its position, and forgotten. A position is
 done when V and D have all that any row could add, so where everything depends on everything few rows are scanned."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from restrict.base.arrays import I64
 from restrict.kernels.collapse import SetArrays
 from restrict.kernels.input_sets import SetRows, include, put
 from restrict.kernels.jit import kernel, making_kernel
-from restrict.kernels.scan_lists import ScanKeys, Span, scan_room, scan_row, wanted
+from restrict.kernels.scan_lists import ScanKeys, Span, down_to_the_floor, scan_room, scan_row, wanted
 
 ROOM = 1 << 14
 """Pairs of a row that are held at first; doubled where more lie above the floor."""
@@ -126,7 +126,8 @@ def stream_positions(
             include(bits, sets.query, i)
         for r in range(rows.ptr[i], rows.ptr[i + 1]):
             span = Span(rows.low[i], rows.high[i], i, rows.query[r] if rules.own == 1 else -1, rules.right)
-            pairs, count, floor_j = scan_row(rows.seed[r], span, keys, 0, wanted(seen, scanned), room, pairs)
+            goal = down_to_the_floor(0, wanted(seen, scanned))
+            pairs, count, floor_j = scan_row(rows.seed[r], span, keys, goal, room, pairs)
             seen, scanned = seen + count, scanned + 1
             size = row_values(r, i, pairs, count, rows.query[r], gives, rules, met, fresh)
             for b in range(fresh.shape[0]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I32, I64
-from restrict.kernels.collapse import ListArrays, SetArrays, holds
+from restrict.kernels.collapse import ListArrays, SetArrays
 from restrict.kernels.copying import copy
 from restrict.kernels.jit import kernel, making_kernel
 
@@ -250,20 +250,3 @@ def head_cubes(h: HeadArrays, values: SetArrays, cubes: CubeArrays) -> None:
                         copy(whole[:every], found[:every])
             if every >= 0:
                 record(cubes, i, v, whole, every)
-
-
-@kernel
-def constants(ptr: I64, flat: I64, length: I64) -> None:
-    """The cube of a constant is empty."""
-    for i in range(length.shape[0]):
-        if ptr[i + 1] - ptr[i] == 1:
-            length[i, flat[ptr[i]]] = 0
-
-
-@kernel
-def possible_only(ptr: I64, flat: I64, length: I64) -> None:
-    """No cube for a value that is not possible."""
-    for i in range(length.shape[0]):
-        for v in range(length.shape[1]):
-            if length[i, v] >= 0 and not holds(ptr, flat, i, v):
-                length[i, v] = -1

@@ -23,16 +23,6 @@ def mix(h: int, a: int) -> int:
 
 
 @kernel
-def slot(keys: I64, key: int) -> int:
-    """The slot of a key in an open table, or the empty slot where it belongs."""
-    size = len(keys) - 1
-    at = mix(0x1234567, key) & size
-    while keys[at] != -1 and keys[at] != key:
-        at = (at + 1) & size
-    return at
-
-
-@kernel
 def row_slot(slots: I32, rows: I32, row: I32, h: int) -> int:
     """The slot of a row in an open table of row numbers, or the empty slot where it belongs."""
     size = len(slots) - 1
@@ -70,17 +60,6 @@ def rehash_rows(rows: I32, count: int, size: int) -> I32:
 
 
 @making_kernel
-def rehash_keys(of: I64, count: int, size: int) -> tuple[I64, I32]:
-    """A table of ``size`` slots for the first ``count`` keys."""
-    keys = np.full(size, -1, dtype=np.int64)
-    ids = np.empty(size, dtype=np.int32)
-    for t in range(count):
-        at = slot(keys, of[t])
-        keys[at], ids[at] = of[t], t
-    return keys, ids
-
-
-@making_kernel
 def longer(row: Row, size: int) -> Row:
     """A copy with room for more (element by element: slice assignment is slow to compile)."""
     out = np.empty(size, dtype=row.dtype)
@@ -104,12 +83,3 @@ def assign(rows: I32, at: int, row: I32) -> None:
     """Put a row into a table."""
     for c in range(len(row)):
         rows[at, c] = row[c]
-
-
-@kernel
-def power(count: int) -> int:
-    """A table size for so many keys."""
-    size = 1024
-    while size < 2 * count + 2:
-        size *= 2
-    return size

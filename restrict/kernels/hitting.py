@@ -17,11 +17,8 @@ from restrict.kernels.jit import kernel
 CLOSED, OPEN, PAUSED = 0, 1, 2
 """What a run ends with: every node is closed; the node that is next is open; as many nodes as were allowed,
 or the stack is full."""
-DEPTH, CHOSEN, NODES, STAMP, WORDS, STEPS = range(6)
-"""Places in ``now``: nodes above the next one, positions chosen, nodes visited, the last mark, words written, and steps
-of exact searches."""
-FEW, MOST_TRIES = 8, 4000
-"""Up to so many boxes without a common way are searched for exactly, in so many steps, where a small tree is wanted."""
+DEPTH, CHOSEN, NODES, STAMP, WORDS = range(5)
+"""Places in ``now``: nodes above the next one, positions chosen, nodes visited, the last mark, and words written."""
 
 
 class Boxes(NamedTuple):
@@ -38,8 +35,8 @@ class Stack(NamedTuple):
     By node above, from the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]``
     are done; the symbols ``before[d]`` that were possible at each of them; whether the last of them chose its position
     (``fresh``); where its first word stands (``word``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the
-    first ``known[d]``. By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``,
-    ``tally`` and ``lists`` are for one node alone. ``words``: the tree, where these are wanted."""
+    first ``known[d]``. By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``
+    and ``tally`` are for one node alone. ``words``: the tree, where these are wanted."""
 
     now: I64
     possible: I64
@@ -60,15 +57,14 @@ class Stack(NamedTuple):
     queue: I64
     taken: I64
     tally: I64
-    lists: I64
     words: I64
 
 
 @kernel
 def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes: int) -> int:
     """Go on with a run over the first ``many`` boxes, for so many nodes at most. ``most``: positions that may be
-    chosen. ``small``: write words, and search for boxes without a common way exactly. There has to be room for the
-    words: ``min(many, most + 1) + 1`` a node. Cost: for each node, the entries of the boxes that are not met."""
+    chosen. ``small``: write words. There has to be room for them: ``min(many, most + 1) + 1`` a node. Cost: for each
+    node, the entries of the boxes that are not met."""
     now = stack.now
     last = now[NODES] + nodes
     while now[NODES] < last and now[DEPTH] < stack.at.shape[0]:
@@ -83,7 +79,7 @@ def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes
         if stack.width[stack.queue[0]] == 0:
             size = 1
         elif unmet > room:
-            size = _apart(boxes, unmet, room + 1, small, stack)
+            size = _apart(boxes, unmet, room + 1, stack)
         for t in range(size):
             stack.used[stack.taken[t]] = 1
         if small:
@@ -135,72 +131,27 @@ def _unmet(boxes: Boxes, many: int, room: int, stack: Stack) -> int:
 
 
 @kernel
-def _apart(boxes: Boxes, unmet: int, wanted: int, small: bool, stack: Stack) -> int:
+def _apart(boxes: Boxes, unmet: int, wanted: int, stack: Stack) -> int:
     """So many boxes without a way in common, nor one that is chosen, in ``taken``; or 0."""
     ptr, place, allowed = boxes
-    possible, chosen, mark, taken, usable = stack.possible, stack.chosen, stack.mark, stack.taken, stack.lists[0]
+    possible, chosen, mark, taken = stack.possible, stack.chosen, stack.mark, stack.taken
     stack.now[STAMP] += 1
-    stamp, found, size = stack.now[STAMP], 0, 0
+    stamp, found = stack.now[STAMP], 0
     for t in range(unmet):
-        box, fit, free = stack.queue[t], True, True
+        box, free = stack.queue[t], True
         for e in range(ptr[box], ptr[box + 1]):
             p = place[e]
-            if possible[p] & ~allowed[e]:
-                if chosen[p]:
-                    fit = False
-                    break
-                free = free and mark[p] != stamp
-        if fit:
-            usable[size] = box
-            size += 1
-            if free:
-                taken[found] = box
-                found += 1
-                if found == wanted:
-                    return found
-                for e in range(ptr[box], ptr[box + 1]):
-                    if possible[place[e]] & ~allowed[e]:
-                        mark[place[e]] = stamp
-    return _exactly(boxes, size, wanted, stack) if small and wanted <= FEW and size >= wanted else 0
-
-
-@kernel
-def _exactly(boxes: Boxes, size: int, wanted: int, stack: Stack) -> int:
-    """What :func:`_apart` looks for, by trying all of the first list's boxes, in so many steps at most."""
-    ptr, place, allowed = boxes
-    possible, mark, taken, lists, at = stack.possible, stack.mark, stack.taken, stack.lists, stack.tally
-    level, tries = 0, 0
-    at[0], at[FEW] = 0, size  # from FEW on: how many boxes each list has
-    while level >= 0:
-        if at[level] > at[FEW + level] - (wanted - level):
-            level -= 1
-            continue
-        box = lists[level, at[level]]
-        at[level] += 1
-        tries += 1
-        if tries > MOST_TRIES:
-            break
-        taken[level] = box
-        if level + 1 == wanted:
-            stack.now[STEPS] += tries
-            return wanted
-        stack.now[STAMP] += 1
-        for e in range(ptr[box], ptr[box + 1]):
-            if possible[place[e]] & ~allowed[e]:
-                mark[place[e]] = stack.now[STAMP]
-        later = 0
-        for t in range(at[level], at[FEW + level]):
-            other, free = lists[level, t], True
-            for e in range(ptr[other], ptr[other + 1]):
-                if mark[place[e]] == stack.now[STAMP] and possible[place[e]] & ~allowed[e]:
-                    free = False
-                    break
-            if free:
-                lists[level + 1, later] = other
-                later += 1
-        level += 1
-        at[level], at[FEW + level] = 0, later
-    stack.now[STEPS] += tries
+            if possible[p] & ~allowed[e] and (chosen[p] or mark[p] == stamp):
+                free = False
+                break
+        if free:
+            taken[found] = box
+            found += 1
+            if found == wanted:
+                return found
+            for e in range(ptr[box], ptr[box + 1]):
+                if possible[place[e]] & ~allowed[e]:
+                    mark[place[e]] = stamp
     return 0
 
 

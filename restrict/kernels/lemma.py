@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel, making_kernel
+from restrict.kernels.jit import making_kernel
 
 
 class Ranked(NamedTuple):
@@ -53,18 +53,3 @@ def select(ranked: Ranked, ptr: I64, inputs: I64, k: int, ends: I64, chosen: I64
                     state[r] = 0
                 break
         ends[r] = used
-
-
-@kernel
-def dependents(ends: I64, chosen: I64, captured: I64, head_of: I64, counts: I64, last: I64) -> None:
-    """``counts[j]`` = how many heads with an uncaptured row select position ``j``; ``head_of`` (rows,) ascending."""
-    counts[:], last[:] = 0, -1
-    first = 0
-    for r in range(ends.shape[0]):
-        if captured[r] == 0:
-            for t in range(first, ends[r]):
-                j = chosen[0, t]
-                if last[j] != head_of[r]:
-                    last[j] = head_of[r]
-                    counts[j] += 1
-        first = ends[r]

@@ -57,16 +57,6 @@ def merge_tables(a_ptr: I64, a: I64, a_ids: I64, b_ptr: I64, b: I64, b_ids: I64,
 
 
 @kernel
-def set_sizes(ptr: I64, runs: I64, out: I64) -> None:
-    """``out[t]`` = the number of elements of set ``t``."""
-    for t in range(out.shape[0]):
-        total = 0
-        for r in range(ptr[t], ptr[t + 1]):
-            total += runs[r, 1] - runs[r, 0]
-        out[t] = total
-
-
-@kernel
 def add_to_level(level: I64, count: int, runs: I64, first: int, stop: int, room: I64) -> int:
     """Unite a level's runs ``level[:count]`` with ``runs[first:stop]``, for which there is room: the new count."""
     if count == 0 or first == stop or runs[first, 0] >= level[count - 1, 0]:

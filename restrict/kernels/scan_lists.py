@@ -14,7 +14,6 @@ from restrict.base.arrays import I64
 from restrict.kernels.jit import kernel, making_kernel
 from restrict.kernels.machine import HALF, LOW32, MULTIPLIER
 from restrict.kernels.scan import better
-from restrict.kernels.scan_hash import MANY, after_position, bound_of, pair_score, tops_of_chunk
 
 CHUNK = 128
 """Positions that are scored at a time."""
@@ -23,15 +22,20 @@ FEW, LOWER = 64, 4
 few."""
 
 
+LOW31 = np.int64((1 << 31) - 1)
+"""What the last step of the hash changes in a score: its lower half."""
+
+
 class ScanKeys(NamedTuple):
     """Possible key values: ``0 .. domain - 1`` at the positions ``plain``, and elsewhere the pairs ``(pair_j[t],
-    pair_w[t])``, both by position; ``sizes`` (n,) is how many each position has."""
+    pair_w[t])``, both by position; ``sizes[j - first]`` is how many position ``j`` has."""
 
     domain: int
     plain: I64
     pair_j: I64
     pair_w: I64
     sizes: I64
+    first: int = 0
 
 
 class ScanRoom(NamedTuple):
@@ -52,6 +56,24 @@ class Span(NamedTuple):
     right: int
 
 
+class Wanted(NamedTuple):
+    """What a scan of a row is for: the pairs down to the floor or, without one (``floor`` 0), all; with a ``limit`` it
+    may end where it has more than so many of the best; ``want``: for how many it looks at first; none below the score
+    ``least``; ``most``: the pairs for which there may be room."""
+
+    limit: int
+    want: int
+    floor: int
+    least: int
+    most: int
+
+
+@kernel
+def down_to_the_floor(limit: int, want: int) -> Wanted:
+    """A scan of so many of the best pairs (0: all) down to the floor."""
+    return Wanted(limit, want, 1, 0, 1 << 60)
+
+
 @making_kernel
 def scan_room() -> ScanRoom:
     """Room for scans."""
@@ -59,28 +81,64 @@ def scan_room() -> ScanRoom:
 
 
 @kernel
-def wanted(pairs: int, rows: int) -> int:
-    """How many pairs the next row is scanned for, where so many rows before it had so many in all."""
-    return int(max(FEW, LOWER * pairs // max(1, rows)))
+def after_position(seed: int, j: int) -> np.int64:
+    """The hash state after a position."""
+    h = np.int64((seed ^ j) * MULTIPLIER)
+    state: np.int64 = h ^ ((h >> 32) & LOW32)
+    return state
 
 
 @kernel
-def tops_of_few(domain: int, base: I64, tops: I64) -> int:
-    """What :func:`tops_of_chunk` does, for few key values: two at a time, whose products differ by an addition."""
+def tops_of_chunk(size: int, domain: int, base: I64, room: I64) -> int:
+    """Write to ``room[1, t]`` the greatest state, as an unsigned number, that a position with the state ``base[t]`` has
+    before the last step of its hashes over all key values (:func:`bound_of`); returns the bound over the chunk. The
+    domain is cut into blocks ``w .. w + block - 1`` with a power of two that divides ``w``: over a block, ``state ^ w``
+    goes through consecutive numbers, in another order, whose products differ by one addition. ``room[0]`` is room to
+    work in; the loops over positions become vector instructions."""
+    for t in range(size):
+        room[1, t] = 0
+    w, block = 0, 1
+    while 2 * block <= domain:
+        block *= 2
+    while w < domain:
+        while block > domain - w:
+            block >>= 1
+        for t in range(size):
+            room[0, t] = ((base[t] ^ w) & -block) * MULTIPLIER
+        for step in range(0, block, 2):
+            more, odd = step * MULTIPLIER, MULTIPLIER if block > 1 else MULTIPLIER & 0
+            for t in range(size):
+                x = room[0, t] + more
+                y = x + odd
+                high = np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER)
+                next_to = np.uint64((y ^ ((y >> 32) & LOW32)) * MULTIPLIER)
+                room[1, t] = np.int64(max(np.uint64(room[1, t]), high, next_to))
+        w += block
     top = np.uint64(0)
-    for t in range(base.shape[0]):
-        tops[t] = 0
-    for w in range(0, domain, 2):
-        mask, odd = (-2, MULTIPLIER) if w + 1 < domain else (-1, MULTIPLIER & 0)
-        for t in range(base.shape[0]):
-            x = ((base[t] ^ w) & mask) * MULTIPLIER
-            y = x + odd
-            high = np.uint64((x ^ ((x >> 32) & LOW32)) * MULTIPLIER)
-            next_to = np.uint64((y ^ ((y >> 32) & LOW32)) * MULTIPLIER)
-            most = max(high, next_to, np.uint64(tops[t]))
-            tops[t] = np.int64(most)
-            top = max(top, most)
+    for t in range(size):
+        top = max(top, np.uint64(room[1, t]))
     return bound_of(np.int64(top))
+
+
+@kernel
+def bound_of(state: np.int64) -> int:
+    """A bound on the score of a state before the hash's last step, equal to it in the upper half."""
+    return int(((state >> 1) & HALF) | LOW31)
+
+
+@kernel
+def pair_score(at_j: np.int64, w: int) -> np.int64:
+    """The score of key value ``w`` from the hash state after the position."""
+    h = (at_j ^ w) * MULTIPLIER
+    h = (h ^ ((h >> 32) & LOW32)) * MULTIPLIER
+    score: np.int64 = ((h ^ ((h >> 32) & LOW32)) >> 1) & HALF
+    return score
+
+
+@kernel
+def wanted(pairs: int, rows: int) -> int:
+    """How many pairs the next row is scanned for, where so many rows before it had so many in all."""
+    return int(max(FEW, LOWER * pairs // max(1, rows)))
 
 
 @kernel
@@ -94,7 +152,7 @@ def plain_above(
         base, tops = room.base[:size], room.tops[1, :size]
         for t in range(size):
             base[t] = after_position(seed, mine[t])
-        top = tops_of_few(domain, base, tops) if domain < MANY else tops_of_chunk(size, domain, room.base, room.tops)
+        top = tops_of_chunk(size, domain, room.base, room.tops)
         if top < bar:
             continue
         hits = 0
@@ -169,7 +227,7 @@ def ranked(pairs: I64, count: int, right: int) -> I64:
 
 
 @kernel
-def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) -> tuple[int, int]:
+def down_to_floor(pairs: I64, count: int, own_j: int, keys: ScanKeys, right: int) -> tuple[int, int]:
     """Keep the pairs at or above the best of the worst pairs of positions all of whose pairs are there; how many they
     are, and that position (-1: none, all are kept). A position's pairs stand side by side."""
     floor_s, floor_j, passed, worst = -1, -1, 0, int(HALF)
@@ -178,7 +236,9 @@ def down_to_floor(pairs: I64, count: int, own_j: int, sizes: I64, right: int) ->
         if t == 0 or j != pairs[0, t - 1]:
             passed, worst = 0, s
         passed, worst = passed + 1, min(worst, s)
-        if (j == own_j or passed == sizes[j]) and (floor_j < 0 or better(worst, j, floor_s, floor_j, right)):
+        if (j == own_j or passed == keys.sizes[j - keys.first]) and (
+            floor_j < 0 or better(worst, j, floor_s, floor_j, right)
+        ):
             floor_s, floor_j = worst, j
     if floor_j < 0:
         return count, -1
@@ -204,17 +264,15 @@ def first_from(positions: I64, j: int) -> int:
 
 
 @making_kernel
-def scan_row(
-    seed: int, span: Span, keys: ScanKeys, limit: int, want: int, room: ScanRoom, pairs: I64
-) -> tuple[I64, int, int]:
-    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor. They
-    go down to the floor, or, with a ``limit``, they may be more than ``limit`` of the best without a floor, -1."""
+def scan_row(seed: int, span: Span, keys: ScanKeys, goal: Wanted, room: ScanRoom, pairs: I64) -> tuple[I64, int, int]:
+    """A row's pairs, an array (3, capacity) of them by position, how many they are, and the position at the floor; -1:
+    they do not reach it. -1 pairs: there are more than ``goal.most``."""
     low, high = first_from(keys.plain, span.low), first_from(keys.plain, span.high)
     first, stop = first_from(keys.pair_j, span.low), first_from(keys.pair_j, span.high)
     own_j = span.own_j if span.own_w >= 0 and span.low <= span.own_j < span.high else -1
-    many = (high - low) * keys.domain + stop - first
+    many, want = (high - low) * keys.domain + stop - first, goal.want
     while True:
-        bar = int(HALF) - int(float(HALF) * want / many) if 2 * want < many else 0
+        bar = max(goal.least, int(HALF) - int(float(HALF) * want / many) if 2 * want < many else 0)
         count = 0
         if own_j >= 0:
             s = pair_score(after_position(seed, own_j), span.own_w)
@@ -225,10 +283,14 @@ def scan_row(
             others = keys.pair_j[first:stop], keys.pair_w[first:stop]
             count = others_above(seed, *others, own_j, bar, room, pairs, count)
         if count < 0:
+            if pairs.shape[1] >= goal.most:
+                return pairs, -1, -1
             pairs = np.empty((3, 2 * pairs.shape[1]), np.int64)
             continue
-        count, floor_j = down_to_floor(pairs, count, own_j, keys.sizes, span.right)
-        if floor_j >= 0 or (limit > 0 and count > limit) or bar == 0:
+        floor_j = -1
+        if goal.floor == 1:
+            count, floor_j = down_to_floor(pairs, count, own_j, keys, span.right)
+        if floor_j >= 0 or (goal.limit > 0 and count > goal.limit) or bar == goal.least:
             return pairs, count, floor_j
         want *= LOWER
 
@@ -250,7 +312,7 @@ def scan_rows(
             want = min(want, limit) if r > FEW else limit
             want += 8 + int(4 * np.sqrt(want))
         span = Span(bounds[0, r], bounds[1, r], owner[r], query[r] if own == 1 else -1, right)
-        pairs, count, floor_j = scan_row(seeds[r], span, keys, limit, want, room, pairs)
+        pairs, count, floor_j = scan_row(seeds[r], span, keys, down_to_the_floor(limit, want), room, pairs)
         seen += count
         complete[r] = 1 if floor_j >= 0 and (limit == 0 or count <= limit) else 0
         size = min(count, limit) if limit > 0 else count

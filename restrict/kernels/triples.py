@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I32, I64, take_rows
 from restrict.kernels.hashing import assign, hash_row, longer, rehash_rows, row_slot, taller
 from restrict.kernels.jit import kernel, making_kernel
 
@@ -41,29 +41,15 @@ class Side(NamedTuple):
     observed: int
 
 
-@making_kernel
 def edges_into(back: I32) -> tuple[I32, I32, I32, I32]:
     """The edges ``(x, b2)`` into every ``b``, and the place of ``(b2, x)`` among those of its ``b``."""
-    states, letters = back.shape
-    offset = np.zeros(states + 1, dtype=np.int32)
-    place = np.full((states, letters), -1, dtype=np.int32)
-    for b2 in range(states):
-        for x in range(letters):
-            if back[b2, x] >= 0:
-                offset[back[b2, x] + 1] += 1
-    for b in range(states):
-        offset[b + 1] += offset[b]
-    edge_x = np.empty(offset[states], dtype=np.int32)
-    edge_b = np.empty(offset[states], dtype=np.int32)
-    fill = np.zeros(states, dtype=np.int32)
-    for b2 in range(states):
-        for x in range(letters):
-            b = back[b2, x]
-            if b >= 0:
-                at = offset[b] + fill[b]
-                edge_x[at], edge_b[at], place[b2, x] = x, b2, fill[b]
-                fill[b] += 1
-    return offset, edge_x, edge_b, place
+    edge_b, edge_x = np.nonzero(back >= 0)
+    order = np.argsort(back[edge_b, edge_x], kind="stable")
+    edge_b, edge_x = edge_b[order], edge_x[order]
+    target, place = back[edge_b, edge_x], np.full(back.shape, -1, dtype=np.int32)
+    offset = np.searchsorted(target, np.arange(len(back) + 1))
+    place[edge_b, edge_x] = np.arange(len(target)) - offset[target]
+    return offset.astype(np.int32), edge_x.astype(np.int32), edge_b.astype(np.int32), place
 
 
 @kernel
@@ -228,15 +214,9 @@ def sort_triples(side: Side, cell: I64, summary: I32, rows: I32, step: I32) -> T
     return Triples(base, which, offset, succ, seen)
 
 
-@making_kernel
 def edge_cells(side: Side, tr: Triples) -> I64:
     """The place ``(a * X + x) * B + b2`` of every edge of every triple."""
     nb, letters = side.back.shape
-    out = np.empty(tr.offset[-1], dtype=np.int64)
-    for c in range(len(tr.base) - 1):
-        a, b = c // nb, c % nb
-        for t in range(tr.base[c], tr.base[c + 1]):
-            for e in range(side.offset[b], side.offset[b + 1]):
-                place = (np.int64(a) * letters + side.edge_x[e]) * nb + side.edge_b[e]
-                out[tr.offset[t] + e - side.offset[b]] = place
-    return out
+    cell = np.repeat(np.arange(len(tr.base) - 1), np.diff(tr.base))
+    edge, a = take_rows(side.offset, cell % nb), np.repeat(cell // nb, np.diff(tr.offset))
+    return (a * letters + side.edge_x[edge]) * nb + side.edge_b[edge]

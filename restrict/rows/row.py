@@ -11,14 +11,17 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.base.arrays import I64, MIN64, offsets, take_rows
+from restrict.base.deadline import NEVER
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK, hashed_scores
-from restrict.kernels.scan_hash import CHUNK, MANY, SHORT, scan_hash
+from restrict.kernels.plain import instead_of
+from restrict.kernels.scan_lists import FEW, Span, Wanted, scan_room, scan_row
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import evaluate, registers, run_code
+from restrict.rows import plain_lists
 from restrict.rows.kept import LONG_SCAN, KeptScan, kept_scans
 from restrict.rows.values import Values
 
@@ -26,6 +29,10 @@ MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
 SHORT_ROW, LONG_ROW = 2**12, 2**18
 """Pairs from which a hashed row has its own kernel, and from which a row is shared among threads."""
+PART = 2**20
+"""Positions of a hashed row that are scanned at a time."""
+NUMPY_PAIRS = 2**20
+"""Pairs up to which numpy may scan a hashed row."""
 
 
 PROCESSORS = os.cpu_count() or 1
@@ -75,14 +82,12 @@ class Row:
         """The pairs at or above the floor (docs/kernel.md, rule 4) as two int64 arrays, ascending positions and key
         values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair; where a long row was scanned
         before (:mod:`restrict.rows.kept`), only those of restricted positions."""
-        pairs = self._from_kept(keys)
-        if pairs is None:
-            pairs, _ = self._stream(keys, None)
+        pairs = self.scored(keys)
         return pairs[0], pairs[1]
 
     def ranked(self, keys: Values) -> I64:
         """The pairs at or above the floor, best first: int64, shape (3, m), rows j, w, score; the last is the floor."""
-        pairs, _ = self._stream(keys, None)
+        pairs, _ = self._found(keys, 0)
         return pairs[:, self._order(*pairs)]
 
     def scored(self, keys: Values, least: int = MIN64) -> I64:
@@ -90,37 +95,80 @@ class Row:
         is the last of them in the order of pairs."""
         pairs = self._from_kept(keys) if least == MIN64 else None
         if pairs is None:
-            pairs, _ = self._stream(keys, None, 0 if least == MIN64 else least)
-        return pairs if least == MIN64 else pairs[:, pairs[2] >= least]
+            pairs, _ = self._found(keys, 0, 0 if least == MIN64 else least)
+        pairs = pairs if least == MIN64 else pairs[:, pairs[2] >= least]
+        return pairs[:, np.argsort(pairs[0], kind="stable")]  # each position's are side by side, ascending
 
     def best(self, keys: Values, count: int) -> tuple[I64, I64, bool]:
         """The ``count`` best pairs, best first, and whether these are all. ``keys``: V of the key at all positions;
         :data:`restrict.rows.values.CONSTANT` where the score mentions no key. Gives the positions ``j`` and the key
         values ``w`` (int64, one length, at most ``count``), and whether no pair is left out."""
-        if self._is_hash(keys, self.stop - self.first):
-            pairs = self._above(keys, count)
-            if pairs is not None:
-                return pairs[0], pairs[1], False
-        pairs, dropped = self._stream(keys, count)
-        order = self._order(*pairs)
-        return pairs[0, order], pairs[1, order], not dropped
-
-    def _above(self, keys: Values, count: int) -> I64 | None:
-        """The ``count`` best pairs of a hashed row in one pass, best first; ``None`` where the guess fails. Hashes are
-        spread evenly over 0 .. 2^63-1, so a score that slightly more than ``count`` pairs reach can be guessed
-        beforehand. Where at least ``count`` pairs reach it, no pair below it is among the best."""
-        total = (self.stop - self.first) * keys.domain
-        expected = count + 4 * count**0.5 + 8
-        if 2 * expected > total:
-            return None
-        pairs, dropped = self._stream(keys, count, int((1 - expected / total) * 2**63))
-        if not dropped and pairs.shape[1] < count:
-            return None
+        pairs, dropped = self._found(keys, count)
+        dropped = dropped or pairs.shape[1] > count
         pairs = pairs[:, self._order(*pairs)[:count]]
-        if total >= LONG_SCAN and self.seed is not None:
+        if dropped and self.seed is not None and (self.stop - self.first) * keys.domain >= LONG_SCAN:
             above = KeptScan(self.first, self.stop, self._apart(keys), int(pairs[2, -1]) + 1, pairs)
             kept_scans(self.instance).keep(self.seed, keys.domain, above)
-        return pairs
+        return pairs[0], pairs[1], not dropped
+
+    def _found(self, keys: Values, count: int, least: int = 0) -> tuple[I64, bool]:
+        """The pairs (3, m) down to the floor, or with a ``count`` at least so many of the best of all; and whether a
+        pair among these was dropped. Scores below ``least`` are ignored."""
+        total = (self.stop - self.first) * keys.domain
+        if total > MAX_PAIRS:
+            raise ResourceLimit(
+                f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
+            )
+        if total >= SHORT_ROW and self.seed is not None:
+            want = count + int(4 * count**0.5) + 8
+            if not count and (known := self._known_floor(keys, total)):
+                want, least = total, max(least, known[0])
+            elif not count:  # hashes are spread evenly: about so many reach the best of the positions' worst scores
+                want = int(1.5 * total / (self.stop - self.first) ** (1 / keys.domain)) + FEW
+            return self._hashed(
+                self.seed, keys, Wanted(count, want, int(not count), least, self.most or 1 << 60)
+            ), False
+        return self._stream(keys, count or None, least)
+
+    def _hashed(self, seed: int, keys: Values, goal: Wanted) -> I64:
+        """The pairs of a hashed row, by parts, which long rows share among threads: a pair that survives the whole row
+        survives its part. Few pairs are left to numpy as long as that is faster than to compile the kernel."""
+        total = (self.stop - self.first) * keys.domain
+        with instead_of(scan_row) as may:
+            if may and total <= NUMPY_PAIRS:
+                return self._plainly(seed, keys, goal)
+        parts = max(threads() if total >= LONG_ROW else 1, -(-(self.stop - self.first) // PART))
+        cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
+        each = pool().map if parts > 1 else map
+        found = list(each(lambda part: self._scan(seed, keys, goal, part), pairwise(cuts)))
+        floors = [floor for _, floor in found if floor is not None]
+        pairs = _joined([block for block, _ in found])
+        if not floors:
+            return pairs
+        best = max(floors, key=lambda floor: (floor[0], floor[1] if self.right else -floor[1]))
+        return self._compact(pairs, None, self._state_of(best))
+
+    def _plainly(self, seed: int, keys: Values, goal: Wanted) -> I64:
+        """The pairs of a hashed row by numpy: down to the floor, or all."""
+        given, (own_j, own_w) = keys.scan(self.first, self.stop), self.own
+        if goal.floor:
+            one = np.array([seed]), np.array([own_j]), np.array([own_w]), np.array([[self.first], [self.stop]])
+            j, w = plain_lists.listed(*one, 1, self.right, 0, given, NEVER)[0]
+        else:
+            j, w, _ = plain_lists.Pairs.of(given)
+            if self.first <= own_j < self.stop:
+                j, w = np.append(j[j != own_j], own_j), np.append(w[j != own_j], own_w)
+        return np.stack((j, w, hashed_scores(seed, j, w)))
+
+    def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, tuple[int, int] | None]:
+        """The pairs of some positions, with score and position of their floor where they reach it."""
+        span, room = Span(*part, *self.own, self.right), np.empty((3, 4 * FEW + 2 * goal.limit + keys.domain), np.int64)
+        with np.errstate(over="ignore"):
+            room, count, j = scan_row(seed, span, keys.scan(*part), goal, scan_room(), room)
+        if count < 0:
+            raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
+        pairs = room[:, :count].copy()
+        return pairs, None if j < 0 else (int(pairs[2, pairs[0] == j].min()), j)
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
         """Best first: by score, the tie rule, and among equals by key value."""
@@ -133,14 +181,14 @@ class Row:
         threads. The parts are independent: a pair that survives the whole row survives its part, so merging them and
         compacting once more gives the same pairs for any number of threads. Scores below ``least`` are ignored."""
         total = (self.stop - self.first) * keys.domain
-        if total > MAX_PAIRS:
-            raise ResourceLimit(
-                f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
-            )
         parts = threads() if total >= LONG_ROW else 1
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         ranges = list(pairwise(cuts))
-        known = self._known_floor(keys) if count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW) else None
+        known = (
+            self._known_floor(keys, MOST_KNOWN)
+            if count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
+            else None
+        )
         if parts == 1:
             results = [self._part(keys, count, ranges[0], least, known)]
         else:
@@ -192,11 +240,11 @@ class Row:
         order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
         return floors[int(order[0])]
 
-    def _known_floor(self, keys: Values) -> tuple[int, int] | None:
-        """Score and position of the floor over the first positions with fewer key values, a bound on the row's: a free
-        position with many values has a low worst score, and without it most pairs would be kept for long."""
+    def _known_floor(self, keys: Values, most: int) -> tuple[int, int] | None:
+        """Score and position of the floor over the first positions with fewer key values, at most so many, a bound on
+        the row's: a free position with many values has a low worst score, and without it most pairs would be kept."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
-        few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:MOST_KNOWN]
+        few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:most]
         return self._pairs_of(keys, few)[1]
 
     def _pairs_of(self, keys: Values, which: I64) -> tuple[I64, tuple[int, int] | None]:
@@ -240,10 +288,9 @@ class Row:
             known = least - 1, -1 if self.right else stop
         state = self._state_of(known)
         state[scan.NEXT_J] = first
-        blocks = self._hash_blocks if self._is_hash(keys, stop - first) else self._blocks
         kept, held, dropped = [np.empty((3, 0), dtype=np.int64)], 0, False
         limit = 4 * BLOCK if count is None else 4 * count  # low, so that the floor rises early and little survives it
-        for found in blocks(keys, state, stop, int(count is None), limit):
+        for found in self._blocks(keys, state, stop, int(count is None)):
             kept.append(found)
             held += found.shape[1]
             if held > limit:
@@ -254,7 +301,7 @@ class Row:
                     raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
         return _joined(kept), state, dropped
 
-    def _blocks(self, keys: Values, state: I64, stop: int, track: int, _: int) -> Iterator[I64]:
+    def _blocks(self, keys: Values, state: I64, stop: int, track: int) -> Iterator[I64]:
         """Any score: blocks of pairs through the register machine."""
         bounds = np.array([stop, *self.own], dtype=np.int64)
         size = min(BLOCK, max(1, (stop - int(state[scan.NEXT_J])) * keys.domain + len(keys.flat)))
@@ -269,24 +316,6 @@ class Row:
             found = chosen[: scan.select_pairs(scores, regs, m, self.right, state, chosen)]
             if len(found):
                 yield np.stack((regs[0, found], regs[1, found], scores[found]))
-
-    def _is_hash(self, keys: Values, positions: int) -> bool:
-        """Whether the score is ``hash(known..., j, k)`` and the row is long enough for its own kernel."""
-        return positions * keys.domain >= SHORT_ROW and self.seed is not None
-
-    def _hash_blocks(self, keys: Values, state: I64, stop: int, track: int, wanted: int) -> Iterator[I64]:
-        """A hashed score: one fused kernel (``scan_hash``), about ``wanted`` survivors at a time."""
-        seed = self.seed
-        assert seed is not None
-        bounds = np.array([stop, *self.own, self.right, track], dtype=np.int64)
-        most = max(keys.domain, int(np.diff(keys.ptr).max(initial=1)))
-        out = np.empty((3, most + min(wanted, BLOCK // 4)), dtype=np.int64)
-        chunk = CHUNK if keys.domain >= MANY or (stop - state[scan.NEXT_J]) * keys.domain >= LONG_ROW else SHORT
-        base, scores = np.empty(chunk, dtype=np.int64), np.empty((min(keys.domain, MANY), chunk), dtype=np.int64)
-        while state[scan.NEXT_J] < stop:
-            with np.errstate(over="ignore"):
-                m = scan_hash(seed, keys.arrays, bounds, state, base, scores, out)
-            yield out[:, :m].copy()
 
     def _compact(self, pairs: I64, count: int | None, state: I64) -> I64:
         """Drop the pairs below the floor; with a count, keep that many best and make the worst of them the floor."""

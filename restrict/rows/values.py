@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from restrict.base.arrays import I64, offsets, take_rows
-from restrict.kernels.scan_hash import KeyValues
 from restrict.kernels.scan_lists import ScanKeys
 from restrict.model.program import Instance
 
@@ -46,19 +45,21 @@ class Values:
         """A key: for one variable, two objects have the same key iff they have the same values."""
         return self.positions.tobytes(), self.ptr.tobytes(), self.flat.tobytes()
 
-    @property
-    def arrays(self) -> KeyValues:
-        """The values as the kernels take them."""
-        return KeyValues(self.domain, self.positions, self.ptr, self.flat)
-
     @cached_property
     def scanned(self) -> ScanKeys:
-        """The values as the batch scan takes them, where ``positions`` are all of 0 .. n - 1."""
-        sizes = np.diff(self.ptr)
-        plain = sizes == self.domain
-        others = np.repeat(~plain, sizes)
-        pair_j, pair_w = np.repeat(self.positions, sizes)[others], self.flat[others]
-        return ScanKeys(self.domain, np.flatnonzero(plain), pair_j, pair_w, sizes)
+        """The values as the scans take them, where ``positions`` are all of 0 .. n - 1."""
+        return self.scan(0, len(self.positions))
+
+    def scan(self, first: int, stop: int) -> ScanKeys:
+        """The values at the positions ``first .. stop - 1``, as a scan takes them."""
+        at = np.arange(*np.searchsorted(self.positions, (first, stop)))
+        listed = np.diff(self.ptr)[at]
+        at = at[(listed != self.domain) | (self.domain == 1)]
+        places, own = self.positions[at], np.diff(self.ptr)[at]
+        plain, sizes = np.arange(first, stop), np.full(stop - first, self.domain)
+        sizes[places - first] = own
+        plain = np.delete(plain, places - first) if len(places) else plain
+        return ScanKeys(self.domain, plain, np.repeat(places, own), self.flat[take_rows(self.ptr, at)], sizes, first)
 
     def sparse(self) -> Values:
         """The values without entries for positions that have the whole domain."""

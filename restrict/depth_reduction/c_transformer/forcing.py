@@ -113,8 +113,10 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]
         _map(t, source, found, cubes)
     elif source.lists is not None and all(found[a].length.shape[1] == t.base[a].values.domain for a in _read(source)):
         _head(t, activation, source, source.lists, found, cubes)
-    forcing.constants(values.ptr, values.flat, cubes.length)
-    forcing.possible_only(values.ptr, values.flat, cubes.length)
+    constant, possible = np.diff(values.ptr) == 1, np.zeros(cubes.length.shape, np.bool_)
+    possible[np.repeat(np.arange(t.n), np.diff(values.ptr)), values.flat] = True
+    cubes.length[possible & constant[:, None]] = 0
+    cubes.length[~possible] = -1
     return cubes
 
 

@@ -11,7 +11,6 @@ from restrict.base.errors import UsageError
 from restrict.cover.local_lemma import sharing_graph
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import Selection, reads, selection
-from restrict.kernels import lemma
 from restrict.kernels.cover_bounds import neighbour_sums
 
 if TYPE_CHECKING:
@@ -25,17 +24,10 @@ MOST_MEETINGS = 100_000_000
 
 
 def dependents(t: CTransformer, chosen: Selection) -> I64:
-    """How many uncaptured heads (i, h) k-depend on each layer-0 activation: int64, (n,). Linear in the selections."""
-    counts, last = np.zeros(t.n, np.int64), np.zeros(t.n, np.int64)
-    lemma.dependents(
-        chosen.ends,
-        np.ascontiguousarray(chosen.chosen),
-        chosen.captured,
-        chosen.head * t.n + chosen.position,
-        counts,
-        last,
-    )
-    return counts
+    """How many uncaptured heads (i, h) k-depend on each layer-0 activation: int64, (n,)."""
+    open_ = chosen.captured[chosen.owner] == 0
+    head = (chosen.head * t.n + chosen.position)[chosen.owner[open_]]
+    return np.bincount(distinct(head * t.n + chosen.chosen[0, open_]) % t.n, minlength=t.n)
 
 
 def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
