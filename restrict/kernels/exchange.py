@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restrict.base.arrays import F64, I8, I32, I64
-from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
+from restrict.kernels.jit import kernel, sized_kernel
 
 Ranks = NDArray[np.int16 | np.int32]
 OPEN, HIT, DEAD = range(3)
@@ -99,7 +99,7 @@ def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank
             at[l] += 1
 
 
-@inline_kernel
+@kernel
 def walk(r: int, a: LiteralRows, s: ExchangeState) -> None:
     """Recompute a row."""
     size, more, first, stop = 0, 0, a.ptr[r], a.ptr[r + 1]
@@ -117,7 +117,7 @@ def walk(r: int, a: LiteralRows, s: ExchangeState) -> None:
     s.rows[r, SILENT] = 1 if s.rows[r, GUARD] >= 0 and s.lits[s.rows[r, GUARD]] == DEAD else 0
 
 
-@inline_kernel
+@kernel
 def count_ends(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
     """Add (``sign`` = 1) or take away (-1) the loss where the row would go on or count again; ``now``: its total."""
     if s.rows[r, SILENT] == 1:
@@ -127,7 +127,7 @@ def count_ends(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, ph
         s.loss[l // a.symbols] += sign * (phi[now + s.rows[r, MORE] + 1] - phi[now])
 
 
-@inline_kernel
+@kernel
 def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
     """Add or take away what the row gives by its literals before the cut, and by its guard (:func:`count_ends`)."""
     guard, size, stop = s.rows[r, GUARD], s.rows[r, LENGTH], a.ptr[r] + s.rows[r, CUT]

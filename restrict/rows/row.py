@@ -24,8 +24,8 @@ from restrict.rows.values import Values
 
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
-SHORT_ROW, LONG_ROW = 2**12, 2**18
-"""Pairs from which a hashed row has its own kernel, and from which a row is shared among threads."""
+LONG_ROW = 2**18
+"""Pairs from which a row is shared among threads."""
 
 
 PROCESSORS = os.cpu_count() or 1
@@ -97,7 +97,7 @@ class Row:
         """The ``count`` best pairs, best first, and whether these are all. ``keys``: V of the key at all positions;
         :data:`restrict.rows.values.CONSTANT` where the score mentions no key. Gives the positions ``j`` and the key
         values ``w`` (int64, one length, at most ``count``), and whether no pair is left out."""
-        if self._is_hash(keys, self.stop - self.first):
+        if self.seed is not None:
             pairs = self._above(keys, count)
             if pairs is not None:
                 return pairs[0], pairs[1], False
@@ -240,7 +240,7 @@ class Row:
             known = least - 1, -1 if self.right else stop
         state = self._state_of(known)
         state[scan.NEXT_J] = first
-        blocks = self._hash_blocks if self._is_hash(keys, stop - first) else self._blocks
+        blocks = self._blocks if self.seed is None else self._hash_blocks
         kept, held, dropped = [np.empty((3, 0), dtype=np.int64)], 0, False
         limit = 4 * BLOCK if count is None else 4 * count  # low, so that the floor rises early and little survives it
         for found in blocks(keys, state, stop, int(count is None), limit):
@@ -269,10 +269,6 @@ class Row:
             found = chosen[: scan.select_pairs(scores, regs, m, self.right, state, chosen)]
             if len(found):
                 yield np.stack((regs[0, found], regs[1, found], scores[found]))
-
-    def _is_hash(self, keys: Values, positions: int) -> bool:
-        """Whether the score is ``hash(known..., j, k)`` and the row is long enough for its own kernel."""
-        return positions * keys.domain >= SHORT_ROW and self.seed is not None
 
     def _hash_blocks(self, keys: Values, state: I64, stop: int, track: int, wanted: int) -> Iterator[I64]:
         """A hashed score: one fused kernel (``scan_hash``), about ``wanted`` survivors at a time."""
