@@ -265,24 +265,25 @@ def anneal(
                 l, gain = other, s.cuts[other] + s.kills[other // a.symbols]
         if l < 0:
             continue
-        if s.state[COUNT] < limits.budget:
-            change(l, 1, a, s, phi, limits.bend, touched)
+        o, allowed, rise, turns = -1, 0.0, np.int64(0), 1
+        if s.state[COUNT] >= limits.budget:
+            for _ in range(limits.drops):
+                other = s.held[drawn(s.state, s.state[COUNT])]
+                if o < 0 or s.loss[other // a.symbols] < s.loss[o // a.symbols]:
+                    o = other
+            mean, turns = hot + (cold - hot) * (step / steps), 2
+            allowed = -mean * np.log((drawn(s.state, 1 << 30) + 1) / (1 << 30))
+            if s.loss[o // a.symbols] - gain > allowed:
+                continue
+        turn = 0
+        while turn < turns:  # l is set, o freed; where that rises too much o is set again, and l freed: compiled once
+            rise += change(l if turn % 3 == 0 else o, 1 - turn % 2, a, s, phi, limits.bend, touched)
+            if turn == 1 and rise > allowed:
+                turns = 4
+            turn += 1
+        if turns == 1:
             s.held[s.state[COUNT]], s.place[l // a.symbols] = l, s.state[COUNT]
             s.state[COUNT] += 1
-            continue
-        o = -1
-        for _ in range(limits.drops):
-            other = s.held[drawn(s.state, s.state[COUNT])]
-            if o < 0 or s.loss[other // a.symbols] < s.loss[o // a.symbols]:
-                o = other
-        mean = hot + (cold - hot) * (step / steps)
-        allowed = -mean * np.log((drawn(s.state, 1 << 30) + 1) / (1 << 30))
-        if s.loss[o // a.symbols] - gain > allowed:
-            continue
-        rise = change(l, 1, a, s, phi, limits.bend, touched) + change(o, 0, a, s, phi, limits.bend, touched)
-        if rise > allowed:
-            change(o, 1, a, s, phi, limits.bend, touched)
-            change(l, 0, a, s, phi, limits.bend, touched)
-            continue
-        at = s.place[o // a.symbols]
-        s.held[at], s.place[l // a.symbols], s.place[o // a.symbols] = l, at, -1
+        elif turns == 2:
+            at = s.place[o // a.symbols]
+            s.held[at], s.place[l // a.symbols], s.place[o // a.symbols] = l, at, -1
