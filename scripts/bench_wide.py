@@ -49,6 +49,7 @@ def certified(spec: str, n: int, seconds: float) -> Row:
         row |= {"fixed": fixed, "free %": round(100 * (1 - fixed / n), 4), "c": certificate["claim"]["c"]}
         run = ended(command("check", spec, path, "--fast"), seconds)
         row["check --fast s"] = run.err[:40] if run.code > 0 else "ended" if run.code else round(run.seconds, 1)
+        row["check cpu s"] = round(run.cpu, 1)
     return row
 
 

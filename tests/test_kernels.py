@@ -251,10 +251,10 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
     monkeypatch: pytest.MonkeyPatch, ties: str, seed: int
 ) -> None:
     found = []
-    for short, threads in ((2**60, "1"), (2**15, "1"), (2**15, "2"), (2**15, "3"), (2**60, "2")):
-        monkeypatch.setattr(rows, "SHORT_ROW", short)
+    for general, threads in ((True, "1"), (False, "1"), (False, "2"), (False, "3"), (True, "2")):
         monkeypatch.setenv("RESTRICT_THREADS", threads)
         row, keys = long_row(ties, seed)
+        row.seed = None if general else row.seed
         candidates = sorted(zip(*(a.tolist() for a in row.candidates(keys)), strict=True))
         j, w, complete = row.best(keys, 200)
         found.append((candidates, j.tolist(), w.tolist(), complete))
@@ -392,7 +392,6 @@ def kept_or_none(seed: int) -> list[bool]:
 
 def test_candidates_from_a_kept_scan_are_those_of_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "LONG_SCAN", 1)
-    monkeypatch.setattr(rows, "SHORT_ROW", 1)
     told = [one for seed in range(8) for one in kept_or_none(seed)]
     assert 5 < sum(told) < len(told)
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from restrict.abstract.all_positions import supported
 from restrict.base.arrays import I64
@@ -31,8 +31,6 @@ from restrict.certificate.outline import Claim
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import LayerTrace, collapsed, layer_traces
 from restrict.depth_reduction.candidates import GRACE, SEARCHING
-from restrict.depth_reduction.lemma.by_lemma import Lemma, by_lemma
-from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
@@ -41,6 +39,9 @@ from restrict.model.arguments import SEEDS, check_wish, least_free, the_integer,
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
+
+if TYPE_CHECKING:
+    from restrict.depth_reduction.lemma.lemma4 import Reduction
 from restrict.trial.certificate import try_certificate
 
 Method = Literal["auto", "lemma", "exchange", "repeating"]
@@ -292,9 +293,10 @@ def _runner(task: Task, share: float, method: Method) -> Runner:
         return task.noting(share=str(share), seed=seed)
 
     if method == "lemma":
+        from restrict.depth_reduction.lemma.by_lemma import by_lemma
 
         def by_stages(task: Task, seed: int) -> Everywhere:
-            found: Lemma = by_lemma(task.until(task.deadline.share(SEARCHING)), start, budget, seed)
+            found = by_lemma(task.until(task.deadline.share(SEARCHING)), start, budget, seed)
             return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
 
         return by_stages

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel, making_kernel
+from restrict.base.arrays import I64, offsets
+from restrict.kernels.jit import kernel, making_kernel, sized_kernel
 
 
 class ListArrays(NamedTuple):
@@ -61,7 +61,33 @@ def arrange(values: I64, first: int, stop: int) -> None:
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@making_kernel
+def filter_with_numpy(
+    start: I64, stop: I64, lj: I64, lw: I64, own_j: I64, own_w: I64, ptr: I64, flat: I64, out: I64, ends: I64,
+    reached: I64,
+) -> None:  # fmt: skip
+    """As :func:`filter_lists`, without compilation: a pair ends its list where it is the last one of its position."""
+    sizes = stop - start
+    row, at = np.repeat(np.arange(len(start)), sizes), np.arange(sizes.sum())
+    at += np.repeat(start - offsets(sizes)[:-1], sizes)
+    j, w = lj[at], lw[at]
+    alone, domain = j == own_j[row], 1 + max(int(lw.max(initial=0)), int(flat.max(initial=0)))
+    possible = np.repeat(np.arange(len(ptr) - 1) * domain, np.diff(ptr)) + flat
+    kept = np.where(alone, w == own_w[row], np.isin(j * domain + w, possible))
+    row, j, w, alone = row[kept], j[kept], w[kept], alone[kept]
+    place = row * len(ptr) + j
+    order = np.argsort(place, kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)[: len(order)])
+    passed = np.empty(len(order), np.int64)
+    passed[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order)))) + 1
+    last = np.flatnonzero(alone | (passed == np.diff(ptr)[j]))[::-1]
+    end = np.full(len(start), len(row))
+    end[row[last]] = last  # of several the least, which is written last
+    kept = np.arange(len(row)) <= end[row]
+    reached[:], ends[:] = end < len(row), np.cumsum(np.bincount(row[kept], minlength=len(start)))
+    out[:, : kept.sum()] = j[kept], w[kept]
+
+
+@sized_kernel(reads=lambda start, stop, *_: int((stop - start).sum()) // 20, plainly=filter_with_numpy, makes=True)
 def filter_lists(
     start: I64, stop: I64, lj: I64, lw: I64, own_j: I64, own_w: I64, ptr: I64, flat: I64, out: I64, ends: I64,
     reached: I64,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restrict.base.arrays import F64, I8, I32, I64
-from restrict.kernels.jit import inline_kernel, kernel, sized_kernel
+from restrict.kernels.jit import kernel, sized_kernel
 
 Ranks = NDArray[np.int16 | np.int32]
 OPEN, HIT, DEAD = range(3)
@@ -99,7 +99,7 @@ def occurrences(row_ptr: I64, row_lit: I32, occ_ptr: I64, occ_row: I32, occ_rank
             at[l] += 1
 
 
-@inline_kernel
+@kernel
 def walk(r: int, a: LiteralRows, s: ExchangeState) -> None:
     """Recompute a row."""
     size, more, first, stop = 0, 0, a.ptr[r], a.ptr[r + 1]
@@ -117,7 +117,7 @@ def walk(r: int, a: LiteralRows, s: ExchangeState) -> None:
     s.rows[r, SILENT] = 1 if s.rows[r, GUARD] >= 0 and s.lits[s.rows[r, GUARD]] == DEAD else 0
 
 
-@inline_kernel
+@kernel
 def count_ends(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
     """Add (``sign`` = 1) or take away (-1) the loss where the row would go on or count again; ``now``: its total."""
     if s.rows[r, SILENT] == 1:
@@ -127,7 +127,7 @@ def count_ends(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, ph
         s.loss[l // a.symbols] += sign * (phi[now + s.rows[r, MORE] + 1] - phi[now])
 
 
-@inline_kernel
+@kernel
 def count_inside(r: int, now: int, sign: int, a: LiteralRows, s: ExchangeState, phi: I64) -> None:
     """Add or take away what the row gives by its literals before the cut, and by its guard (:func:`count_ends`)."""
     guard, size, stop = s.rows[r, GUARD], s.rows[r, LENGTH], a.ptr[r] + s.rows[r, CUT]
@@ -265,24 +265,25 @@ def anneal(
                 l, gain = other, s.cuts[other] + s.kills[other // a.symbols]
         if l < 0:
             continue
-        if s.state[COUNT] < limits.budget:
-            change(l, 1, a, s, phi, limits.bend, touched)
+        o, allowed, rise, turns = -1, 0.0, np.int64(0), 1
+        if s.state[COUNT] >= limits.budget:
+            for _ in range(limits.drops):
+                other = s.held[drawn(s.state, s.state[COUNT])]
+                if o < 0 or s.loss[other // a.symbols] < s.loss[o // a.symbols]:
+                    o = other
+            mean, turns = hot + (cold - hot) * (step / steps), 2
+            allowed = -mean * np.log((drawn(s.state, 1 << 30) + 1) / (1 << 30))
+            if s.loss[o // a.symbols] - gain > allowed:
+                continue
+        turn = 0
+        while turn < turns:  # l is set, o freed; where that rises too much o is set again, and l freed: compiled once
+            rise += change(l if turn % 3 == 0 else o, 1 - turn % 2, a, s, phi, limits.bend, touched)
+            if turn == 1 and rise > allowed:
+                turns = 4
+            turn += 1
+        if turns == 1:
             s.held[s.state[COUNT]], s.place[l // a.symbols] = l, s.state[COUNT]
             s.state[COUNT] += 1
-            continue
-        o = -1
-        for _ in range(limits.drops):
-            other = s.held[drawn(s.state, s.state[COUNT])]
-            if o < 0 or s.loss[other // a.symbols] < s.loss[o // a.symbols]:
-                o = other
-        mean = hot + (cold - hot) * (step / steps)
-        allowed = -mean * np.log((drawn(s.state, 1 << 30) + 1) / (1 << 30))
-        if s.loss[o // a.symbols] - gain > allowed:
-            continue
-        rise = change(l, 1, a, s, phi, limits.bend, touched) + change(o, 0, a, s, phi, limits.bend, touched)
-        if rise > allowed:
-            change(o, 1, a, s, phi, limits.bend, touched)
-            change(l, 0, a, s, phi, limits.bend, touched)
-            continue
-        at = s.place[o // a.symbols]
-        s.held[at], s.place[l // a.symbols], s.place[o // a.symbols] = l, at, -1
+        elif turns == 2:
+            at = s.place[o // a.symbols]
+            s.held[at], s.place[l // a.symbols], s.place[o // a.symbols] = l, at, -1

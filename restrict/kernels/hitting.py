@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from restrict.base.arrays import I64
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, sized_kernel
 
 CLOSED, OPEN, PAUSED = 0, 1, 2
 """What a run ends with: every node is closed; the node that is next is open; as many nodes as were allowed,
@@ -60,7 +62,7 @@ class Stack(NamedTuple):
     words: I64
 
 
-@kernel
+@sized_kernel(reads=lambda boxes, many, most, small, stack, nodes: sum(map(np.size, (*boxes, *stack[:-1]))))
 def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes: int) -> int:
     """Go on with a run over the first ``many`` boxes, for so many nodes at most. ``most``: positions that may be
     chosen. ``small``: write words. There has to be room for them: ``min(many, most + 1) + 1`` a node. Cost: for each

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, offsets, take_rows
 from restrict.kernels.collapse import ListArrays
-from restrict.kernels.jit import kernel
+from restrict.kernels.jit import kernel, sized_kernel
 
 
 class SetRows(NamedTuple):
@@ -69,7 +69,37 @@ def pack_lists(sets: SetRows, start: int, bits: I64, out: I64, ends: I64) -> int
     return int(ends.shape[0])
 
 
-@kernel
+def bit_rows(sets: SetRows, n: int) -> I64:
+    """The sets as rows of bits, (n, words), for runs that are not worth compiling."""
+    rows, sizes = np.zeros((n, (n + 63) // 64), np.int64), np.diff(sets.ptr)
+    dense = np.flatnonzero(sizes == rows.shape[1])
+    rows[dense] = sets.items[take_rows(sets.ptr, dense)].reshape(-1, rows.shape[1])
+    few = np.flatnonzero(sizes < rows.shape[1])
+    inputs = sets.items[take_rows(sets.ptr, few)]
+    np.bitwise_or.at(rows, (np.repeat(few, sizes[few]), inputs >> 6), np.int64(1) << (inputs & 63))
+    return rows
+
+
+def put_rows(rows: I64, start: int, out: I64, ends: I64) -> int:
+    """Put rows of bits away as sets from number ``start`` on, as :func:`put` does; the first one without room."""
+    counts, words = np.bitwise_count(rows.view(np.uint64)).sum(axis=1, dtype=np.int64), rows.shape[1]
+    first = offsets(np.minimum(counts, words))
+    fit = int(np.searchsorted(first[1:], len(out), side="right"))
+    dense, few = (np.flatnonzero(found[:fit]) for found in (counts >= words, counts < words))
+    out[(first[dense, None] + np.arange(words)).reshape(-1)] = rows[dense].reshape(-1)
+    inputs = np.nonzero(np.unpackbits(rows[few].view(np.uint8), axis=1, bitorder="little"))[1]
+    out[np.arange(len(inputs)) + np.repeat(first[few] - offsets(counts[few])[:-1], counts[few])] = inputs
+    ends[start : start + fit] = first[1 : fit + 1]
+    return start + fit
+
+
+def unite_with_numpy(a: SetRows, b: SetRows, kept: I64, start: int, _: I64, out: I64, ends: I64) -> int:
+    """As :func:`unite_sets`, without compilation."""
+    rows = (bit_rows(a, len(ends)) | bit_rows(b, len(ends))) * (kept == 1)[:, None]
+    return put_rows(rows[start:], start, out, ends)
+
+
+@sized_kernel(reads=lambda a, b, kept, *rest: len(kept) ** 2 // 64, plainly=unite_with_numpy)
 def unite_sets(a: SetRows, b: SetRows, kept: I64, start: int, bits: I64, out: I64, ends: I64) -> int:
     """Put away the unions of two families where ``kept`` is 1, and empty sets elsewhere, as :func:`pack_lists` does."""
     used = 0
@@ -159,7 +189,26 @@ def unite_list(into: I64, l: int, a: ListArrays, reads: Reads) -> None:
             include(into, reads.value, a.j[t])
 
 
-@kernel
+def depends_with_numpy(
+    a: ListArrays, several: I64, sizes: I64, reads: Reads, _: I64, start: int, __: I64, out: I64, ends: I64
+) -> int:
+    """As :func:`head_depends`, without compilation."""
+    n = len(ends)
+    of_query, of_key, of_value = (bit_rows(sets, n) if len(sets.ptr) > 1 else 0 for sets in reads)
+    rows, at = np.zeros((n, (n + 63) // 64), np.int64), np.flatnonzero(sizes > 1)
+    row = take_rows(a.row_ptr, at)
+    owner, lists = np.repeat(at, np.diff(a.row_ptr)[at])[several[row] != 0], a.row_list[row[several[row] != 0]]
+    length = a.stop[lists] - a.start[lists]
+    pairs = np.arange(length.sum()) + np.repeat(a.start[lists] - offsets(length)[:-1], length)
+    owner, read = np.repeat(owner, length), np.broadcast_to(of_key | of_value, rows.shape)
+    if len(owner):
+        first = np.flatnonzero(np.append(True, np.diff(owner) != 0))
+        rows[owner[first]] = np.bitwise_or.reduceat(read[a.j[pairs]], first)
+    rows[at] |= np.broadcast_to(of_query, rows.shape)[at]
+    return put_rows(rows[start:], start, out, ends)
+
+
+@sized_kernel(reads=lambda a, several, sizes, *rest: len(a.row_list) * len(sizes) // 64, plainly=depends_with_numpy)
 def head_depends(
     a: ListArrays, several: I64, sizes: I64, reads: Reads, cache: I64, start: int, bits: I64, out: I64, ends: I64
 ) -> int:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.examples.known import known_optimum
 from restrict.model.program import Model
-from restrict.optimum.exact import Exact
-from restrict.optimum.lower_bound import Bounds
 from restrict.report.text import fixed_list, optimum_by, output_at, span
+
+if TYPE_CHECKING:
+    from restrict.optimum.exact import Exact
+    from restrict.optimum.lower_bound import Bounds
 
 WHY = {
     "optimal": "the bound is reached",

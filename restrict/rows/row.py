@@ -27,8 +27,8 @@ from restrict.rows.values import Values
 
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
-SHORT_ROW, LONG_ROW = 2**12, 2**18
-"""Pairs from which a hashed row has its own kernel, and from which a row is shared among threads."""
+LONG_ROW = 2**18
+"""Pairs from which a row is shared among threads."""
 PART = 2**20
 """Positions of a hashed row that are scanned at a time."""
 NUMPY_PAIRS = 2**20
@@ -119,7 +119,7 @@ class Row:
             raise ResourceLimit(
                 f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
             )
-        if total >= SHORT_ROW and self.seed is not None:
+        if self.seed is not None:
             want = count + int(4 * count**0.5) + 8
             if not count and (known := self._known_floor(keys, total)):
                 want, least = total, max(least, known[0])
