@@ -158,7 +158,8 @@ class Row:
             j, w, _ = plain_lists.Pairs.of(given)
             if self.first <= own_j < self.stop:
                 j, w = np.append(j[j != own_j], own_j), np.append(w[j != own_j], own_w)
-        return np.stack((j, w, hashed_scores(seed, j, w)))
+        order = np.lexsort((w, j))  # as the kernel finds them
+        return np.stack((j[order], w[order], hashed_scores(seed, j[order], w[order])))
 
     def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, tuple[int, int] | None]:
         """The pairs of some positions, with score and position of their floor where they reach it."""
