@@ -365,37 +365,6 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
     assert compared > 40
 
 
-def kept_or_none(seed: int) -> list[bool]:
-    """Rows under random restrictions: whether an earlier scan told the candidates, which are those of all pairs."""
-    from restrict.rows import kept
-
-    rng = np.random.default_rng(seed)
-    n, domain, told = int(rng.integers(40, 200)), int(rng.integers(2, 12)), []
-    more = {"ties": ("left", "right")[seed % 2], "mask": str(rng.choice(["none", "past", "strict_past", "future"]))}
-    at = instance("hash(i, q, j, k)", n, domain, query=str(rng.choice(["x", "token"])), **more)
-    for _ in range(12):
-        i, u = int(rng.integers(n // 3, 2 * n // 3)), int(rng.integers(2))
-        pinned = {int(j): (int(rng.integers(domain)),) for j in rng.choice(n, size=int(rng.integers(3)), replace=False)}
-        row = row_of(at, i, u)
-        if rng.random() < 0.5:  # the search lists rows as if position i had every value
-            row.own = (-1, -1)
-        best, _, _ = row.best(Values.make(domain, pinned), int(rng.choice([8, 24])))
-        fixed = {int(j): tuple(sorted({int(w) for w in rng.integers(domain, size=2)})) for j in best[:4] if j % 2}
-        keys, pairs = Values.make(domain, fixed | pinned), all_pairs(at, i, u, fixed | pinned)
-        found = row_of(at, i, u)._from_kept(keys)
-        assert found is None or together(found[0], found[1]) == slow_candidates(at, pairs)
-        told.append(found is not None)
-        kept._KEPT.pop(at, None)
-        assert together(*row_of(at, i, u).candidates(keys)) == slow_candidates(at, pairs)
-    return told
-
-
-def test_candidates_from_a_kept_scan_are_those_of_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "LONG_SCAN", 1)
-    told = [one for seed in range(8) for one in kept_or_none(seed)]
-    assert 5 < sum(told) < len(told)
-
-
 def test_where_a_span_begins_is_found_as_by_numpy() -> None:
     for positions in (np.zeros(0, np.int64), np.array([3]), np.array([0, 1, 4, 4, 9])):
         assert [first_from(positions, j) for j in range(-1, 11)] == np.searchsorted(positions, range(-1, 11)).tolist()

@@ -22,7 +22,6 @@ from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import evaluate, registers, run_code
 from restrict.rows import plain_lists
-from restrict.rows.kept import LONG_SCAN, KeptScan, kept_scans
 from restrict.rows.values import Values
 
 MAX_PAIRS = 2**40
@@ -80,8 +79,7 @@ class Row:
 
     def candidates(self, keys: Values) -> tuple[I64, I64]:
         """The pairs at or above the floor (docs/kernel.md, rule 4) as two int64 arrays, ascending positions and key
-        values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair; where a long row was scanned
-        before (:mod:`restrict.rows.kept`), only those of restricted positions."""
+        values. ``keys``: V of the key everywhere, or ``CONSTANT``. Cost: one score a pair."""
         pairs = self.scored(keys)
         return pairs[0], pairs[1]
 
@@ -93,9 +91,7 @@ class Row:
     def scored(self, keys: Values, least: int = MIN64) -> I64:
         """:meth:`candidates` with their scores, int64 (3, m), without pairs below the score ``least``. The floor itself
         is the last of them in the order of pairs."""
-        pairs = self._from_kept(keys) if least == MIN64 else None
-        if pairs is None:
-            pairs, _ = self._found(keys, 0, 0 if least == MIN64 else least)
+        pairs, _ = self._found(keys, 0, 0 if least == MIN64 else least)
         pairs = pairs if least == MIN64 else pairs[:, pairs[2] >= least]
         return pairs[:, np.argsort(pairs[0], kind="stable")]  # each position's are side by side, ascending
 
@@ -106,9 +102,6 @@ class Row:
         pairs, dropped = self._found(keys, count)
         dropped = dropped or pairs.shape[1] > count
         pairs = pairs[:, self._order(*pairs)[:count]]
-        if dropped and self.seed is not None and (self.stop - self.first) * keys.domain >= LONG_SCAN:
-            above = KeptScan(self.first, self.stop, self._apart(keys), int(pairs[2, -1]) + 1, pairs)
-            kept_scans(self.instance).keep(self.seed, keys.domain, above)
         return pairs[0], pairs[1], not dropped
 
     def _found(self, keys: Values, count: int, least: int = 0) -> tuple[I64, bool]:
@@ -208,31 +201,6 @@ class Row:
             return pairs, dropped
         return self._compact(pairs, count, state), dropped or pairs.shape[1] > count
 
-    def _from_kept(self, keys: Values) -> I64 | None:
-        """The candidates from an earlier scan of this row; ``None`` where it does not determine them. It determines
-        them where the restricted positions alone have a floor of at least ``bar``, and where no other position has all
-        its pairs in the scan, which might raise the floor."""
-        seed = self.seed if (self.stop - self.first) * keys.domain >= LONG_SCAN else None
-        kept = None if seed is None else kept_scans(self.instance).by_row.get((seed, keys.domain))
-        if kept is None:
-            return None
-        apart = self._apart(keys)
-        if len(apart) > MOST_KNOWN or not kept.covers(self.first, self.stop, apart):
-            return None
-        inside = (keys.positions >= self.first) & (keys.positions < self.stop)
-        own, floor = self._pairs_of(keys, np.flatnonzero(inside))
-        others = kept.of_others(self.first, self.stop, apart)
-        counts = np.unique(others[0], return_counts=True)[1]
-        if floor is None or floor[0] < kept.bar or counts.max(initial=0) >= keys.domain:
-            return None
-        pairs = self._compact(np.concatenate([others, own], axis=1), None, self._state_of(floor))
-        return pairs[:, np.lexsort((pairs[1], pairs[0]))]
-
-    def _apart(self, keys: Values) -> I64:
-        """The positions of the row that may have less than the whole domain, ascending."""
-        apart = np.union1d(keys.positions, self.own[:1]) if self.own[0] >= 0 else keys.positions
-        return apart[(apart >= self.first) & (apart < self.stop)]
-
     def _best_floor(self, states: list[I64]) -> I64 | None:
         """The state with the best floor, if any has one."""
         floors = [state for state in states if state[scan.HAVE_FLOOR]]
@@ -246,25 +214,15 @@ class Row:
         the row's: a free position with many values has a low worst score, and without it most pairs would be kept."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
         few = np.flatnonzero(inside & (np.diff(keys.ptr) < keys.domain))[:most]
-        return self._pairs_of(keys, few)[1]
-
-    def _pairs_of(self, keys: Values, which: I64) -> tuple[I64, tuple[int, int] | None]:
-        """The pairs, int64 (3, m), of some restricted positions (indices ``which`` of ``keys.positions``) and of the
-        row's own, by position, with score and position of the best of the positions' worst pairs."""
-        which, own = which[keys.positions[which] != self.own[0]], self.own[0]
-        places, sizes = keys.positions[which], np.diff(keys.ptr)[which]
-        w = keys.flat[take_rows(keys.ptr, which)]
+        which, own = few[keys.positions[few] != self.own[0]], self.own[0]
+        places, sizes, w = keys.positions[which], np.diff(keys.ptr)[which], keys.flat[take_rows(keys.ptr, which)]
         if self.first <= own < self.stop:
-            at = int(np.searchsorted(places, own))
-            w = np.insert(w, int(sizes[:at].sum()), self.own[1])
-            places, sizes = np.insert(places, at, own), np.insert(sizes, at, 1)
+            places, sizes, w = np.append(places, own), np.append(sizes, 1), np.append(w, self.own[1])
         if not len(places):
-            return np.empty((3, 0), dtype=np.int64), None
-        j = np.repeat(places, sizes)
-        scores = self._scores(j, w)
-        worst = np.minimum.reduceat(scores, offsets(sizes)[:-1])
+            return None
+        worst = np.minimum.reduceat(self._scores(np.repeat(places, sizes), w), offsets(sizes)[:-1])
         best = places[worst == worst.max()]
-        return np.stack((j, w, scores)), (int(worst.max()), int(best.max() if self.right else best.min()))
+        return int(worst.max()), int(best.max() if self.right else best.min())
 
     def _scores(self, j: I64, w: I64) -> I64:
         if self.seed is None:

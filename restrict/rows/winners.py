@@ -10,9 +10,11 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.model.alike import Kinds, kinds_of
 from restrict.model.program import Head, Instance
-from restrict.rows.kept import LONG_SCAN
 from restrict.rows.row import Row
 from restrict.rows.values import Values
+
+LONG_SCAN = 2**22
+"""Scores of a row from which kinds are looked for: to scan it takes about a millisecond or more."""
 
 
 def winners(instance: Instance, head: Head, i: int, u: int, keys: Values) -> tuple[I64, I64]:
