@@ -45,8 +45,8 @@ class Kernel(CPUDispatcher):
     linked: Linked
 
     def compile(self, sig: Any) -> Any:
-        """The form for these types, made where it is missing. A compilation makes a million objects that it keeps, and
-        to look among them for garbage took a twentieth of it."""
+        """The form for these types, made where it is missing. Nobody looks for garbage meanwhile: a compilation
+        keeps what it makes, and the look took a twentieth of its time."""
         collects = gc.isenabled()
         gc.disable()
         try:
