@@ -21,7 +21,7 @@ from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.hints import cases_document
 from restrict.soft.trained.model import Trained, load
 from restrict.soft.trained.sharing import SharedSearch, inside
-from restrict.soft.trained.verdict import Case, Search
+from restrict.soft.trained.verdict import Case, Open, Search
 from tests import verdict_cases
 
 N = 24
@@ -122,6 +122,28 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
     assert anew()
     check.number, check.held = 0, [(-5, 5), *free[1:]]
     assert anew()
+
+
+def test_a_hard_case_begins_as_the_last_one_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds on what neurons read are tried at once where the case before needed them; not so of another symbol, and
+    not in another basis."""
+    model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
+    search, tried = Search(model, task_graph(model), 9), list[int]()
+
+    def tried_on(key: Key, upper: Any, width: Any, most: int, held: list[Any], known: Any = 0) -> Case | Open:
+        tried.append(len(held))
+        return Case(key, upper, width, 0, 1, 1.0, held=held) if held else Open(key, 0, -1.0)
+
+    monkeypatch.setattr(search, "tried_on", tried_on)
+    monkeypatch.setattr(search, "narrowed", lambda key, upper, width, count: [[0, 0, 0]] * count)
+    for key, number, said in (
+        ((5, 0, 1), 0, [0, 24]), ((6, 0, 1), 0, [24]), ((6, 1, 1), 0, [0, 24]), ((7, 0, 1), 1, [0, 24]),
+        ((7, 0, 1), 0, [24]),
+    ):  # fmt: skip
+        search.number = number
+        tried.clear()
+        assert isinstance(search.settled(key, [], [], 400), Case)
+        assert tried == said
 
 
 def test_a_certificate_says_the_same_with_its_hints_written_out(made: tuple[Trained, dict[str, Any]]) -> None:

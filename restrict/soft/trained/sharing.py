@@ -115,7 +115,8 @@ class SharedSearch(Search):
         if not len(off):
             return off
         signs = self.tail.pieces(form, asked, tree, self.held) if tree else [self.tail.signs(form, asked)]
-        return np.min([self.shown(key, low, high, kept, *made, off) for made in signs], axis=0)
+        found: Array = np.min([self.shown(key, low, high, kept, *made, off) for made in signs], axis=0)
+        return found
 
     def over(self, keys: list[Key]) -> Bounds | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""

@@ -264,9 +264,11 @@ class Search:
                 break
             held = self.narrowed(key, upper, width, count) if count else []
             found = self.tried_on(key, upper, width, cells, held)
-            decided = isinstance(found, Case)
-            if not isinstance(best, Case) or (decided and leaves(found.tree) + DEAR < leaves(best.tree)):
-                best, self.hard[at] = found, step * decided
+            cheaper = (
+                isinstance(found, Case) and isinstance(best, Case) and leaves(found.tree) + DEAR < leaves(best.tree)
+            )
+            if cheaper or not isinstance(best, Case):
+                best, self.hard[at] = found, step * isinstance(found, Case)
         assert best is not None
         return best
 
