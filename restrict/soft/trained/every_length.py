@@ -70,11 +70,6 @@ class EveryLength(Decided):
         """Whether every shorter prefix than the wrong one is right."""
         return self.wrong is not None and self.upto == len(self.wrong.word) - 1
 
-    @property
-    def least(self) -> float:
-        """The least bound on a label's logit times the last deviation, in floats."""
-        return min((case.least for case in self.cases), default=math.inf)
-
     def document(self) -> dict[str, Any]:
         """The certificate."""
         if self.proof is None:
