@@ -291,7 +291,7 @@ def classify(seen: Seen, out: I32) -> Classes:
     """Merge the summaries that no continuation tells apart, for each pair of states."""
     tr = seen.triples
     for seed in range(7, 7 + ATTEMPTS):
-        named, exact = refinement.refine_cells(seen.side, tr, out, seed)
+        named, exact = refinement.refine_cells(tr, out, seed)
         if exact:
             break
     else:

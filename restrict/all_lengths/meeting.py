@@ -137,7 +137,7 @@ def labels_of(left: Half, right: Half, labels: Labels, reps_l: I32, reps_r: I32)
 
 
 def canonical(
-    cells: tuple[I64, I64], seen: tuple[I32, I32], query: I64, rank: I32, value: I32, later: I32
+    cells: tuple[I64, I64], seen: tuple[I32, I32], query: I32, rank: I32, value: I32, later: I32
 ) -> tuple[I32, I32]:
     """For a head that sees both sides: for each edge of left and right triples, which are at ``cells`` ``(l, x, r)``
     and show the entries ``seen``, the least entry of its cell that every entry of the other side treats alike. Two left

@@ -9,7 +9,7 @@ import numpy as np
 from restrict.base.arrays import I32, I64
 from restrict.kernels.hashing import mix
 from restrict.kernels.jit import kernel, making_kernel
-from restrict.kernels.triples import Side, Triples
+from restrict.kernels.triples import Triples
 
 
 @kernel
@@ -33,21 +33,19 @@ def _group(sig: I64, size: int, table: I32, first: I32) -> int:
 
 
 @making_kernel
-def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, bool]:
+def refine_cells(tr: Triples, out: I32, seed: int) -> tuple[I32, bool]:
     """The coarsest partition of the triples, within cells, that agrees on ``out`` and is stable: ``(class, verified)``.
-    A class is named by a triple number in its cell. Only the cells behind which something changed are done again."""
-    na, nb = side.delta.shape[0], side.back.shape[0]
+    A class is named by a triple number in its cell."""
     base, offset, succ = tr.base, tr.offset, tr.succ
+    cells = len(base) - 1
     cls = np.empty(len(tr.summary), dtype=np.int32)
-    parts = np.zeros(na * nb, dtype=np.int32)
+    parts = np.zeros(cells, dtype=np.int32)
     widest = 1
-    for c in range(na * nb):
+    for c in range(cells):
         widest = max(widest, base[c + 1] - base[c])
         parts[c] = base[c + 1] > base[c]
         for t in range(base[c], base[c + 1]):
             cls[t] = base[c]
-    changed = np.ones(na * nb, dtype=np.bool_)
-    first = True
     sig = np.empty(widest, dtype=np.int64)
     fresh = np.empty(widest, dtype=np.int32)
     size = 1024
@@ -57,18 +55,9 @@ def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, boo
     busy = True
     while busy:
         busy = False
-        now = np.zeros(na * nb, dtype=np.bool_)
-        for c in range(na * nb):
+        for c in range(cells):
             low, high = base[c], base[c + 1]
             if high - low <= parts[c]:
-                continue
-            a, b = c // nb, c % nb
-            due = first
-            for e in range(side.offset[b], side.offset[b + 1]):
-                a2 = side.delta[a, side.edge_x[e]]
-                if a2 >= 0 and changed[np.int64(a2) * nb + side.edge_b[e]]:
-                    due = True
-            if not due:
                 continue
             for t in range(low, high):
                 h = mix(seed, cls[t])
@@ -79,11 +68,9 @@ def refine_cells(side: Side, tr: Triples, out: I32, seed: int) -> tuple[I32, boo
             count = _group(sig, high - low, table, fresh)
             if count != parts[c]:
                 parts[c] = count
-                now[c] = busy = True
+                busy = True
                 for t in range(low, high):
                     cls[t] = low + fresh[t - low]
-        changed = now
-        first = False
     return cls, _stable_cells(tr, cls, out)
 
 

@@ -218,5 +218,6 @@ def edge_cells(side: Side, tr: Triples) -> I64:
     """The place ``(a * X + x) * B + b2`` of every edge of every triple."""
     nb, letters = side.back.shape
     cell = np.repeat(np.arange(len(tr.base) - 1), np.diff(tr.base))
-    edge, a = take_rows(side.offset, cell % nb), np.repeat(cell // nb, np.diff(tr.offset))
-    return (a * letters + side.edge_x[edge]) * nb + side.edge_b[edge]
+    edge, a = take_rows(side.offset.astype(np.int64), cell % nb), np.repeat(cell // nb, np.diff(tr.offset))
+    found: I64 = (a * letters + side.edge_x[edge]) * nb + side.edge_b[edge]
+    return found
