@@ -209,7 +209,7 @@ COMMANDS: dict[str, list[Option]] = {
         Option("--inputs", LANGUAGES, 0.2), Option("--label", ["0", "<eos>", "x", ""], 0.1),
         Option("--read-out", ["next-set", "membership", "next", "greatest", "tags", "x"], 0.3),
         Option("--offset", NUMBERS, 0.1), Option("--time", ["0.5", "0.2", "1", "0.1", *SECONDS], 1),
-        Option("--no-recheck", None, 0.2), OUT, JSON,
+        Option("--no-recheck", None, 0.2), Option("--certificate", ["verdict.json", "missing.json"], 0.1), OUT, JSON,
     ],
     "soft write": [Option(None, SOFT, 0.98), Option("-o", OUTPUTS, 0.9), JSON],
     "frog": [MODEL],

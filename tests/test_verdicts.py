@@ -500,7 +500,7 @@ def test_a_wrong_word_alone_has_no_bases() -> None:
 def test_a_verdict_on_no_word_is_none() -> None:
     """No word of the language is so short: neither the engine nor the checker calls the model right on it."""
     model, _, graph = claim("contains-aba-1l1h16d-nope")
-    with pytest.raises(UsageError, match="no word of the language has at most 2 symbols"):
+    with pytest.raises(UsageError, match="the language has no word of at most 2 symbols"):
         verify_trained(model, graph, 2)
     document = verify_trained(model, graph, 3).document()
     assert "wrong" in document

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
+from restrict.base.files import read_bytes
 from restrict.cli import common
 from restrict.cli.printer import put
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from restrict.languages.dfa import Dfa
     from restrict.soft.trained.decide import Verdict
     from restrict.soft.trained.every_length import EveryLength
+    from restrict.soft.trained.given import Proved
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
@@ -65,6 +67,12 @@ class Upto(common.Whole):
 )
 @common.option("--time seconds", common.SECONDS, "Stop after this long.", default=600.0)
 @common.flag("--no-recheck", "Leave out the check of the certificate: floats, not a proof.")
+@common.option(
+    "--certificate",
+    click.Path(path_type=Path),
+    "Instead of a search: is the claim proved by this certificate, whoever made it?",
+    metavar="FILE",
+)
 @common.output_option("the certificate")
 @common.JSON
 def verify_trained_command(o: common.Given) -> None:
@@ -76,7 +84,11 @@ def verify_trained_command(o: common.Given) -> None:
     """
     from restrict.soft.trained.parts import Parts
 
-    whole = o.no_recheck or o.n is None or o.all_lengths  # else parts of the check, which start while numba is loaded
+    if o.certificate is not None and (o.no_recheck or o.output is not None):
+        raise UsageError("--certificate searches for nothing: give it without -o and --no-recheck")
+    whole = (
+        o.no_recheck or o.n is None or o.all_lengths or o.certificate is not None
+    )  # else parts of the check, which start while numba is loaded
     parts = click.get_current_context().with_resource(Parts(0 if whole else None))
     from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
@@ -88,6 +100,14 @@ def verify_trained_command(o: common.Given) -> None:
     language = (o.language if o.equals is None else f"the program {o.equals}") or "task"
     if graph.greatest:
         language = f"{language} (read-out {o.read_out})"
+    if o.certificate is not None:
+        from restrict.soft.trained.given import proved
+
+        content, length = read_bytes(o.certificate), None if o.all_lengths else o.n
+        said = proved(content, loaded, graph, length, language=language, name=str(o.certificate))
+        put(lambda: proved_text(said), lambda: proved_document(said), o.as_json)
+        leave(said)
+        return
     with common.stages_on(f"{loaded.name[:40]}, {'every length' if o.all_lengths else f'n = {o.n}'}") as tell:
         given: dict[str, Any] = {"language": language, "seconds": o.seconds, "tell": tell}
         found: Any
@@ -145,7 +165,7 @@ def claimed(loaded: Trained, o: common.Given) -> Graph:
     return graph if decides_empty(program) else empty_left_out(loaded, graph)
 
 
-def leave(found: Verdict | EveryLength) -> None:
+def leave(found: Verdict | EveryLength | Proved) -> None:
     """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
     if found.status == "wrong":
         sys.exit(common.say(f"{found.model.name} is wrong; the word stands above", 3))
@@ -154,10 +174,11 @@ def leave(found: Verdict | EveryLength) -> None:
     if found.status == "open":
         n = longest(found)
         where = "at every length" if n is None else f"up to {n}"
-        sys.exit(common.say(f"{found.model.name}: not decided {where}; see the cases above", 5))
+        why = "see the cases above" if hasattr(found, "cases") else "the certificate goes no further"
+        sys.exit(common.say(f"{found.model.name}: not decided {where}; {why}", 5))
 
 
-def longest(found: Verdict | EveryLength) -> int | None:
+def longest(found: Verdict | EveryLength | Proved) -> int | None:
     """The length up to which an answer was asked for; None for every length."""
     return getattr(found, "n", None)
 
@@ -171,9 +192,8 @@ def symbol(found: Verdict | EveryLength, a: int) -> str:
 
 def document(found: Verdict | EveryLength, line: str | None) -> dict[str, Any]:
     """The answer for machines. For every length ``upto`` is null where all are decided, and a case has no position."""
-    model, wrong, n = found.model, found.wrong, longest(found)
+    model, n = found.model, longest(found)
     every: dict[str, Any] = {} if n is not None else {"blocks": [list(block) for block in getattr(found, "blocks", ())]}
-    length = {} if n is not None or wrong is None else {"length": len(wrong.word)}
     return {
         "model": model.name,
         "sha256": model.sha256,
@@ -189,10 +209,7 @@ def document(found: Verdict | EveryLength, line: str | None) -> dict[str, Any]:
         "stopped": found.stopped,
         "checked": line,
         "float32": rounded(found),
-        "wrong": None if wrong is None else {
-            "word": [model.symbols[s] for s in wrong.word], **length, "label": model.labels[wrong.label],
-            "logit": wrong.logit, "shortest": found.shortest,
-        },
+        "wrong": wrong_document(found),
         "open": [
             {**({} if n is None else {"position": case.key[0]}), "symbol": symbol(found, case.key[1]),
              "state": case.key[2], "label": model.labels[case.label], "bound": case.least}
@@ -201,11 +218,27 @@ def document(found: Verdict | EveryLength, line: str | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def wrong_document(found: Verdict | EveryLength | Proved) -> dict[str, Any] | None:
+    """A wrong word for machines."""
+    if (wrong := found.wrong) is None:
+        return None
+    model, length = found.model, {} if longest(found) is not None else {"length": len(wrong.word)}
+    return {
+        "word": [model.symbols[s] for s in wrong.word], **length, "label": model.labels[wrong.label],
+        "logit": wrong.logit, "shortest": found.shortest,
+    }  # fmt: skip
+
+
+def asked(found: Verdict | EveryLength | Proved) -> str:
+    """The lengths that were asked for."""
+    n = longest(found)
+    return "every length" if n is None else f"n = 0 .. {n}"
+
+
 def text(found: Verdict | EveryLength, line: str | None) -> str:
     """The answer in words."""
     n, cells = longest(found), sum(case.cells for case in found.cases)
-    asked = "every length" if n is None else f"n = 0 .. {n}"
-    told = [f"{found.model.name} on {found.language}, {asked}: {found.status} "
+    told = [f"{found.model.name} on {found.language}, {asked(found)}: {found.status} "
             f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
     told += [] if found.graph.empty else ["no start token: nothing is asked behind the empty word"]
     told += [*(f"memory: {what}" for what in found.memory), *decided(found), *as_run(found), *wrong_word(found)]
@@ -220,6 +253,20 @@ def text(found: Verdict | EveryLength, line: str | None) -> str:
         told.append(f"open: {len(found.open) - LISTED} more cases")
     told.append(line or "not checked: a search in floats, not a proof")
     return "\n".join(told)
+
+
+def proved_document(found: Proved) -> dict[str, Any]:
+    """What a given certificate proves, for machines."""
+    return {
+        "model": found.model.name, "sha256": found.model.sha256, "language": found.language, "n": found.n,
+        "status": found.status, "upto": found.upto, "wrong": wrong_document(found), "checked": found.line,
+    }  # fmt: skip
+
+
+def proved_text(found: Proved) -> str:
+    """What a given certificate proves, in words."""
+    told = f"{found.model.name} on {found.language}, {asked(found)}: {found.status}, by the given certificate"
+    return "\n".join([told, *decided(found), *wrong_word(found), found.line])
 
 
 def rounded(found: Verdict | EveryLength) -> dict[str, Any] | None:
@@ -245,17 +292,17 @@ def as_run(found: Verdict | EveryLength) -> list[str]:
     ]
 
 
-def decided(found: Verdict | EveryLength) -> list[str]:
+def decided(found: Verdict | EveryLength | Proved) -> list[str]:
     """What is said of the prefixes that are right, where it is not all that was asked for."""
     if found.upto is None:
         return ["every prefix of every word that may come is right, whatever its length"]
-    asked = longest(found) is None or found.status == "open"
+    limited = longest(found) is None or found.status == "open"
     if found.upto >= 0:
-        return [f"every prefix of at most {found.upto} symbols is right"] if asked else []
-    return ["nothing is decided"] if longest(found) is not None and asked else []
+        return [f"every prefix of at most {found.upto} symbols is right"] if limited else []
+    return ["nothing is decided"] if longest(found) is not None and limited else []
 
 
-def wrong_word(found: Verdict | EveryLength) -> list[str]:
+def wrong_word(found: Verdict | EveryLength | Proved) -> list[str]:
     """The word behind which the model is wrong."""
     if (wrong := found.wrong) is None:
         return []

@@ -427,19 +427,19 @@ class _Layers(_Run):
         return False
 
 
-def _asked(model: Trained, graph: Graph, n: int) -> None:
-    """Refuse what a verdict cannot be about."""
+def demand_claim(model: Trained, graph: Graph, n: int | None) -> None:
+    """Refuse what a verdict cannot be about. ``n``: the greatest length; ``None``: every length."""
     model_document(model)
     most = 4096 - (model.reader is not None)
-    if not 0 <= n <= most:
+    if n is not None and not 0 <= n <= most:
         raise UsageError(f"-n must be at most {most}, not {n}")
-    if n < model.first:
+    if n is not None and n < model.first:
         raise UsageError(
             f"{model.name} has no start token, and so no answer behind the empty word: -n must be at least 1"
         )
-    if not graph.cases(n):
-        count = f"at most {n}" if graph.empty else f"1 to {n}"
-        raise UsageError(f"no word of the language has {count} symbols: there is nothing to verify")
+    if not graph.cases(len(graph.delta) if n is None else n):
+        which = "that the model reads" if n is None else f"of {'at most' if graph.empty else '1 to'} {n} symbols"
+        raise UsageError(f"the language has no word {which}: there is nothing to verify")
 
 
 def verify_trained(
@@ -454,7 +454,7 @@ def verify_trained(
     states, T transitions, m directions), O(m d f) for each cell (f neurons). ``ModelError``: no verdict can be about
     it; ``UsageError``: it has no position embeddings that far, or there are no such words."""
     begin = time.monotonic()
-    _asked(model, graph, n)
+    demand_claim(model, graph, n)
     run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None))
     try:
         run.tell("kernels")

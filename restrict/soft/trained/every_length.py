@@ -29,7 +29,7 @@ from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import Vector
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Decided, Tell, head, model_document, wrong_document
+from restrict.soft.trained.decide import Decided, Tell, demand_claim, head, wrong_document
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.memory import memories
@@ -262,7 +262,6 @@ def verify_every_length(
     given; an interrupt ends the search, and what is decided is kept. Cost: O(states x transitions x directions) for a
     case of all lengths, O(last x transitions x directions) for one of a block. Theorem 10, docs/soft-verdicts.md."""
     begin = time.monotonic()
-    model_document(model)
     if len(model.layers) != 1:
         raise ModelError(
             f"{model.name} has {len(model.layers)} layers; every length at once is for models of one layer"
@@ -273,8 +272,7 @@ def verify_every_length(
         )
     if not 1 <= longest <= LONGEST:
         raise UsageError(f"-n must be in 1 .. {LONGEST} with --all-lengths, not {longest}")
-    if not graph.cases(len(graph.delta)):
-        raise UsageError("the language has no word that the model reads: there is nothing to verify")
+    demand_claim(model, graph, None)
     run = _Run(model, graph, longest, math.inf if seconds is None else begin + seconds, tell or (lambda _: None))
     try:
         run.decided()
