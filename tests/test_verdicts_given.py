@@ -204,7 +204,7 @@ def test_another_configuration_beside_the_same_weights_is_another_model(folder: 
 
 def test_what_only_the_certificate_says_of_the_model_is_compared(folder: Path) -> None:
     graph = replace(graph_of(MODEL, task_language(MODEL), None, "next-set", None), empty=False)
-    with pytest.raises(ModelError, match="about a model with start 2, where tomita2-1l1h16d has 'none'"):
+    with pytest.raises(ModelError, match="about a model with start 2, where tomita2-1l1h16d has None"):
         proved((folder / "right.json").read_bytes(), replace(MODEL, bos=None), graph, 6)
 
 

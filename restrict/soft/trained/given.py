@@ -63,7 +63,7 @@ def proved(
         raise UsageError(f"{name}: a verdict on {what} is asked for, and this is none")
     mine, theirs = decide.model_document(model), found["model"]
     for key in sorted(({*mine} | {*theirs}) - {"name"}):
-        if (said := theirs.get(key, "none")) != (value := mine.get(key, "none")):
+        if (said := theirs.get(key)) != (value := mine.get(key)):  # "none" is a value
             raise ModelError(f"{name}: about a model with {key} {quote(said)}, where {model.name} has {quote(value)}")
     read, closed, more = as_read(model, graph, 0)
     most = math.inf if n is None else n + more
