@@ -265,7 +265,9 @@ class GoalSearch:
 
     def _allowance(self) -> int:
         """Work for the passes, and half as much for the improvement; more for answers that are large."""
-        return self.opt.more_work + self.opt.work_per_token * min(self._first, 300)
+        maps = (self.instance.domains[v.name] for v in self.instance.model.variables if not isinstance(v, Head))
+        times = 2 if not self.wide and max(maps, default=1) >= self.opt.many_values else 1
+        return self.opt.more_work + times * self.opt.work_per_token * min(self._first, 300)
 
     def _over(self) -> bool:
         if self.timed:
