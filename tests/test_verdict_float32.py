@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from restrict.base.errors import ModelError
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.float32 import Rounding, as_run, plainly
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
-from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.model import Trained, forward, load, trained
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.verdict import SAFE, Case, Margin, Search
 from tests import verdict_cases
@@ -192,6 +193,31 @@ def test_a_margin_that_is_smaller_than_the_rounding_is_not_right_as_run() -> Non
     assert ratios[0] > ratios[1] > ratios[2] > 1
     assert answers[-1] is not None
     assert answers[-1].upto == -1
+
+
+def test_nothing_is_right_as_run_of_words_that_vanish_beside_other_symbols() -> None:
+    """Behind `b`, which reads `a` by `exp(1000)`, label 0 is `1 + t + u - 1 - (what is read)`: exactly that is -1e-8,
+    in float32 it is above 0 in some order. The search reads part of `a`, though no word has it, and sees 0.25."""
+    t, u, rng = 3 * 2.0**-25, -1e-7, np.random.default_rng(1)
+    sizes = {"attn.c_attn": (4, 12), "attn.c_proj": (4, 4), "mlp.c_fc": (4, 1), "mlp.c_proj": (1, 4)}
+    made = {"wte.weight": np.array([[1, 0, 0, 0], [0, 1, t, u]], F)}
+    for name, shape in sizes.items():
+        made |= {f"h.0.{name}.weight": np.zeros(shape, F), f"h.0.{name}.bias": np.zeros(shape[1], F)}
+    mixed = made["h.0.attn.c_attn.weight"]
+    mixed[1, 0], mixed[0, 4], mixed[0, 8], made["h.0.attn.c_proj.weight"][0, 0] = 1000, 2, 1, 1
+    made = {f"transformer.{name}": tensor for name, tensor in made.items()}
+    made |= {"lm_head.weight": np.array([[-1, 1, 1, 1]], F), "lm_head.bias": np.array([-1], F)}
+    config = {
+        "n_layer": 1, "n_head": 1, "n_embd": 4, "n_inner": 1, "vocab_size": 2, "vocab": ["a", "b"], "labels": ["yes"],
+        "bos_token_id": None, "eos_token_id": None, "layer_norm": False, "activation_function": "relu",
+        "tie_word_embeddings": False, "position_embeddings": "none",
+    }  # fmt: skip
+    model = trained("light", save(made), config, "light")
+    graph = Graph(((-1, 0),), frozenset({0}), (0,), (frozenset(),), (0,), empty=False)
+    found = verify_trained(model, graph, 2, float32=True)
+    assert found.float32 is not None
+    assert found.float32.upto == 0
+    assert forward(model, [1, 1])[-1, 0] < 0 < max(Run(model, rng).logits([1, 1])[0][-1, 0] for _ in range(20))
 
 
 @pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope"])

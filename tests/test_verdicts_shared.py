@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save
 
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import FREE, Basis, Box, Check, Key
 from restrict.checker.verdict_forms import Form
 from restrict.report.verdict_page import ranges_of
+from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.hints import cases_document
-from restrict.soft.trained.model import Trained, load
+from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.sharing import SharedSearch, inside
 from restrict.soft.trained.verdict import Case, Open, Search
 from tests import verdict_cases
@@ -122,6 +125,28 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
     assert anew()
     check.number, check.held = 0, [(-5, 5), *free[1:]]
     assert anew()
+
+
+def test_a_cell_that_is_known_does_not_show_a_word_of_a_later_position() -> None:
+    """Lemma V19: the read-out's bias is moved until one word of ten symbols is wrong by 1e-9. Its case has the cells of
+    the one at position 8, where the label is right by 0.01: only its own direction tells them apart."""
+    name, word = "ax-or-ay-1l1h16d-nope", (0, 2) * 5
+    model, naive = verdict_cases.kept(name)
+    config = read_object((verdict_cases.FOLDER / f"{name}.config.json").read_bytes(), "c", decimals=True)
+    logit = naive.logits(tuple(model.tokens[s] for s in word))[0]
+
+    def moved(margin: float) -> Trained:
+        bias = np.array([margin - logit, 0, 0, 0, 0])
+        return trained(name, save(load_tensors(model.content) | {"lm_head.bias": bias}), config, name)
+
+    true, false = moved(1e-3), moved(-1e-9)
+    document = verify_trained(true, task_graph(true), 10).document()
+    assert document["cases"][-1] == [10, 2, 3]
+    assert [case[0] for case in document["cases"] if case[1:3] == [2, 3]] == [2, 4, 6, 8, 10]
+    assert line(true, document).startswith("s VERIFIED right n=0..10 cases=20 ")
+    document["model"]["sha256"] = false.sha256
+    with pytest.raises(Reject, match=r"cases\[19\]: label 0 is not shown to be right"):
+        line(false, document)
 
 
 def test_a_hard_case_begins_as_the_last_one_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:

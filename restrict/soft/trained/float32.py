@@ -47,6 +47,8 @@ ROWS = 1500
 """The most symbols at positions; a table of scores has this many squared entries."""
 TOGETHER = 32
 """Cells whose rounding is bounded at once: more take no less time."""
+HEAVY = 1e-200
+"""Words as heavy as that beside other symbols have the box that the search finds; it takes no weight below 1e-290."""
 SLACK = 1 + 1e-6
 """For the engine's own rounding: of ranges that are found in float64, and of the sums of the bound."""
 
@@ -201,6 +203,9 @@ def as_run(
         for case in cases:
             if (key := case.key)[0] > upto:
                 break
+            if not weighty(search, key):
+                upto = key[0] - 1
+                break
             cells += case.cells
             if near := beyond.get(key):
                 search.closest = min(search.closest, near)
@@ -214,6 +219,13 @@ def as_run(
     except KeyboardInterrupt:
         upto = key[0] - 1
     return Float32(upto, cells, search.closest if upto >= 0 else None)
+
+
+def weighty(search: Search, key: Key) -> bool:
+    """Whether no word of a case vanishes beside symbols that it does not have, so that the case's box is that of its
+    words: its last symbol or the start token weighs enough."""
+    search.weigh(*key[:2])
+    return all(max(w[-1, key[1]], 0.0 if search.atoms.first else w[0, 0]) >= HEAVY for w in search.weights)
 
 
 def plainly(search: Search, rounding: Rounding, cases: Sequence[Case]) -> dict[Key, Margin]:
