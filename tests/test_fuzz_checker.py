@@ -78,7 +78,7 @@ def test_a_short_run_finds_nothing(name: str, mutants: int, monkeypatch: pytest.
         given = cycle(originals(name))
         monkeypatch.setattr(fuzz_checker, "made", lambda *_: next(given))
     tally, number = fuzz_checker.Tally(), 0
-    while number == 0 or number < 5 and min(tally.counts["true"], judged["false"]) < mutants // 13:
+    while number == 0 or (number < 5 and min(tally.counts["true"], judged["false"]) < mutants // 13):
         tally.add(fuzz_checker.chunk((name, 1, number, mutants))[1])
         number += 1
     assert [wrong for wrong, _ in tally.failures] == []
