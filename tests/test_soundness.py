@@ -31,7 +31,7 @@ def test_no_mutant_is_accepted_with_a_false_claim(chunk: int) -> None:
     assert min(rejected.values()) >= REJECTED, rejected
 
 
-@pytest.mark.parametrize("programs", heavy_after((3, 12), 1))
+@pytest.mark.parametrize("programs", heavy_after((2, 12), 1))
 def test_what_the_search_finds_is_true(programs: int) -> None:
     """Certificates of the engine on small programs: accepted, true, and their mutants are judged like all others."""
     rng, outcome, found = np.random.default_rng(20261121), mutations.Outcome(), 0
