@@ -444,13 +444,14 @@ TREACHEROUS: dict[str, tuple[Document, int]] = {
 }
 
 
+@pytest.mark.parametrize("restrictions", heavy_after((1, 3), 1))
 @pytest.mark.parametrize("name", TREACHEROUS)
-def test_a_treacherous_model_is_judged_as_by_the_oracle(name: str) -> None:
+def test_a_treacherous_model_is_judged_as_by_the_oracle(name: str, restrictions: int) -> None:
     """Under no restriction, with everything examined; under a random one, with half of the nodes examined."""
     document, n = TREACHEROUS[name]
     same_as_the_oracle(document, n)
     rng = random.Random(name)
-    for _ in range(3):
+    for _ in range(restrictions):
         free = naive.letters(document, n)
         fixed = {at: rng.choice(document["alphabet"]) for at in free if rng.random() < 0.5}
         cone = {
@@ -515,7 +516,7 @@ def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
     """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
     rng, compared = random.Random(chunk), 0
     spans = {name: (0, value + 2) for name, value in FUZZ_NAMES.items()}
-    many = 3000 if chunk > 1 else 1200
+    many = 3000 if chunk > 1 else 600
     for _ in range(many):
         text = random_text(rng, 4)
         parser = outcome(check.parse, text, check.Place("test"), FUZZ_NAMES)

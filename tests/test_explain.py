@@ -48,8 +48,18 @@ def word(case: Case) -> list[str]:
     return [case[0]["alphabet"][a] for a in case[2]]
 
 
+KNOWN: dict[int, set[frozenset[int]]] = {}
+
+
 def sufficient(case: Case) -> set[frozenset[int]]:
-    """All sets of positions that force the label on the input, by enumeration."""
+    """All sets of positions that force the label on the input, by enumeration, once for each of ``CASES``."""
+    if id(case) not in KNOWN:
+        KNOWN[id(case)] = enumerated(case)
+    return KNOWN[id(case)]
+
+
+def enumerated(case: Case) -> set[frozenset[int]]:
+    """The same, anew."""
     document, _, x = case
     n = naive.length(document, x)
     table, places = naive.truth_table(document, n), naive.letters(document, n)
@@ -90,13 +100,15 @@ def test_minimal_explanations_suffice_and_have_certificates(every: int) -> None:
         (found,) = explain(case[1], word(case))
         check(case, found, sufficient(case))
         assert found.certificate is not None
+        assert sensitivity(case[1], word(case)).lower <= found.weight
         exact_too += bool(found.minimal)
     assert exact_too > len(CASES[::every]) // 2
 
 
-def test_explanations_are_minimal_for_the_abstract_run() -> None:
+@pytest.mark.parametrize("every", heavy_after((8, 3), 1))
+def test_explanations_are_minimal_for_the_abstract_run(every: int) -> None:
     """No position can be left out without the abstract run losing the label."""
-    for case in CASES[::3]:
+    for case in CASES[::every]:
         (found,) = explain(case[1], word(case))
         for i in found.positions:
             shorter = found.restriction.release([i])
@@ -113,7 +125,7 @@ def test_minimum_explanations_are_the_lightest(every: int) -> None:
         assert found.minimum
 
 
-@pytest.mark.parametrize("every", heavy_after((16, 2), 1))
+@pytest.mark.parametrize("every", heavy_after((20, 2), 1))
 def test_the_lightest_explanation_by_weights_is_found(every: int) -> None:
     for seed, case in enumerate(CASES[::every]):
         rng = np.random.default_rng(seed)
@@ -186,15 +198,15 @@ def test_all_sixteen_explanations_of_and_of_ors_are_found() -> None:
         assert all(e.weight == 4 and e.minimal for e in found)
 
 
-def test_a_long_input_has_a_short_explanation() -> None:
+@pytest.mark.parametrize("n", heavy_after((200, 1_000), 1))
+def test_a_long_input_has_a_short_explanation(n: int) -> None:
     model = load("random:layers=2,seed=1")
-    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 1_000)]
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, n)]
     (found,) = explain(model, x)
     assert found.certificate is not None
     assert found.certificate.c == 0
     assert found.weight < 40
     assert all(x[i] == s for i, s in found.restriction.fixed.items())
-    assert sensitivity(model, x).lower <= found.weight
     assert explain(model, x)[0].certificate.to_bytes() == found.certificate.to_bytes()  # type: ignore[union-attr]
 
 
@@ -228,13 +240,13 @@ WAYS: tuple[dict[str, Any], ...] = ({}, {"exact": True}, {"all": 4}, {"exact": T
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("steps", heavy_after([(1, 9, 200), (1, 3, 9, 40, 200), (2, 5, 17, 90)], 1))
+@pytest.mark.parametrize("steps", heavy_after([(1, 9), (1, 3, 9, 40, 200), (2, 5, 17, 90)], 1))
 def test_ctrl_c_leaves_the_best_until_then(
     way: dict[str, Any], steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever it comes, something is returned that holds, and nothing goes on for long after it."""
     cut = 0
-    for case in CASES[45:47]:
+    for case in CASES[45 : 46 if len(steps) == 2 else 47]:
         truth = sufficient(case)
         for k in steps:
             ticks = _Interrupts(k)

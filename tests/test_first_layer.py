@@ -17,6 +17,7 @@ from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance
 from restrict.model.task import Task
+from tests.marks import heavy_after
 
 CROWDED = "random:layers=3,heads=8,states=16,seed=0"
 """Its output takes 729 tokens where nothing is shared."""
@@ -41,7 +42,7 @@ def fewest(instance: Instance, head: Head, i: int, u: int, v: int, fixed: dict[i
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", heavy_after(range(3), 1))
 @pytest.mark.parametrize("fixed", [{}, {1: 0, 3: 1}, {0: 1, 2: 1, 4: 0}], ids=len)
 def test_the_price_of_a_row_is_the_fewest_tokens(seed: int, fixed: dict[int, int]) -> None:
     first = layer(5, seed, fixed)

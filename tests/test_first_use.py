@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from restrict.kernels import cache, home, linked, machine, plain
 from restrict.kernels.cache import Kept
 from restrict.kernels.jit import kernel, sized_kernel
 from restrict.kernels.shield import uninterrupted
+from tests.commands import typed
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
@@ -175,22 +177,56 @@ def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert home.home() == tmp_path / "restrict"
 
 
-def test_nothing_is_written_beside_the_source(tmp_path: Path) -> None:
-    (tmp_path / "toy.py").write_text(MODULE)
-    assert asked(tmp_path, "int64", HOME=str(tmp_path)).communicate()[0] == "253\n"
+@pytest.fixture
+def looked_up() -> Iterator[None]:
+    """The folder is asked for anew, and so is it behind the test."""
+    cache.folder.cache_clear()
+    cache._names.cache_clear()
+    yield
+    cache.folder.cache_clear()
+    cache._names.cache_clear()
+
+
+def sum_of(kind: str) -> Any:
+    """By a kernel that nothing has compiled yet in this process."""
+    made = kernel(_total)
+    with plain.always_compiled():
+        answer = made(np.array([1, 2, 250], dtype=kind))
+    assert is_compiled(made)
+    return answer
+
+
+def _total(x: Any) -> Any:
+    s = x.dtype.type(0)
+    for t in range(x.shape[0]):
+        s += x[t]
+    return s
+
+
+@pytest.mark.usefixtures("looked_up")
+def test_nothing_is_written_beside_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (home.VARIABLE, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    assert sum_of("int64") == 253
     written = list(tmp_path.rglob("*.nb?"))
     assert written
     assert {path.relative_to(tmp_path).parts[:2] for path in written} <= {(".cache", "restrict"), ("Library", "Caches")}
-    new = [p for p in (ROOT / "restrict").rglob("*.nb?") if p.stat().st_mtime >= written[0].stat().st_mtime]
-    assert new == []
+    beside = [path for folder in ("restrict", "tests") for path in (ROOT / folder).rglob("*.nb?")]
+    assert not [path for path in beside if path.stat().st_mtime >= written[0].stat().st_mtime]
 
 
-def test_a_home_that_cannot_be_written_costs_the_cache_only(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    (tmp_path / "toy.py").write_text(MODULE)
-    done = asked(tmp_path, "int64", RESTRICT_CACHE=str(blocked / "below"))
-    assert done.communicate() == ("253\n", "")
+@pytest.mark.usefixtures("looked_up")
+def test_a_home_that_cannot_be_written_costs_the_cache_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv(home.VARIABLE, str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    assert sum_of("int64") == 253
+    assert cache.folder() is None
+    assert capfd.readouterr() == ("", "")
 
 
 MODULE = """
@@ -234,26 +270,34 @@ def test_four_processes_at_once(tmp_path: Path) -> None:
         at_once(tmp_path, ("uint8", "int64", "float64", "int32"))
 
 
-def test_what_processes_at_once_have_compiled_is_loaded_unless_it_is_under_anothers_name(tmp_path: Path) -> None:
+def compiled_for(*kinds: str) -> int:
+    """How often numba compiles for sums of these types."""
+    begun: list[object] = []
+
+    class Counting(event.Listener):
+        def on_start(self, event: Any) -> None:
+            begun.append(event)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Counting()):
+        assert [float(sum_of(kind)) for kind in kinds] == [253] * len(kinds)
+    return len(begun)
+
+
+def test_what_is_compiled_is_loaded_unless_it_is_under_anothers_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two processes that take the same free number leave this: the index names a file that has another signature."""
-    at_once(tmp_path, ("int64", "float64"))
-    script = """
-import sys
-from numba.core import event
-import numpy as np, toy
-from restrict.kernels import notice
-notice.on_first_compilation(lambda: print("compiled"))
-print(toy.total(np.arange(3)), type(toy.total).__name__)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "RESTRICT_CACHE": str(tmp_path / "c")},
-    )  # fmt: skip
-    assert done.stdout == "3 Kernel\n"
-    first, second = sorted((tmp_path / "c").rglob("*.nbc"))
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    assert compiled_for("int64", "float64")
+    assert not compiled_for("int64", "float64")
+    first, second = sorted(tmp_path.rglob("*.nbc"))
     second.write_bytes(first.read_bytes())
     first.write_bytes(first.read_bytes()[:100])  # cut short
-    at_once(tmp_path, ("int64", "float64"))
+    assert compiled_for("int64")
+    assert compiled_for("float64")
 
 
 def test_the_folder_is_named_by_the_kernels() -> None:
@@ -262,8 +306,11 @@ def test_the_folder_is_named_by_the_kernels() -> None:
     assert place.name == f"kernels-{cache._digest()}"
 
 
-def test_warm_up_says_where_the_cache_is(tmp_path: Path) -> None:
-    done = run(["warm-up", "--list"], RESTRICT_CACHE=str(tmp_path))
+@pytest.mark.usefixtures("looked_up")
+def test_warm_up_says_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(home.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+    done = typed("warm-up", "--list")
     assert done.stdout == f"0 compiled kernels in {tmp_path / cache.folder().name}\n"  # type: ignore[union-attr]
 
 

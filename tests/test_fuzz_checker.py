@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from scripts import fuzz_checker
 from tests import naive
 from tests.fuzzing.batch import batch_values
 from tests.fuzzing.defined import defined
-from tests.fuzzing.kinds import Trial, kinds, read, write
+from tests.fuzzing.kinds import Kind, Trial, kinds, originals, read, write
 from tests.fuzzing.meaning import Meaning
 from tests.generator import random_order_only, random_program
 from tests.marks import heavy_after
@@ -43,32 +45,49 @@ def test_there_is_a_kind_for_every_format_and_every_claim() -> None:
     """What prints `s VERIFIED` is fuzzed: a kind for each format of `checker.PROOFS`, for each claim of all lengths."""
     from restrict.checker.claims import CLAIMS
 
+    proofs = {name: [json.loads(trial.proof) for trial in originals(name)] for name in kinds()}
+    formats = {proof["format"] for pair in proofs.values() for proof in pair}
     rng = np.random.default_rng(0)
-    proofs = {name: json.loads(kind.original(rng).proof) for name, kind in kinds().items()}
-    formats = {proof["format"] for proof in proofs.values()}
     for _ in range(12):  # verdicts on one layer, or on two
         if formats < set(checker.PROOFS):
             formats.add(json.loads(kinds()["verdict"].original(rng).proof)["format"])
     assert formats == set(checker.PROOFS)
     assert set(CLAIMS) <= set(proofs)
     assert {"certificate", "all", "split", "cases", "refutation", "errors", "lower-bound"} <= set(proofs)
-    assert "split" in proofs["split"]
-    assert "cases" in proofs["cases"]
-    assert "errors" in proofs["errors"]
-    assert proofs["all"]["target"] == "all"
+    assert "split" in proofs["split"][0]
+    assert "cases" in proofs["cases"][0]
+    assert "errors" in proofs["errors"][0]
+    assert proofs["all"][0]["target"] == "all"
 
 
-@pytest.mark.parametrize("mutants", heavy_after((20, 40), 1))
+@pytest.mark.parametrize("mutants", heavy_after((13, 40), 1))
 @pytest.mark.parametrize("name", kinds())
-def test_a_short_run_finds_nothing(name: str, mutants: int) -> None:
-    _, tally = fuzz_checker.chunk((name, 1, 0, mutants))
+def test_a_short_run_finds_nothing(name: str, mutants: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge is no rubber stamp: of the mutants that are rightly not established, it calls some false."""
+    real, judged = fuzz_checker.outcome, Counter[str]()
+
+    def outcome(trial: Trial, kind: Kind, folder: Path, turn: int = 0) -> tuple[str, str | None]:
+        column, wrong = real(trial, kind, folder, turn)
+        if column == "not established":
+            with suppress(Exception):  # where a file is not read to its end, the judge may not understand it
+                judged[kind.judge(trial)] += 1
+        return column, wrong
+
+    monkeypatch.setattr(fuzz_checker, "outcome", outcome)
+    if mutants < 40:
+        given = cycle(originals(name))
+        monkeypatch.setattr(fuzz_checker, "made", lambda *_: next(given))
+    tally, number = fuzz_checker.Tally(), 0
+    while number == 0 or (number < 5 and not min(tally.counts["true"], judged["false"])):
+        tally.add(fuzz_checker.chunk((name, 1, number, mutants))[1])
+        number += 1
     assert [wrong for wrong, _ in tally.failures] == []
-    assert tally.mutants() == mutants
+    assert tally.mutants() == number * mutants
     assert tally.counts["originals refused"] == 0
     assert tally.counts["true"] >= mutants // 13
-    assert tally.counts["not established"] >= mutants // 40
     assert tally.counts["malformed"] >= mutants // 13
     assert tally.slowest < fuzz_checker.SECONDS
+    assert judged["false"]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +105,8 @@ def test_a_longer_run_finds_nothing(name: str) -> None:
     assert total.counts["not established"] >= 10
 
 
-@pytest.mark.parametrize("name", kinds())
-def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge is no rubber stamp: of the mutants that are rightly not established, it calls many false."""
+def test_a_checker_that_believes_well_formed_files_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it accepts although it is false is counted as such, and is a failure."""
 
     def credulous(model: bytes, certificate: bytes, **more: object) -> str:
         try:
@@ -101,13 +119,9 @@ def test_a_checker_that_believes_well_formed_files_is_found_out(name: str, monke
     monkeypatch.setattr(fuzz_checker, "verify", credulous)
     monkeypatch.setattr(fuzz_checker, "shrunk", lambda trial, *_: trial)
     monkeypatch.setattr(fuzz_checker, "ALONE", 1 << 30)
-    tally, number = fuzz_checker.Tally(), 0
-    while tally.counts["false"] < 3 and number < 5:
-        number += 1
-        tally.add(fuzz_checker.chunk((name, 2, number, 40))[1])
+    _, tally = fuzz_checker.chunk(("certificate", 2, 1, 40))
     assert tally.counts["false"] >= 3
-    # Where a file is not read to its end, the judge may not understand it.
-    assert all(wrong == "accepted and false" or wrong.startswith("the judge: ") for wrong, _ in tally.failures)
+    assert {wrong for wrong, _ in tally.failures} == {"accepted and false"}
 
 
 def test_a_crash_is_found_shrunk_and_run_again(
@@ -223,7 +237,7 @@ def test_an_interruption_of_two_workers_leaves_the_counts(tmp_path: Path) -> Non
 def test_the_judges_know_the_models(seed: int) -> None:
     """Definedness is the engine's, evaluation word by word and of all words at once is that of tests/naive.py."""
     rng, compared = np.random.default_rng(seed), 0
-    for turn in range(60):
+    for turn in range(24):
         model = random_program(rng, None, 5) if turn % 2 else random_order_only(rng, 2, 4, placed=0.5)
         found, program = Meaning(model), loads(json.dumps(model).encode())
         for n in (1, 2, 3, 5, 7, 9, 200):
@@ -242,7 +256,7 @@ def test_the_judges_know_the_models(seed: int) -> None:
                 assert row == expected.values[model["output"]["variable"]] == found.value(word)
                 assert found.labels(word) == [str(label) for label in naive.labels_of(model, expected)]
                 compared += 1
-    assert compared > 100
+    assert compared > 50
 
 
 def test_an_overflow_a_division_and_a_root_are_seen_by_the_judges() -> None:

@@ -19,7 +19,7 @@ from restrict.model.rules import Table, evaluate
 from restrict.rows import row as rows
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
-from tests import naive
+from tests.fuzzing.meaning import compiled
 from tests.marks import heavy_after
 
 Pairs = list[tuple[int, int]]
@@ -43,34 +43,37 @@ def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
     head = at.model.by_name["h"]
     assert isinstance(head, Head)
     first, stop = at.visible(head, i)
-    text = head.score.text  # type: ignore[union-attr]
+    score = compiled(head.score.text, ("n", "i", "q", "j", "k"))  # type: ignore[union-attr]
     found = []
     for j in range(first, stop):
         choices = exceptions.get(j, range(at.domains["x"])) if at.key(head) else (0,)
         if j == i and at.query(head) is not None and at.query(head) == at.key(head):
             choices = (u,)
-        found += [(naive.evaluate(text, {"n": at.n, "i": i, "q": u, "j": j, "k": w}), j, w) for w in choices]
+        found += [(score(at.n, i, u, j, w), j, w) for w in choices]
     return found
 
 
-def rank(at: Instance, pair: tuple[int, int, int]) -> tuple[int, int]:
-    """Greater is better: by score, then by the tie rule."""
+def ranks(at: Instance, pairs: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """Of each pair: greater is better, by score, then by the tie rule."""
     head = at.model.by_name["h"]
     assert isinstance(head, Head)
-    return pair[0], pair[1] if head.ties == "right" else -pair[1]
+    sign = 1 if head.ties == "right" else -1
+    return [(s, sign * j) for s, j, _ in pairs]
 
 
 def slow_candidates(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
     worst: dict[int, tuple[int, int]] = {}
-    for pair in pairs:
-        worst[pair[1]] = min(worst.get(pair[1], rank(at, pair)), rank(at, pair))
+    found = ranks(at, pairs)
+    for (_, j, _), rank in zip(pairs, found, strict=True):
+        worst[j] = min(worst.get(j, rank), rank)
     floor = max(worst.values())
-    return [(j, w) for s, j, w in pairs if rank(at, (s, j, w)) >= floor]
+    return [(j, w) for (_, j, w), rank in zip(pairs, found, strict=True) if rank >= floor]
 
 
-def slow_best(at: Instance, pairs: list[tuple[int, int, int]], count: int) -> Pairs:
-    order = sorted(pairs, key=lambda p: (-rank(at, p)[0], -rank(at, p)[1], p[2]))
-    return [(j, w) for _, j, w in order[:count]]
+def slow_order(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
+    """All pairs, the best first."""
+    order = sorted((-s, -tie, w, j) for (s, tie), (_, j, w) in zip(ranks(at, pairs), pairs, strict=True))
+    return [(j, w) for _, _, w, j in order]
 
 
 def together(j: np.ndarray, w: np.ndarray) -> Pairs:
@@ -94,9 +97,10 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
     keys = Values.make(at.domains["x"], exceptions) if at.key(head) else CONSTANT
     row = row_of(at, i, u)
     assert together(*row.candidates(keys)) == slow_candidates(at, pairs)
+    order = slow_order(at, pairs)
     for count in counts:
         j, w, complete = row.best(keys, count)
-        assert together(j, w) == slow_best(at, pairs, count)
+        assert together(j, w) == order[:count]
         assert complete == (len(pairs) <= count)
 
 

@@ -301,7 +301,7 @@ def test_the_language_command_lists_every_form(shell: Shell) -> None:
 
 def test_the_language_command_says_why_it_does_not_know(shell: Shell) -> None:
     Path("g.cfg").write_text("S -> a S b S | b S a S |\n")
-    result = shell("language", "cfg:g.cfg", "-n", 60)
+    result = shell("language", "cfg:g.cfg", "-n", 40)
     assert result.code == 5
     assert result.err.count("\n") == 1
     assert "is not known" in result.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -91,11 +92,11 @@ def test_formula_is_the_regular_expression(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-@pytest.mark.parametrize("longest", heavy_after((4, 7), 1))
-def test_the_optimum_is_the_languages_forcing_cost(name: str, longest: int) -> None:
+@pytest.mark.parametrize("lengths", heavy_after(((2, 4), range(1, 8)), 1))
+def test_the_optimum_is_the_languages_forcing_cost(name: str, lengths: Sequence[int]) -> None:
     alphabet, formula, at, pattern = LANGUAGES[name]
     model = compile_formula(formula, list(alphabet), at=at)  # type: ignore[arg-type]
-    for n in range(1, longest + 1 if len(alphabet) == 2 else longest - 1):
+    for n in (n for n in lengths if len(alphabet) == 2 or n <= max(lengths) - 2):
         cost = forcing_cost(alphabet, n, re.compile(pattern))
         found = exact(model, n)
         assert (found.lower, found.upper) == (cost, cost), (name, n)

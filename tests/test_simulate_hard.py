@@ -127,7 +127,7 @@ def random_models(kind: str, count: int, folder: Path) -> list[tuple[Model, int]
 
 @pytest.mark.parametrize(
     ("kind", "count"),
-    [("order", 8), ("any", 8), ("brasp", 3)]
+    [("order", 5), ("any", 5), ("brasp", 2)]
     + [pytest.param(k, c, marks=pytest.mark.slow) for k, c in (("order", 300), ("any", 100), ("brasp", 100))],
 )
 def test_random_programs_are_simulated_exactly(kind: str, count: int, tmp_path: Path) -> None:
@@ -281,13 +281,13 @@ def test_terms_of_positions_have_the_values_of_their_expressions() -> None:
 
 def test_a_long_compilation_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """`simulate -n 100000000` said nothing for minutes; standard output is as before."""
-    arguments = ["simulate", "flip-flop", "-n", "500"]
+    arguments = ["simulate", "flip-flop", "-n", "200"]
     before = typed(*arguments)
-    monkeypatch.setattr("restrict.cli.simulate.LONG", 500)
+    monkeypatch.setattr("restrict.cli.simulate.LONG", 200)
     found = typed(*arguments)
     assert found.stdout == before.stdout
     assert not before.stderr
-    assert re.fullmatch(r"n = 500: about \d+ s \(estimate from n = 5\)\n", found.stderr)
+    assert re.fullmatch(r"n = 200: about \d+ s \(estimate from n = 2\)\n", found.stderr)
 
 
 def test_the_command_simulates_and_measures(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from restrict.soft.models.evaluate import activations
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import MASKS, Positions, SoftHead, SoftLayer, SoftModel, visible
 from restrict.soft.models.terms import Term
+from tests.marks import heavy_after
 
 RNG = np.random.default_rng(14)
 
@@ -126,8 +127,9 @@ def sharpened(model: SoftModel, scale: str) -> SoftModel:
     return replace(model, layers=layers)
 
 
-def test_exact_runs_of_random_models_equal_float_runs_where_scores_are_far_apart() -> None:
-    for seed in range(2):
+@pytest.mark.parametrize("seeds", heavy_after((range(1), range(1, 6)), 1))
+def test_exact_runs_of_random_models_equal_float_runs_where_scores_are_far_apart(seeds: range) -> None:
+    for seed in seeds:
         made = random(layers=2, width=6, hidden=5, percent=150, seed=seed)
         table = RNG.normal(size=(2, 6))
         model = replace(made, positions=Positions("terms", "add", (Term("i/n"), Term("1/(i+1)")), table))

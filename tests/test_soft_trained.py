@@ -1,4 +1,5 @@
-"""The trained models in instances/trained: each loads, and three forward passes give the logits that torch recorded."""
+"""The trained models in instances/trained: each loads, and three forward passes give the logits that torch recorded,
+and the shortest of them those of a plain pass."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def test_every_forward_pass_gives_the_recorded_logits(name: str) -> None:
         symbols = model.encode([[found.tokens[token] for token in word[checkpoint.bos is not None :]]])
         mine = evaluate.logits(model, symbols)[0]
         np.testing.assert_allclose(mine, other[:, list(found.rows)], atol=1e-9)
-        np.testing.assert_allclose(mine[:3], np.array(naive(model, list(symbols[0]))[:3]), atol=1e-9)
+        if len(word) == min(map(len, record.words)):
+            np.testing.assert_allclose(mine[:3], np.array(naive(model, list(symbols[0]))[:3]), atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -20,7 +20,7 @@ from restrict.soft.trained.model import Trained
 from tests import verdict_cases
 from tests.commands import typed
 from tests.fuzzing import every_length
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 from tests.naive_gpt2 import Naive, prefixes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,13 +104,13 @@ def test_bounds_of_a_block_equal_the_greatest_value_over_all_its_words(seed: int
             assert (points.min(0) >= below[part] - 1e-9).all()
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(6), 1))
-def test_bounds_of_every_length_are_those_of_long_words(seed: int) -> None:
-    """The greatest value over words of up to 3000 symbols comes near the bound, where no weight is too small for it."""
+@pytest.mark.parametrize(("seed", "longest"), rows_after([(0, 800), *((seed, 3000) for seed in range(6))], 1))
+def test_bounds_of_every_length_are_those_of_long_words(seed: int, longest: int) -> None:
+    """The greatest value over long words comes near the bound, where no weight is too small for it."""
     model, _, graph = without_positions(seed)
     search, near = EverySearch(model, graph), 0
-    for key in cases(graph, 1, 1, 3000):
-        search.block = (1, 3000)
+    for key in cases(graph, 1, 1, longest):
+        search.block = (1, longest)
         high, low = search.box(key)
         search.block = (1, ALL)
         above, below = search.box(key)
@@ -227,8 +227,8 @@ def test_an_interrupt_keeps_what_is_decided() -> None:
 def test_a_mutant_at_every_length_is_refused_or_true(seed: int) -> None:
     model, found = proof_of(seed, "right" if seed % 20 == 3 else "wrong")
     rng, document = np.random.default_rng(seed), found.document()
-    mutants = (verdict_cases.mutated(rng, document) for _ in range(130))
-    assert verdict_cases.taken(model, mutants, every_length.true_of) < 130
+    mutants = (verdict_cases.mutated(rng, document) for _ in range(65))
+    assert verdict_cases.taken(model, mutants, every_length.true_of) < 65
 
 
 def proof_of(seed: int, status: str) -> tuple[Trained, EveryLength]:

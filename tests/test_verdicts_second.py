@@ -347,7 +347,7 @@ def test_forms_keep_their_points_when_opened_and_merged() -> None:
     assert merged(y, 9).rest == y.rest
 
 
-@pytest.mark.parametrize("seed", [308, 374])
+@pytest.mark.parametrize("seed", heavy_after([308, 374], 1))
 def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -493,7 +493,7 @@ def trained(name: str) -> tuple[Trained, Graph]:
     return model, graph_of(model, task_language(model))
 
 
-@pytest.mark.parametrize("n", heavy_after((4, 8), 1))
+@pytest.mark.parametrize("n", heavy_after((3, 8), 1))
 def test_a_trained_model_of_two_layers_is_right(n: int) -> None:
     model, graph = trained("no-equal-neighbours-2l1h16d")
     found = verify_trained(model, graph, n)

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from numpy.random import Generator
+from numpy.random import Generator, default_rng
 
 Document = dict[str, Any]
 Verdict = Literal["true", "false", "undecided"]
@@ -68,6 +68,13 @@ def kinds() -> dict[str, Kind]:
 
     modules: list[Any] = [certificates, refutations, bounds, all_lengths, soft, verdicts, every_length]
     return {kind.name: kind for module in modules for kind in module.KINDS}
+
+
+@cache
+def originals(name: str) -> tuple[Trial, Trial]:
+    """Two random pairs of a kind. Tests share them: making them takes as long as trying all their mutants."""
+    rng = default_rng(1)
+    return kinds()[name].original(rng), kinds()[name].original(rng)
 
 
 def write(trial: Trial, folder: Path, suffix: str = ".json") -> None:

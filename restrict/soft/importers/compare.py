@@ -196,10 +196,11 @@ def _agreeing(
     for words, changed in _changes(imported, options or Options()):
         try:
             other = import_weights(source, changed, config=config)
-            gaps = [_gap(other, w, rows, part.source)[0] for w, rows in zip(part.words, part.logits, strict=True)]
+            pairs = zip(part.words, part.logits, strict=True)
+            agrees = all(_gap(other, word, rows, part.source)[0] <= allowed for word, rows in pairs)
         except RestrictError:
             continue
-        if max(gaps) <= allowed:
+        if agrees:
             found.append(words)
     return tuple(found)
 

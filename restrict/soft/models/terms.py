@@ -84,7 +84,7 @@ class Term:
 
     def value(self, i: int, n: int) -> float:
         """The double that the evaluator uses: nearest to an exact value, else the middle of the enclosure."""
-        return _middle(self._exact(i, n), self.text)
+        return _kept_value(self, i, n)
 
     def column(self, n: int) -> npt.NDArray[np.float64]:
         """The values at every position. ``n``: length, at least 1. Result: shape (n,), float64. Cost: one exact
@@ -103,6 +103,12 @@ class Term:
         except Reject as reject:
             kind = ResourceLimit if reject.code == 5 else ModelError
             raise kind(f"the term {quote(self.text)} at i = {i}, n = {n}: {_reason(reject)}") from None
+
+
+@lru_cache(maxsize=1024)
+def _kept_value(term: Term, i: int, n: int) -> float:
+    """Every head asks for its scale in every run at a length."""
+    return _middle(term._exact(i, n), term.text)
 
 
 Columns = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
