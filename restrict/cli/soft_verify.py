@@ -86,9 +86,8 @@ def verify_trained_command(o: common.Given) -> None:
 
     if o.certificate is not None and (o.no_recheck or o.output is not None):
         raise UsageError("--certificate searches for nothing: give it without -o and --no-recheck")
-    whole = (
-        o.no_recheck or o.n is None or o.all_lengths or o.certificate is not None
-    )  # else parts of the check, which start while numba is loaded
+    # Parts of the check start while numba is loaded.
+    whole = o.no_recheck or o.n is None or o.all_lengths or o.certificate is not None
     parts = click.get_current_context().with_resource(Parts(0 if whole else None))
     from restrict.soft.trained.confirm import begun, confirmed
     from restrict.soft.trained.decide import verify_trained
