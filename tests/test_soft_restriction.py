@@ -16,8 +16,8 @@ import pytest
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
-from restrict.checker.account import Meter, Place, Reject
 from restrict.checker import main
+from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import DEFAULT_LIMIT, verify
 from restrict.checker.soft_sets import ONE, checked_norm, linear, units
 from restrict.checker.soft_terms import Evaluation, Range, parse
