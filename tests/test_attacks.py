@@ -6,11 +6,12 @@ The limit is that of the automatic check after a search.
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,42 @@ def alone(*argv: str, memory: int | None = None) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+SERVER = """
+import json, os, resource, runpy, sys
+run = runpy.run_path(sys.argv[1] + "/__main__.py", run_name="served")["run"]
+run()  # all modules are imported
+for line in sys.stdin:
+    argv, streams, limits = json.loads(line)
+    child = os.fork()
+    if not child:
+        for at, name in enumerate(streams, 1):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), at)
+        for kind, most in limits:
+            resource.setrlimit(kind, (most, most))
+        sys.argv[1:] = argv
+        os._exit(run())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Callable[..., tuple[int, str, str]]]:
+    """As :func:`alone`, with 1 GiB: the processes are copies of one that has imported the checker."""
+    command = [sys.executable, "-I", "-c", SERVER, str(check.FOLDER)]
+    limits = [(resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEBIBYTES << 20)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True, cwd="/") as server:
+
+        def ask(folder: Path, *argv: str) -> tuple[int, str, str]:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            streams = folder / "out", folder / "err"
+            print(json.dumps((argv, [*map(str, streams)], limits)), file=server.stdin, flush=True)
+            code = int(server.stdout.readline())
+            return code, streams[0].read_text(), streams[1].read_text()
+
+        yield ask
+
+
 def proof_of(pair: list[str], folder: Path) -> list[str]:
     """The file of a proof, where one can be elaborated."""
     model, certificate = (Path(path) for path in pair)
@@ -94,9 +131,11 @@ SOFT = {
 
 
 @pytest.mark.parametrize("name", slow_for(SLOW))
-def test_an_attack_gets_an_answer_within_the_limits(name: str, tmp_path: Path) -> None:
+def test_an_attack_gets_an_answer_within_the_limits(
+    name: str, served: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
     proof = proof_of(files(name), tmp_path)
-    code, out, err = alone(*files(name), *proof, "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
+    code, out, err = served(tmp_path, *files(name), *proof, "--limit", str(AUTOMATIC_CHECK))
     assert code in ((0, 3, 4, 5) if proof else (2, 3, 4, 5))
     assert (out.count("\n"), err.count("\n")) == ((1, 0) if code == 0 else (0, 1))
     assert "out of memory" not in err
@@ -160,7 +199,6 @@ def test_without_memory_the_answer_is_exit_5_or_right(
 def table_pair(folder: Path, entries: int) -> list[str]:
     """A model with a large table, and a certificate for it."""
     import hashlib
-    import json
 
     table = {"table": {"axes": ["position"], "values": [0] * entries}}
     variable = {"name": "o", "kind": "map", "args": ["position"], "domain": 2, "map": table}
