@@ -90,7 +90,7 @@ def test_the_file_is_the_same_function_with_true_verdicts(layout: str, layers: i
         np.testing.assert_allclose(evaluate.logits(found.model, inner)[0], hand[-1:] if len(
             evaluate.logits(found.model, inner)[0]) == 1 else hand, atol=1e-9)  # fmt: skip
         np.testing.assert_allclose(naive.logits(word), hand[-1], atol=1e-9)
-    longest = (5 if layers == 1 else 3) if seed else 2
+    longest = (5 if layers == 1 else 3) if seed else 1
     assert verdict_is_true(model, naive, seed, longest) in ("right", "wrong", "open")
 
 
