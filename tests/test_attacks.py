@@ -6,13 +6,15 @@ The limit is that of the automatic check after a search.
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,13 +23,19 @@ from restrict.cli.checking import AUTOMATIC_CHECK
 from tests import trusted as check
 from tests.clock import quicker_than
 from tests.commands import typed
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 FOLDER = Path(__file__).parent / "corpus" / "attacks"
 NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
 SLOW = {"A10_value_position", "A2b_union", "A3_mask_per_u", "A7_wide_expr", "BR8"}
 """These take seconds before the answer."""
-PARAMETERS = [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in NAMES]
+
+
+def slow_for(names: set[str]) -> list[Any]:
+    """All attacks as parameters, and these are full sizes."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in names)) for name in NAMES]
+
+
 SECONDS, MEBIBYTES = 10, 1024
 
 
@@ -47,6 +55,42 @@ def alone(*argv: str, memory: int | None = None) -> tuple[int, str, str]:
     command = [sys.executable, "-I", str(check.FOLDER), *argv]
     done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limits, cwd="/")
     return done.returncode, done.stdout, done.stderr
+
+
+SERVER = """
+import json, os, resource, runpy, sys
+run = runpy.run_path(sys.argv[1] + "/__main__.py", run_name="served")["run"]
+run()  # all modules are imported
+for line in sys.stdin:
+    argv, streams, limits = json.loads(line)
+    child = os.fork()
+    if not child:
+        for at, name in enumerate(streams, 1):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), at)
+        for kind, most in limits:
+            resource.setrlimit(kind, (most, most))
+        sys.argv[1:] = argv
+        os._exit(run())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Callable[..., tuple[int, str, str]]]:
+    """As :func:`alone`, with 1 GiB: the processes are copies of one that has imported the checker."""
+    command = [sys.executable, "-I", "-c", SERVER, str(check.FOLDER)]
+    limits = [(resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEBIBYTES << 20)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True, cwd="/") as server:
+
+        def ask(folder: Path, *argv: str) -> tuple[int, str, str]:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            streams = folder / "out", folder / "err"
+            print(json.dumps((argv, [*map(str, streams)], limits)), file=server.stdin, flush=True)
+            code = int(server.stdout.readline())
+            return code, streams[0].read_text(), streams[1].read_text()
+
+        yield ask
 
 
 def proof_of(pair: list[str], folder: Path) -> list[str]:
@@ -86,10 +130,12 @@ SOFT = {
 """What the checker says of each pair with a softmax model."""
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_an_attack_gets_an_answer_within_the_limits(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", slow_for(SLOW))
+def test_an_attack_gets_an_answer_within_the_limits(
+    name: str, served: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
     proof = proof_of(files(name), tmp_path)
-    code, out, err = alone(*files(name), *proof, "--limit", str(AUTOMATIC_CHECK), memory=MEBIBYTES << 20)
+    code, out, err = served(tmp_path, *files(name), *proof, "--limit", str(AUTOMATIC_CHECK))
     assert code in ((0, 3, 4, 5) if proof else (2, 3, 4, 5))
     assert (out.count("\n"), err.count("\n")) == ((1, 0) if code == 0 else (0, 1))
     assert "out of memory" not in err
@@ -102,21 +148,19 @@ def test_every_softmax_model_among_the_attacks_is_listed() -> None:
     assert set(SOFT) == {path.name.removesuffix(".m.safetensors") for path in FOLDER.glob("*.m.safetensors")}
 
 
-APART = {"R3_all_map_1e7_const", "BR8", "max_ties"}
-"""The checker starts the elaborator's own process for these; it takes seconds to start."""
-
-
 def elaborated(pair: list[str]) -> tuple[int, str, str]:
     """What `restrict check` says, in this process."""
     found = typed("check", *pair, "--limit", AUTOMATIC_CHECK)
     return found.exit_code, found.stdout, found.stderr
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("name", slow_for({*SLOW, "R_soft_pivots"}))  # the first test has the pivots, too
+@pytest.mark.parametrize("apart", heavy_after((False, True), 1))
 def test_an_attack_on_the_elaborator_gets_its_answer(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    apart: bool, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if name not in APART:
+    """With `apart` the checker starts the elaborator's own process, which takes a second to start."""
+    if not apart:
         monkeypatch.setattr(check.main, "elaborated", proved)
     with quicker_than(2 * SECONDS):
         found = elaborated(files(name))
@@ -127,44 +171,50 @@ def test_an_attack_on_the_elaborator_gets_its_answer(
     assert found == answer or found[0] == answer[0] == 5
 
 
-@pytest.fixture(scope="module")
-def large_table(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """A pair of files with a table of half a million entries, and its proof."""
-    folder = tmp_path_factory.mktemp("table")
-    pair = table_pair(folder)
+@cache
+def large_table(entries: int, folder: Path) -> list[str]:
+    """A pair of files with a large table, and its proof."""
+    pair = table_pair(folder, entries)
     return [*pair, *proof_of(pair, folder)]
 
 
-@pytest.mark.parametrize("megabytes", heavy_after([60, 120, 240, 2000, 75, 90, 105, 140, 160, 180, 200, 280, 320,
-                                                   400, 500, 600, 800, 1000, 1300, 1600], 4))  # fmt: skip
-def test_without_memory_the_answer_is_exit_5_or_right(megabytes: int, large_table: list[str]) -> None:
+SMALL, LARGE = 200_000, 500_000
+"""Entries of the tables. Beside the program's own memory the smaller table needs a few megabytes."""
+FULL = (60, 75, 90, 105, 120, 140, 160, 180, 200, 240, 280, 320, 400, 500, 600, 800, 1000, 1300, 1600, 2000)
+
+
+@pytest.mark.parametrize(
+    ("entries", "megabytes"), rows_after(((SMALL, 60), (SMALL, 85), (SMALL, 500), *((LARGE, of) for of in FULL)), 3)
+)
+def test_without_memory_the_answer_is_exit_5_or_right(
+    entries: int, megabytes: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Never exit 1, never a hang. The table of half a million entries needs something like 100 MB."""
-    code, out, err = alone(*large_table, memory=megabytes * 10**6)
+    code, out, err = alone(*large_table(entries, tmp_path_factory.getbasetemp()), memory=megabytes * 10**6)
     assert code in (0, 5), err
     assert (out + err).count("\n") == 1
     assert code == 0 or megabytes < 500
 
 
-def table_pair(folder: Path) -> list[str]:
+def table_pair(folder: Path, entries: int) -> list[str]:
     """A model with a large table, and a certificate for it."""
     import hashlib
-    import json
 
-    table = {"table": {"axes": ["position"], "values": [0] * 500_000}}
+    table = {"table": {"axes": ["position"], "values": [0] * entries}}
     variable = {"name": "o", "kind": "map", "args": ["position"], "domain": 2, "map": table}
     output = {"variable": "o", "position": "last"}
     fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [variable]}
     data = json.dumps({**fields, "output": output}).encode()
-    n = 500_000
     document = {
         "format": "restrict-certificate/1",
         "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
-        **{"n": n, "target": "last", "fixed": [], "cone": {"o": [[n - 1, 1]]}},
-        "claim": {"free": n, "c": 0, "dependencies": [], "values": [0]},
+        **{"n": entries, "target": "last", "fixed": [], "cone": {"o": [[entries - 1, 1]]}},
+        "claim": {"free": entries, "c": 0, "dependencies": [], "values": [0]},
     }
-    (folder / "m.json").write_bytes(data)
-    (folder / "c.json").write_text(json.dumps(document))
-    return [str(folder / "m.json"), str(folder / "c.json")]
+    pair = folder / f"m{entries}.json", folder / f"c{entries}.json"
+    pair[0].write_bytes(data)
+    pair[1].write_text(json.dumps(document))
+    return [*map(str, pair)]
 
 
 def test_the_folder_alone_is_enough(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from restrict.cli import main as cli
 from restrict.depth_reduction.constants.inequalities import LayerBounds, TheoremBounds, verify
 from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds as computed
 from restrict.depth_reduction.constants.tower import Tower, exp2, log2, of
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 theorem_bounds = lru_cache(maxsize=None, typed=True)(computed)
 """Several tests ask for the same sizes."""
@@ -190,7 +190,6 @@ def test_the_constants_of_known_sizes_are_as_published() -> None:
     assert step.eta1 == step.eta2
     two = theorem_bounds(2, 2, 0.9)
     assert exp2(of(11_000)) < two.c < exp2(of(12_000))
-    assert str(theorem_bounds(4, 2, 0.9).c).startswith("2^2^2^(1")
 
 
 def test_k_is_the_least_for_its_parameters() -> None:
@@ -217,17 +216,15 @@ def test_the_search_is_near_the_best_parameters() -> None:
         assert theorem_bounds(1, heads, share, alphabet=s).k.top <= best.top * Fraction(101, 100)
 
 
-def test_the_split_is_near_the_best() -> None:
+@pytest.mark.parametrize(("heads", "share", "s"), rows_after(((2, "0.9", 2), (1, "0.5", 3)), 1))
+def test_the_split_is_near_the_best(heads: int, share: str, s: int) -> None:
     """Against other shares of the second layer: the exponent of c is within a percent of the best."""
     from restrict.depth_reduction.constants.theorem_bounds import _shares, _steps
 
-    for heads, share, s in ((2, "0.9", 2), (1, "0.5", 3)):
-        found = log2(theorem_bounds(2, heads, share, alphabet=s).c)
-        others = [
-            log2(_steps(_shares(Fraction(share), [1 - w / 20, w / 20]), heads, s, "best")[-1].c_out)
-            for w in range(1, 20)
-        ]
-        assert found.top <= min(others).top * Fraction(101, 100)
+    found = log2(theorem_bounds(2, heads, share, alphabet=s).c)
+    shares = [_shares(Fraction(share), [1 - w / 20, w / 20]) for w in range(1, 20)]
+    others = [log2(_steps(each, heads, s, "best")[-1].c_out) for each in shares]
+    assert found.top <= min(others).top * Fraction(101, 100)
 
 
 @pytest.mark.parametrize("many", heavy_after((2, 5), 1))
@@ -291,19 +288,19 @@ def test_the_command_prints_the_constants_and_checks_the_inequalities(
     assert out.count("pair events") == 2
     assert "inf" not in out
     assert "nan" not in out
-    code, out, err = command(monkeypatch, capfd, "-L", "12", "-H", "2", "-C", "0.9")
+    code, out, err = command(monkeypatch, capfd, "-L", "4", "-H", "2", "-C", "0.9")
     assert (code, err) == (0, "")
-    assert "2^2^2^2^2^2^2^2^2^2^2^(11" in out
+    assert "2^2^2^(1" in out
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = command(monkeypatch, capfd, "-L", "3", "-H", "2", "-C", "0.9", "--alphabet", "4", "--json")
+    code, out, err = command(monkeypatch, capfd, "-L", "2", "-H", "2", "-C", "0.9", "--alphabet", "1000", "--json")
     assert (code, err) == (0, "")
     document = json.loads(out)
     assert document["c"]["height"] == 1
     assert document["fraction"] == "9/10"
-    assert [step["layer"] for step in document["steps"]] == [1, 2, 3]
-    assert document["inequalities_checked"] == 69
+    assert [step["layer"] for step in document["steps"]] == [1, 2]
+    assert document["inequalities_checked"] == 47
 
 
 @pytest.mark.parametrize(

@@ -20,16 +20,9 @@ DEEP = "random:layers=3,heads=4,states=12,seed=1"
 """Wide: 12^5 combinations of argument values; the output takes 125 tokens where nothing is shared."""
 
 
-def dive(n: int) -> tuple[GoalSearch, bool]:
-    """A committed dive for the first label."""
-    search = GoalSearch(Task.of(restrict.load(DEEP), n))
-    manner = Manner((1,), 0.0, 10**6, wide=True, choose=committed, close=0)
-    solver = Solver(search.state, np.random.default_rng(0), manner)
-    return search, solver.solve(search.goals[0], n)
-
-
-def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a short word nodes contradict each other; what has been met stays, and another way is found."""
+def test_the_search_commits_and_its_answer_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a short word nodes contradict each other; what has been met stays, what failed is not
+    tried again, and another way is found. The search of a crowded word ends with it."""
     tried: list[Goal] = []
     first_unmet = module._first_unmet
 
@@ -39,31 +32,23 @@ def test_what_failed_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
         return failed
 
     monkeypatch.setattr(module, "_first_unmet", noted)
-    search, solved = dive(1_000)
-    assert solved
+    options = replace(OPTIONS, committed=100, crowded=99, wide_scores=1)
+    search = GoalSearch(Task.of(restrict.load(DEEP), 1_000), options=options)
+    assert search.commits
+    search.run()
     assert tried
     assert len(tried) == len(set(tried))
-    search._settle(np.random.default_rng(0), search.goals[0])
     assert search.best.fixed is not None
     assert len(search.best.fixed) < 400
-    assert certified(search.task, search.best.fixed, search.best.cone).c == 0  # by a fresh abstract run
+    found = certified(search.task, search.best.fixed, search.best.cone)  # by a fresh abstract run
+    assert restrict.check(search.instance.model, found).startswith("s VERIFIED n=1000 target=last")
 
 
 def test_a_dive_ends_where_it_fails_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REPAIRS", 0)
-    assert not dive(400)[1]
-
-
-def test_the_search_commits_and_its_answer_is_verified() -> None:
-    search = GoalSearch(
-        Task.of(restrict.load(DEEP), 600), options=replace(OPTIONS, committed=100, wide_scores=1, more_work=1)
-    )
-    assert search.commits
-    search.run()
-    assert search.best.fixed is not None
-    assert len(search.best.fixed) < 400
-    found = certified(search.task, search.best.fixed, search.best.cone)
-    assert restrict.check(search.instance.model, found).startswith("s VERIFIED n=600 target=last")
+    search = GoalSearch(Task.of(restrict.load(DEEP), 400))
+    manner = Manner((1,), 0.0, 10**6, wide=True, choose=committed, close=0)
+    assert not Solver(search.state, np.random.default_rng(0), manner).solve(search.goals[0], 400)
 
 
 @pytest.mark.parametrize(

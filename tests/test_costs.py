@@ -77,7 +77,7 @@ def test_what_is_taken_is_true_at_every_length(weaker: str | None, monkeypatch: 
     rng, said = np.random.default_rng(3), {True: 0, False: 0}
     if weaker is not None:
         monkeypatch.setattr(Costs, weaker, lambda *_: None)
-    for trial in range(40):
+    for trial in range(20):
         count = int(rng.integers(2, 7))
         edges = [rng.choice(count, int(rng.integers(1, 4)), replace=False).tolist() if count > 3 else [1, 0]
                  for _ in range(count)]  # fmt: skip
@@ -87,5 +87,5 @@ def test_what_is_taken_is_true_at_every_length(weaker: str | None, monkeypatch: 
         for fields in claims(edges, goals):
             if taken(edges, goals, fields):
                 said[true(edges, goals, fields)] += 1
-    assert said[True] > 60
+    assert said[True] > 30
     assert (said[False] > 0) == (weaker is not None), said

@@ -177,6 +177,22 @@ def test_docstrings_of_public_functions_have_one_form() -> None:
     assert not wrong, f"{len(wrong)} docstrings:\n" + "\n".join(wrong)
 
 
+@cache
+def documented() -> tuple[tuple[Path, ast.AST, str], ...]:
+    """Every docstring of the package, with its file and what it describes. Expressions have none and are left out."""
+    found = []
+    for path in sorted((ROOT / "restrict").rglob("*.py")):
+        left: list[ast.AST] = [tree_of(path)]
+        while left:
+            node = left.pop()
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (doc := ast.get_docstring(node)):
+                found.append((path, node, doc))
+            for name in ("body", "orelse", "finalbody", "handlers"):
+                parts = getattr(node, name, None)
+                left += parts if isinstance(parts, list) else []
+    return tuple(found)
+
+
 SAME = re.compile(
     r"(The same(?! \w)|The same (for|where|by|as|in|of|with|without|under|backwards)\b|As (at|above)\b|Likewise)"
 )
@@ -186,13 +202,8 @@ def test_a_docstring_does_not_lean_on_the_one_before_it() -> None:
     """Whoever jumps to a function reads its docstring alone."""
     assert SAME.match("The same for an array.")
     assert SAME.match("The same, sorted.")
-    leaning = []
-    for path in sorted((ROOT / "restrict").rglob("*.py")):
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef):
-                doc = ast.get_docstring(node) or ""
-                leaning += [f"{path.relative_to(ROOT)}: {doc}"] if SAME.match(doc) else []
-    assert leaning == []
+    inside = [(path, doc) for path, node, doc in documented() if not isinstance(node, ast.Module)]
+    assert [f"{path.relative_to(ROOT)}: {doc}" for path, doc in inside if SAME.match(doc)] == []
 
 
 CODE = re.compile("^>>>| = |  ")
@@ -209,13 +220,10 @@ def broken(lines: list[str], width: int = 100) -> Iterator[int]:
 
 
 def test_no_paragraph_of_a_docstring_is_broken_in_the_middle_of_a_line() -> None:
-    wrong, seen = [], 0
-    for path in FILES:
-        for node in ast.walk(tree_of(path)):
-            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not ast.get_docstring(node):
-                continue
-            text, indent = ast.get_docstring(node) or "", getattr(node, "col_offset", -4) + 4
-            lines = text.splitlines()
+    wrong, seen, files = [], 0, set(FILES)
+    for path, node, text in documented():
+        if path in files:
+            lines, indent = text.splitlines(), getattr(node, "col_offset", -4) + 4
             seen += 1
             wrong += [f"{path.relative_to(ROOT)}: {lines[at]}" for at in broken(lines, 100 - indent)]
     assert seen > 1500

@@ -59,7 +59,8 @@ def test_what_rows_and_facts_cost_is_known_before_the_kernel_starts(
     """It is no more than what the kernel charges, and most of that; beyond the limit the kernel is not asked."""
     model, n = case
     program = restrict.load(model)
-    found = restrict.certify(program, n, target="all", free=0.9)
+    rho = restrict.Restriction.of(program.at(n), {at: at // 3 % 2 for at in range(0, n, 3)})
+    found = restrict.certify(program, n, target="all", restriction=rho)
     made = Elaboration(program.content or b"", found.to_bytes(), folder=Path(), model_name="m", certificate_name="c")
     writer = _written(made.claim, made.made.program, made.instance, LIMIT)
     meter = Meter(LIMIT)
@@ -95,10 +96,11 @@ def verdict_of(trial: Trial, folder: Path) -> str | int:
         return reject.code
 
 
+@pytest.mark.parametrize("programs", heavy_after((1, 4), 1))
 @pytest.mark.parametrize("kind", LARGE_KINDS)
-def test_larger_programs_have_one_verdict(kind: str) -> None:
+def test_larger_programs_have_one_verdict(kind: str, programs: int) -> None:
     rng = np.random.default_rng(31)
-    for _ in range(2):
+    for _ in range(programs):
         trial = large_trial(rng, kind)
         found, made = elaborated(trial, Path())
         assert found == by_proof(trial, Path(), made)
@@ -109,7 +111,7 @@ def test_larger_programs_have_one_verdict(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["certificate", "all", "split", "cases", "refutation", "errors", "lower-bound"])
 def test_mutants_of_users_files_have_one_verdict(kind: str, mutants: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(32)
-    pool = [kinds()[kind].original(rng) for _ in range(3)]
+    pool = [kinds()[kind].original(rng) for _ in range(1 + mutants // 30)]
     for _ in range(mutants):
         trial = kinds()[kind].mutant(rng, pool)
         if trial.files not in [one.files for one in pool]:

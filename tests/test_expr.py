@@ -224,7 +224,7 @@ def points_of(spans: dict[str, tuple[int, int]]) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.nojit
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(TEXTS, SPANS)
 def test_the_interval_holds_every_value_and_the_machine_agrees_with_the_plain_evaluator(
     text: str, spans: dict[str, tuple[int, int]]
@@ -242,7 +242,7 @@ def test_the_interval_holds_every_value_and_the_machine_agrees_with_the_plain_ev
     assert evaluate(tree, {letter: points[letter] for letter in tree.names}, total).tolist() == expected
 
 
-@settings(max_examples=120)
+@settings(max_examples=70)
 @given(TEXTS, SPANS)
 def test_intervals_and_refusals_are_those_of_the_checker(text: str, spans: dict[str, tuple[int, int]]) -> None:
     try:
@@ -256,7 +256,7 @@ def test_intervals_and_refusals_are_those_of_the_checker(text: str, spans: dict[
     assert mine == theirs
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(TEXTS, st.tuples(*[st.integers(-5, 9)] * 5), st.sets(st.sampled_from(NAMES)))
 def test_binding_some_names_first_does_not_change_the_value(text: str, point: tuple[int, ...], first: set[str]) -> None:
     env = dict(zip(NAMES, point, strict=True))

@@ -72,7 +72,7 @@ def test_a_tree_of_cases_confirms_whatever_is_forced(few: int, tmp_path: Path) -
         task = Task.of(model, n)
         if len(model.alphabet) ** len(task.instance.unpinned) > 700:
             continue
-        for fixed in itertools.islice(forcing(task.instance, n - 1), 12):
+        for fixed in itertools.islice(forcing(task.instance, n - 1), 12 // few):
             if confirm(task, fixed) is not None:
                 continue
             found = confirm_by_tree(task, fixed)

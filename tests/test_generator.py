@@ -20,11 +20,11 @@ from tests.generator import coverage
 from tests.generator.expressions import OPERATORS
 from tests.marks import heavy_after
 
-FULL = 8
+FULL = 20
 PARTS = [1, pytest.param(FULL, marks=pytest.mark.slow)]
-"""How much is sampled, in eighths; each takes seconds, and only the whole has every cell of the table."""
-ANY, ORDER = 1500, 1000
-"""Programs of an eighth of the sample: a quarter of the first are for one length."""
+"""How much is sampled, in twentieths; only the whole has every cell of the table."""
+ANY, ORDER = 600, 500
+"""Programs of a twentieth of the sample: a quarter of the first are for one length."""
 
 
 @cache
@@ -57,11 +57,11 @@ def order_sample(part: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_operator_meets_every_pair_of_operands_in_every_place(part: int) -> None:
-    """Operator x operand x operand x [map, score, when, domain], each at least once; five in six in an eighth."""
+    """Operator x operand x operand x [map, score, when, domain], each at least once; six in ten in a twentieth."""
     count = coverage.covered([*sample(part), *order_sample(part)])
     table = coverage.cells()
     assert len(table) > 1200
-    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else len(table) // 6)
+    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else 0.4 * len(table))
 
 
 def test_the_table_has_every_operator_of_the_grammar() -> None:
@@ -74,7 +74,7 @@ def test_the_table_has_every_operator_of_the_grammar() -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_every_feature_occurs_often(part: int) -> None:
     count = Counter(feature for model in sample(part) for feature in coverage.features(model))
-    assert {feature: count[feature] for feature in coverage.FEATURES if count[feature] < 7.5 * part} == {}
+    assert {feature: count[feature] for feature in coverage.FEATURES if count[feature] < 3 * part} == {}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -91,7 +91,7 @@ def test_every_feature_meets_every_other_that_it_can_meet(part: int) -> None:
         for head in heads
     )
     wanted = itertools.product(generator.MASKS, ("left", "right"), (False, True), ("expression", "table", "dot"))
-    assert [cell for cell in wanted if seen[cell] < 1.25 * part] == []
+    assert [cell for cell in wanted if seen[cell] < part / 2] == []
 
 
 def test_a_cell_is_filled_by_a_direct_operand_only() -> None:
@@ -108,11 +108,10 @@ def test_a_cell_is_filled_by_a_direct_operand_only() -> None:
 
 def test_random_programs_are_reproducible_json() -> None:
     for make in (generator.random_program, generator.random_order_only):
-        first = [make(np.random.default_rng(seed)) for seed in range(50)]
-        again = [make(np.random.default_rng(seed)) for seed in range(50)]
+        first = [make(np.random.default_rng(seed)) for seed in range(20)]
+        again = [make(np.random.default_rng(seed)) for seed in range(20)]
         assert json.loads(json.dumps(first)) == again
-    seen = {json.dumps(generator.random_program(np.random.default_rng(seed))) for seed in range(50)}
-    assert len(seen) > 45
+        assert len(set(map(json.dumps, first))) > 17
 
 
 def test_heads_often_have_one_variable_in_several_roles() -> None:
@@ -125,7 +124,7 @@ def test_heads_often_have_one_variable_in_several_roles() -> None:
 
 
 def test_random_programs_are_defined_and_in_their_domains() -> None:
-    for seed in range(150):
+    for seed in range(60):
         rng = np.random.default_rng([seed, 2])
         n = int(rng.integers(1, generator.LONGEST + 1)) if seed % 2 else None
         model = generator.random_program(rng, n)
@@ -148,16 +147,16 @@ def check_variable(instance: naive.Instance, variable: dict[str, Any]) -> None:
             assert 0 <= instance.function[variable["name"]](i, *choice) < size
 
 
-@pytest.mark.parametrize("block", heavy_after(range(6), 2))
-def test_the_package_reads_every_program_at_every_length(block: int) -> None:
+@pytest.mark.parametrize("first", heavy_after(range(0, 1500, 250), 1))
+def test_the_package_reads_every_program_at_every_length(first: int) -> None:
     """Random programs for many lengths have some; at each the reader finds no overflow and nothing out of a domain."""
-    for model in map(program, range(block, 2 * ANY, 15)):
+    for model in map(program, range(first, first + 250)):
         loaded = loads(json.dumps(model).encode())
         lengths = generator.lengths(model)
         assert lengths
         for n in lengths:
             loaded.at(n)
-    for model in map(order, range(block, 2 * ORDER, 15)):
+    for model in map(order, range(first, first + 250)):
         loaded = loads(json.dumps(model).encode())
         for n in [n for n in (1, 2, 3, 5, 8, 13, 100, 1000) if n >= generator.shortest(model)]:
             if naive.defined(model, n) and '"position"' not in json.dumps(model) and '"i"' not in json.dumps(model):
@@ -167,7 +166,7 @@ def test_the_package_reads_every_program_at_every_length(block: int) -> None:
 def test_the_interval_of_a_phrase_holds_its_values() -> None:
     """By evaluation at many points."""
     rng = np.random.default_rng(3)
-    for _ in range(2000):
+    for _ in range(800):
         names = {"i": (0, 9), "n": (1, 10), "v": (0, 2)}
         phrase = generator.grown(rng, names, 1 + int(rng.integers(4)))
         for _ in range(8):
@@ -220,16 +219,16 @@ def test_the_order_only_region_is_grown_from_the_whole_grammar_too(part: int) ->
             single[place, operator, operand] += number
     rows = [cell for cell in coverage.cells() if cell[0] in ("map", "score") and "guarded" not in cell[1]]
     wanted = {(cell[0], cell[1], operand) for cell in rows for operand in cell[2:] if operand != "position"}
-    assert len([cell for cell in wanted if not single[cell]]) <= (0.01 if part == FULL else 0.12) * len(wanted)
+    assert len([cell for cell in wanted if not single[cell]]) <= (0.01 if part == FULL else 0.2) * len(wanted)
     missing = [cell for cell in wanted if cell[0] == "score" and not single[cell]]
-    assert len(missing) <= (0 if part == FULL else 0.06 * len(wanted))
+    assert len(missing) <= (0 if part == FULL else 0.1 * len(wanted))
     chosen = itertools.product(("min", "max"), ("ij", "ji", "jn", "nj"))
     compared = itertools.product(("-", "==", "!=", "<", "<=", ">", ">="), ("ij", "ji"))
     absent = [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]]
-    assert len(absent) <= (0 if part == FULL else 6)
+    assert len(absent) <= (0 if part == FULL else 9)
 
 
 def test_nothing_wild_is_mostly_accepted() -> None:
     """Without the share of arbitrary rules nearly all programs are order-only."""
-    models = [generator.random_order_only(np.random.default_rng([seed, 3]), wild=0.0) for seed in range(150)]
+    models = [generator.random_order_only(np.random.default_rng([seed, 3]), wild=0.0) for seed in range(80)]
     assert sum(recognised(model) is not None for model in models) > 0.75 * len(models)

@@ -382,7 +382,7 @@ SHIPPED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.slow] * (at > 5)) for at, one in enumerate(SHIPPED)]
+    ("name", "n"), [pytest.param(*one, marks=[pytest.mark.slow] * (at > 3)) for at, one in enumerate(SHIPPED)]
 )
 def test_certificates_of_shipped_models(name: str, n: int) -> None:
     model = restrict.load(ROOT / "instances" / f"{name}.json" if ":" not in name else name)

@@ -43,7 +43,7 @@ def test_longer_words_have_the_output_of_the_batch(model: str) -> None:
 
 
 def test_a_deep_program_needs_no_deep_stack() -> None:
-    model = restrict.load("parity-attempt:layers=1500")
+    model = restrict.load("parity-attempt:layers=1001")
     word = [0, 1] * 20 + [1]
     assert OnDemandRun(model.at(43), word).label(42) == "accept"
 

@@ -189,8 +189,8 @@ def test_the_lower_bound_of_a_constant_output_with_many_labels(alphabet: list[st
 def test_a_tree_of_cases_without_kernels_ends() -> None:
     """Its questions were asked position by position, as deep as the word is long: more than Python's stack holds."""
     model = restrict.load(ATTACKS / "R6.m.json")
-    task = Task.of(model, 4000)
-    looking = Looking(task.instance, 3999)
+    task = Task.of(model, 1500)
+    looking = Looking(task.instance, 1499)
     looking.compiled = None
     assert find_tree(task, {1: 0}, shared=looking) is None
 

@@ -40,7 +40,7 @@ def test_an_option_reaches_the_search() -> None:
     model = restrict.load("random:layers=2,heads=2,states=3,seed=1")
     full, short = (
         GoalSearch(Task.of(model, 12), options=options)
-        for options in (OPTIONS, replace(OPTIONS, more_work=1, work_per_token=0))
+        for options in (replace(OPTIONS, more_work=work, work_per_token=0) for work in (10_000, 1))
     )
     full.run()
     short.run()

@@ -137,7 +137,7 @@ def test_cases_show_that_the_label_depends_on_what_it_does_depend_on(seeds: int)
         labels, _ = all_labels(task.instance, 8)
         counts = essential_counts(labels)
         _, order = by_size((counts >= 1) & (counts <= 3))
-        for index in order[: 7 if seeds > 1 else 4].tolist():
+        for index in order[: 7 if seeds > 1 else 2].tolist():
             cube = cube_of(index, 2, task.instance.unpinned)
             if certificate_of(task.instance, Restriction.of(task.instance, dict(cube)), "all").c <= 3:
                 continue
@@ -151,22 +151,22 @@ def test_cases_show_that_the_label_depends_on_what_it_does_depend_on(seeds: int)
             assert restrict.check(model, found, fast=True).startswith("s VERIFIED")
             asked = {i for path, _ in leaves(found.cases) for i in path} if found.cases is not None else set()
             confirmed, fewer = confirmed + 1, fewer + bool(asked - set(essential))
-    assert confirmed >= (6 if seeds > 1 else 3) * seeds
+    assert confirmed >= (6 if seeds > 1 else 2) * seeds
     assert fewer >= 2 * seeds - 1, "no tree asks what the label does not depend on"
 
 
-@pytest.mark.parametrize("seed", heavy_after((10, 14, 9, 29), 1))
-def test_the_fewest_fixed_positions_are_those_of_the_exact_front(seed: int) -> None:
+@pytest.mark.parametrize(("n", "seed"), rows_after(((10, 10), (12, 10), (12, 14), (12, 9), (12, 29)), 1))
+def test_the_fewest_fixed_positions_are_those_of_the_exact_front(n: int, seed: int) -> None:
     """They were one more where every question of a tree counted as a dependency, or only some splits were tried."""
     model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
-    labels, _ = all_labels(model.at(12), 11)
-    best = int(by_size(essential_counts(labels) <= 6)[0][0])
-    found = restrict.certify(model, 12, c=6)
-    assert (len(found.restriction.fixed), found.c <= 6) == (best, True)
+    labels, _ = all_labels(model.at(n), n - 1)
+    best = int(by_size(essential_counts(labels) <= n // 2)[0][0])
+    found = restrict.certify(model, n, c=n // 2)
+    assert (len(found.restriction.fixed), found.c <= n // 2) == (best, True)
     assert restrict.check(model, found).startswith("s VERIFIED")
 
 
-@pytest.mark.parametrize(("n", "most"), rows_after(((60, 59), (300, 250)), 1))
+@pytest.mark.parametrize(("n", "most"), rows_after(((30, 29), (300, 250)), 1))
 def test_free_is_never_worse_than_what_the_run_sees(n: int, most: int) -> None:
     """With nothing fixed c was the whole length, where the run over all nodes proves half of it."""
     model = restrict.load("shared-hubs")
@@ -265,7 +265,7 @@ def test_each_point_of_a_front_gets_a_share_of_the_time(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("restrict.certification.relax", noted)
     with looks("restrict.base.deadline", 1 / 40):
-        points = restrict.pareto(restrict.load("random:layers=2,seed=3"), 40, time=1).points
+        points = restrict.pareto(restrict.load("random:layers=1,seed=3"), 24, time=1).points
     assert points[0].c == 0
     assert len(left) >= 4
     assert left[0] <= 0.3, "a quarter of what is left after the first"

@@ -34,6 +34,7 @@ from restrict.report.stages import asked as stages_asked
 from restrict.report.stages import stages_section
 from restrict.report.text import model_words, origin_words
 from tests.commands import Shell
+from tests.marks import heavy_after
 
 pytest.importorskip("jinja2")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -92,9 +93,10 @@ def test_cells_are_a_partition(n: int) -> None:
     assert fixed_counts(runs, axis).tolist() == counts
 
 
-def test_the_drawing_has_the_facts_of_the_abstract_run() -> None:
+@pytest.mark.parametrize("seeds", heavy_after((range(1), range(1, 12)), 1))
+def test_the_drawing_has_the_facts_of_the_abstract_run(seeds: range) -> None:
     """Every spot against a run of its own: looks, links after and before, and words."""
-    for seed in range(6):
+    for seed in seeds:
         spec = f"random:layers=2,heads=2,states=3,seed={seed}"
         certificate = random_certificate(spec, 9, 0.5, seed=seed)
         model = restrict.load(spec)
@@ -146,16 +148,16 @@ def test_a_chart_has_a_curve_for_each_name_and_bars_where_there_is_one_length() 
 
 def test_a_chart_follows_the_page_and_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     chart = by_length("a & b <i>", {"<b>": [(10, 1.0), (20, 2.0)]}, "c")
-    ET.fromstring(chart.svg())
+    text = chart.svg()
+    ET.fromstring(text)
     inside = chart.svg(alone=False)
     assert "var(--head)" in inside
     assert not re.search('#[0-9a-f]{6}[;"]', inside)
     assert "<i>" not in inside
     assert "http" not in inside
-    for name in ("a.svg", "a.pdf"):
-        save(chart, tmp_path / name)
-        save(chart, tmp_path / f"b{name}")
-        assert (tmp_path / name).read_bytes() == (tmp_path / f"b{name}").read_bytes()
+    save(chart, tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_bytes() == text.encode()
+    assert chart.written("pdf") == chart.written("pdf")
 
 
 def test_totals_are_those_of_the_abstract_run() -> None:
@@ -202,14 +204,13 @@ def test_links_are_packed_and_unpacked() -> None:
     assert packed(()) == []
 
 
-@pytest.mark.heavy
 def test_words_are_carried_as_runs() -> None:
     copy = word_copy("w", tuple("aab"))
     assert copy.runs == [[2, "a"], [1, "b"]]
     assert copy.shown == "aab"
     wide = word_copy("w", ("if", "if", "x"))
     assert (wide.joiner, wide.shown) == (" ", "if if x")
-    long = word_copy("w", tuple("ab" * 500_000))
+    long = word_copy("w", tuple("ab" * 100_000))
     assert long.runs == []
     assert "in the file" in long.shown
 
@@ -496,10 +497,9 @@ def test_notebooks_show_tables(refutation: Path) -> None:
 
 
 def test_few_positions_have_all_their_lines() -> None:
-    """Where nothing is fixed every head may attend everywhere: at 12 positions these lines are drawn, at 40 not."""
-    from restrict.report.scene import FEW
-
-    for n in (12, 40):
-        model = restrict.load("random:layers=2,heads=1,states=2,seed=1,every=1")
-        drawing = restrict.certify(model, n, target="all", restriction=restrict.Restriction.of(model.at(n))).figure()
-        assert ("dashed" in drawing._repr_svg_()) is (n <= FEW), n
+    """Where nothing is fixed every head may attend everywhere: at 12 positions these lines are drawn, at 24 not."""
+    for n in (12, 24):
+        certificate = random_certificate("random:layers=2,heads=1,states=2,seed=1,every=1", n, 1, target="all")
+        picture = draw_nodes(restrict.load(certificate.model_name).at(n), outline_of(certificate), certificate)
+        assert crowded(picture) is (n == 24)
+        assert n == 24 or "dashed" in certificate.figure()._repr_svg_()

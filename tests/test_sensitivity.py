@@ -60,7 +60,7 @@ def test_blocks_of_long_inputs_are_disjoint_and_the_same_each_time() -> None:
     assert found == sensitivity(model, x)
     used = [i for block in found.blocks for i in block.positions]
     assert len(used) == len(set(used))
-    assert sensitivity(load("and-of-ors"), "1" * 900).lower <= 30
+    assert sensitivity(load("and-of-ors"), "1" * 100).lower <= 10
 
 
 def test_a_constant_label_has_no_blocks() -> None:

@@ -39,7 +39,7 @@ LIBRARY = {"soft-file-key"}
 def test_a_verified_claim_is_true_of_every_input(seed: int) -> None:
     """The least epsilon that the checker verifies, against all inputs (or 48 of them) in decimals of 60 digits."""
     rng = np.random.default_rng([3, seed])
-    for _ in range(60):
+    for _ in range(60 if seed else 30):
         model, certificate = soft_mutations.original(rng)
         assert soft_mutations.accepted(model, certificate)
         assert soft_mutations.is_true(model, certificate) is not False, certificate

@@ -17,12 +17,12 @@ from numpy.random import Generator
 from restrict.checker.soft_layers import averaged, coupled, network, normed, scaled, score
 from restrict.checker.soft_model import Norm
 from restrict.checker.soft_sets import ONE, Matrix, Set, Vector, add, between, cut, hull, image, linear, size, tight
+from tests.marks import heavy_after
 
 Point = list[Fraction]
 SIZES = (1, 3, 40, ONE >> 40, ONE >> 3, ONE, 5 * ONE, ONE << 20)
 LOST = (Fraction(0), Fraction(999, 1000), Fraction(1, 2))
 """What an entry lost when it was rounded down to units."""
-ROUNDS = 150
 
 
 def pick(rng: Generator, choices: Sequence[int]) -> int:
@@ -81,18 +81,23 @@ def rng() -> Generator:
     return np.random.default_rng(11)
 
 
-def test_affine_maps(rng: Generator) -> None:
+@pytest.fixture(params=heavy_after((60, 300), 1))
+def rounds(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+def test_affine_maps(rng: Generator, rounds: int) -> None:
     """Lemma S4."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         columns, rows = (int(v) for v in rng.integers(1, 5, 2))
         f, s = Map(rng, rows, columns), random_set(rng, columns)
         found = image(f.made, s)
         assert all(inside(f(rim(rng, s)), found) for _ in range(8))
 
 
-def test_sums_hulls_and_cuts(rng: Generator) -> None:
+def test_sums_hulls_and_cuts(rng: Generator, rounds: int) -> None:
     """Lemma S3."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         d = int(rng.integers(1, 5))
         a, b = random_set(rng, d), random_set(rng, d)
         both, total = hull([a, b]), add(a, b)
@@ -108,9 +113,9 @@ def test_sums_hulls_and_cuts(rng: Generator) -> None:
                 assert inside(x, cut(a, b))
 
 
-def test_scores(rng: Generator) -> None:
+def test_scores(rng: Generator, rounds: int) -> None:
     """Lemma S6."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         d = int(rng.integers(1, 5))
         q, k = random_set(rng, d), random_set(rng, d)
         low, high = score(q, k, size(k.centre))
@@ -122,11 +127,11 @@ def test_scores(rng: Generator) -> None:
             assert all(least <= true * s / ONE <= most for s in scale)
 
 
-def test_averages(rng: Generator) -> None:
+def test_averages(rng: Generator, rounds: int) -> None:
     """Lemmas S7 and S8: a weight and a value of one case, at the ends of both."""
     with localcontext() as context:
         context.prec = 100
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             d, n = int(rng.integers(1, 4)), int(rng.integers(1, 5))
             cases = [int(rng.integers(1, 4)) for _ in range(n)]
             spread = pick(rng, (1, ONE >> 20, ONE, 8 * ONE, 300 * ONE))
@@ -149,12 +154,12 @@ def test_averages(rng: Generator) -> None:
                 assert inside(mean, second)
 
 
-def test_layer_norm(rng: Generator) -> None:
+def test_layer_norm(rng: Generator, rounds: int) -> None:
     """Lemma S9."""
     tried = 0
     with localcontext() as context:
         context.prec = 150
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             d, s = int(rng.integers(1, 5)), random_set(rng, int(rng.integers(1, 5)))
             d = len(s.centre)
             eps = Fraction(pick(rng, (0, 1, 1000)), pick(rng, (10**9, 100, 1)))
@@ -166,7 +171,7 @@ def test_layer_norm(rng: Generator) -> None:
             for _ in range(8):
                 assert inside(layer_norm(rim(rng, s), f.true[0], norm), found)
                 tried += 1
-    assert tried > 300
+    assert tried > 2 * rounds
 
 
 def layer_norm(x: Point, weight: Sequence[Fraction], norm: Norm) -> Point:
@@ -179,9 +184,9 @@ def layer_norm(x: Point, weight: Sequence[Fraction], norm: Norm) -> Point:
 
 
 @pytest.mark.parametrize("skip", [False, True])
-def test_networks(rng: Generator, skip: bool) -> None:
+def test_networks(rng: Generator, rounds: int, skip: bool) -> None:
     """Lemma S10."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         d, width = (int(v) for v in rng.integers(1, 5, 2))
         inner, outer, s = Map(rng, width, d), Map(rng, d, width), random_set(rng, d)
         found = network(inner.made, outer.made, s, skip)
@@ -192,10 +197,10 @@ def test_networks(rng: Generator, skip: bool) -> None:
 
 
 @pytest.mark.parametrize("spoil", [image, hull, add], ids=["image", "hull", "add"])
-def test_a_set_that_is_a_unit_too_small_is_noticed(rng: Generator, spoil: Callable[..., Set]) -> None:
+def test_a_set_that_is_a_unit_too_small_is_noticed(rng: Generator, rounds: int, spoil: Callable[..., Set]) -> None:
     """The tests of the tests: without one unit of the box, some point lies outside."""
     outside = 0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         d = int(rng.integers(1, 4))
         a, b = random_set(rng, d), random_set(rng, d)
         f = Map(rng, d, d)
@@ -205,4 +210,4 @@ def test_a_set_that_is_a_unit_too_small_is_noticed(rng: Generator, spoil: Callab
             x, y = rim(rng, a), rim(rng, b)
             point = f(x) if spoil is image else x if spoil is hull else [v + w for v, w in zip(x, y, strict=True)]
             outside += not inside(point, shrunk)
-    assert outside > 50
+    assert outside > rounds / 3

@@ -55,8 +55,8 @@ def concatenated() -> SoftModel:
                                    masked(VARIANTS[4], "strict_future"), concatenated()])  # fmt: skip
 def test_evaluator_is_the_formula(model: SoftModel) -> None:
     rng = np.random.default_rng(0)
-    for length in (1, 2, 5):
-        words = model.encode(rng.integers(0, len(model.alphabet), (3, length)))
+    for length in (1, 4):
+        words = model.encode(rng.integers(0, len(model.alphabet), (2, length)))
         found = evaluate.logits(model, words, at=np.arange(words.shape[1]))
         single = evaluate.logits(model, words, at=np.arange(words.shape[1]), dtype=np.float32)
         for word, rows, small in zip(words, found, single, strict=True):

@@ -75,11 +75,11 @@ def deviation(file: str, word: tuple[int, ...]) -> float:
 
 
 def test_the_report_of_a_right_model(tmp_path: Path) -> None:
-    file, verdict = verified("tomita2-1l1h16d", 6, tmp_path)
+    file, verdict = verified("tomita2-1l1h16d", 3, tmp_path)
     done = typed("report", verdict, "--model", file, "-o", tmp_path / "page.html")
     assert done.exit_code == 0
     page = (tmp_path / "page.html").read_text()
-    for text in ("s VERIFIED right n=0..6", "State 0", "wanted negative", "The least margin at each position",
+    for text in ("s VERIFIED right n=0..3", "State 0", "wanted negative", "The least margin at each position",
                  "Attention of the hardest word"):  # fmt: skip
         assert text in page
     with pytest.raises(UsageError, match="needs its model"):
@@ -105,9 +105,9 @@ def test_the_report_of_a_forced_decision(tmp_path: Path) -> None:
 
 
 def test_two_layers_have_the_facts_and_no_ranges(tmp_path: Path) -> None:
-    file = str(next(TRAINED.glob("*-2l1h*.safetensors")))
+    file = str(TRAINED / "no-equal-neighbours-2l1h16d.safetensors")
     verdict = tmp_path / "verdict.json"
-    typed("soft", "verify", file, "-n", "2", "-o", verdict)
+    typed("soft", "verify", file, "-n", "1", "-o", verdict)
     page = page_of(verdict, file)
     assert "s VERIFIED" in page.text()
     forced = typed("soft", "certify", file, "-n", "3")

@@ -22,11 +22,11 @@ def exact_log2(x: Fraction) -> Fraction:
 def test_log2_is_an_upper_bound_and_tight() -> None:
     rng = random.Random(0)
     noise = Fraction(1, 10**60)
-    for _ in range(2000):
+    for _ in range(600):
         d = rng.getrandbits(rng.randrange(1, 200)) + 1
         x = Fraction(d + rng.getrandbits(rng.randrange(1, 300)), d)
         assert -noise <= log2_up(x) - exact_log2(x) <= Fraction(1, 2**62), x
-    for e in range(300):
+    for e in range(0, 300, 7):
         assert log2_up(Fraction(2**e)) == e
         assert log2_up(Fraction(2**e + 1)) > e
         assert e < log2_up(Fraction(2 ** (e + 2) - 1, 2)) <= e + 1

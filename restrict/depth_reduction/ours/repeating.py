@@ -95,10 +95,11 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
     spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))
     starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
     short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))
+    tried = Tried(short, c, spare, {})
     found, interrupted = dict[Pattern, Cost](), False
     try:
         for pattern in starts:
-            best, cost = _climb(short, pattern, rng, c, spare, task.deadline)
+            best, cost = _climb(tried, pattern, rng, task.deadline)
             found[best] = cost
             task.tell("searching patterns")
             if task.deadline.passed:
@@ -150,17 +151,31 @@ def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | No
         yield Pattern((), tuple(rng.integers(0, symbols, block).tolist()) + (FREE,) * (period - block), ())
 
 
-def _climb(
-    instance: Instance, pattern: Pattern, rng: np.random.Generator, c: int | None, spare: Fraction, deadline: Deadline
-) -> tuple[Pattern, Cost]:
+@dataclass(frozen=True)
+class Tried:
+    """The short length, what is wanted, and what each pattern that was tried costs: climbs meet the same ones often."""
+
+    instance: Instance
+    c: int | None
+    spare: Fraction
+    costs: dict[Pattern, Cost]
+
+    def cost(self, pattern: Pattern) -> Cost:
+        """(How far c is above the wanted one, positions fixed)."""
+        if pattern not in self.costs:
+            self.costs[pattern] = _cost(self.instance, pattern, self.c, self.spare)
+        return self.costs[pattern]
+
+
+def _climb(tried: Tried, pattern: Pattern, rng: np.random.Generator, deadline: Deadline) -> tuple[Pattern, Cost]:
     """Change one cell at a time, keep what is no worse."""
-    cost = _cost(instance, pattern, c, spare)
+    cost = tried.cost(pattern)
     for _ in range(TRIALS):
         if deadline.passed:
             break
-        other = pattern.changed(rng, len(instance.model.alphabet))
+        other = pattern.changed(rng, len(tried.instance.model.alphabet))
         if other != pattern:
-            new = _cost(instance, other, c, spare)
+            new = tried.cost(other)
             if new <= cost:
                 pattern, cost = other, new
     return pattern, cost
