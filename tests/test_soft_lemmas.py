@@ -127,6 +127,27 @@ def test_scores(rng: Generator, rounds: int) -> None:
             assert all(least <= true * s / ONE <= most for s in scale)
 
 
+def test_a_score_reaches_its_bound(rng: Generator, rounds: int) -> None:
+    """Lemma S6, where all is aligned: corners of boxes, and balls along one axis, so a term less is too little."""
+    for _ in range(rounds):
+        d = int(rng.integers(2, 5))
+        (cq, ck), (rq, rk) = (
+            [[abs(whole(rng, pick(rng, SIZES))) for _ in range(d)] for _ in range(2)] for _ in range(2)
+        )
+        signs = [int(rng.choice([-1, 1])) for _ in range(d)]
+        q, k = (
+            Set([c * s for c, s in zip(centre, signs, strict=True)], box, sum(box))
+            for centre, box in ((cq, rq), (ck, rk))
+        )
+        true = Fraction(sum((a + r) * (b + t) for a, r, b, t in zip(cq, rq, ck, rk, strict=True)), ONE)
+        assert true <= score(q, k, size(k.centre))[1] <= true + 4
+        a, b, r, t = cq[0], ck[0], rq[0], rk[0]
+        q, k = (Set([c, *[0] * (d - 1)], [ball] * d, ball) for c, ball in ((a, r), (b, t)))
+        low, high = score(q, k, size(k.centre))
+        assert Fraction((a + r) * (b + t), ONE) <= high <= Fraction((a + r) * (b + t), ONE) + 4
+        assert low <= Fraction(min((a - r) * (b + t), (a + r) * (b - t)), ONE)
+
+
 def test_averages(rng: Generator, rounds: int) -> None:
     """Lemmas S7 and S8: a weight and a value of one case, at the ends of both."""
     with localcontext() as context:
