@@ -52,6 +52,12 @@ def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return Shell(monkeypatch, capfd)
 
 
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are empty: for tests that read the words of a page, whose pictures take longest."""
+    monkeypatch.setattr("restrict.report.chart.painted", lambda *_: b"<svg></svg>")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected lives as long as the run: the garbage collector never walks over it, and over what comes later
