@@ -111,9 +111,10 @@ def test_a_pipe_or_a_device_that_a_file_names_is_not_waited_for(tmp_path: Path) 
 
 def nobody_writes(pipe: Path) -> None:
     """Somebody is waited for, and then no longer."""
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(UsageError, match="nobody writes to this pipe"):
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr("restrict.base.files.PATIENCE", 0.1)
-        read_bytes(pipe)
+        with pytest.raises(UsageError, match="nobody writes to this pipe"):
+            read_bytes(pipe)
 
 
 def test_a_pipe_is_read_up_to_the_limit(tmp_path: Path) -> None:
