@@ -18,6 +18,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 from types import FrameType
+from unittest.mock import patch
 
 from architecture import LEAVES
 
@@ -81,9 +82,12 @@ def walk(command: str) -> Visits:
     from restrict.cli.main import cli
     from restrict.force import search
 
-    search.OPTIONS = replace(OPTIONS, more_work=1, work_per_token=0)  # a longer search goes the same way
-    tracer = Tracer()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    tracer, short = Tracer(), replace(OPTIONS, more_work=1, work_per_token=0)  # a longer search goes the same way
+    with (
+        patch.object(search, "OPTIONS", short),
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         words = [*command.split(), "-o", str(Path(folder) / "certificate.json")]
         sys.setprofile(tracer)
         try:
