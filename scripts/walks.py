@@ -14,17 +14,20 @@ import contextlib
 import io
 import sys
 import tempfile
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from types import FrameType
+from unittest.mock import patch
 
 from architecture import LEAVES
 
 import restrict
+from restrict.force.options import OPTIONS
 
 COMMANDS = (
-    ("certify random:layers=2 -n 20", "one position"),
-    ("certify tagger -n 8 --target all", "all positions"),
+    ("certify contains-one -n 30", "one position"),
+    ("certify tagger -n 4 --target all", "all positions"),
 )
 PACKAGE = Path(restrict.__file__).parent
 SMALL = LEAVES - {"cli"}
@@ -77,9 +80,14 @@ class Tracer:
 def walk(command: str) -> Visits:
     """The visits of one command, whose result goes to a temporary file."""
     from restrict.cli.main import cli
+    from restrict.force import search
 
-    tracer = Tracer()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    tracer, short = Tracer(), replace(OPTIONS, more_work=1, work_per_token=0)  # a longer search goes the same way
+    with (
+        patch.object(search, "OPTIONS", short),
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         words = [*command.split(), "-o", str(Path(folder) / "certificate.json")]
         sys.setprofile(tracer)
         try:

@@ -30,14 +30,18 @@ collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
 
 SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 100, work_per_token=OPTIONS.work_per_token // 100)
 """A search that improves its answers a hundredth as long: nearly all tests that search are about what comes after."""
+TRIED, FEW_TRIED = 1_000, 200
+"""Work of a trial of an answer, for users and in tests: what is wrong shows among the first words."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Heavy and slow tests search as users do."""
+    """Heavy and slow tests search, and try their answers, as users do."""
     from restrict.force import search
+    from restrict.trial import run
 
-    search.OPTIONS = OPTIONS if any(map(item.get_closest_marker, ("heavy", "slow"))) else SHORT
+    full = any(map(item.get_closest_marker, ("heavy", "slow")))
+    search.OPTIONS, run.WORK = (OPTIONS, TRIED) if full else (SHORT, FEW_TRIED)
 
 
 @pytest.fixture
@@ -46,6 +50,12 @@ def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     from tests.commands import Shell
 
     return Shell(monkeypatch, capfd)
+
+
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are empty: for tests that read the words of a page, whose pictures take longest."""
+    monkeypatch.setattr("restrict.report.chart.painted", lambda *_: b"<svg></svg>")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -356,7 +356,7 @@ def test_ctrl_c_in_the_check_ends_the_check_and_keeps_the_result(
 AFTER_THE_SEARCH = {
     "restrict.base.strictjson.Record.save": ("certify contains-one -n 5", "refute parity-attempt -L parity -n 12",
                                              "certify tagger -n 6 --target all"),
-    "restrict.certification.confirm": ("certify contains-one -n 5000",),
+    "restrict.certification.confirm": ("certify contains-one -n 100",),
     "restrict.certification.by_enumeration": ("certify contains-one -n 5",),
     "restrict.certification.forced": ("certify contains-one -n 50",),
     "restrict.certification.try_certificate": ("certify contains-one -n 5",),
@@ -440,12 +440,12 @@ def test_a_process_certifies_and_the_checker_alone_verifies(shell: Shell, tmp_pa
     def process(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment(), check=False)
 
-    (tmp_path / "m.json").write_bytes(restrict.load("parity8").content or b"")
-    assert process(*program("certify", "m.json", "-n", "20", "-o", "c.json")).returncode == 0
+    (tmp_path / "m.json").write_bytes(restrict.load("contains-one").content or b"")
+    assert process(*program("certify", "m.json", "-n", "9", "-o", "c.json")).returncode == 0
     checked = process(sys.executable, "-m", "restrict.checker", "m.json", "c.json")
     assert (checked.returncode, checked.stderr) == (0, "")
     assert checked.stdout == shell.good("check", "m.json", "c.json")
-    assert checked.stdout.startswith("s VERIFIED n=20 target=last free=12 c=0 values=")
+    assert checked.stdout.startswith("s VERIFIED n=9 target=last free=8 c=0 values=")
 
 
 CERTIFY = "certify tribes -n 64"

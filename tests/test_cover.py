@@ -381,8 +381,8 @@ def test_wrong_options_are_one_line() -> None:
 def test_out_of_time_is_said() -> None:
     problem = family(300, 8, 0)
     with pytest.raises(ResourceLimit, match="did not decide budget 95"):
-        solve(problem, solver="sat", budget=95, time=0.3)
-    answer = solve(problem, solver="maxsat", time=0.3)
+        solve(problem, solver="sat", budget=95, time=0.1)
+    answer = solve(problem, solver="maxsat", time=0.1)
     assert answer.statistics["timeout"] == 1
     assert 0 < answer.lower <= answer.count
 
@@ -390,6 +390,6 @@ def test_out_of_time_is_said() -> None:
 def test_where_sat_is_out_of_time_auto_keeps_what_local_search_found() -> None:
     """The partial answer was lost: SAT's time limit ended all of it."""
     problem = family(300, 8, 0)
-    answer = solve(problem, budget=95, time=0.6)
+    answer = solve(problem, budget=95, time=0.4)
     assert answer.status == "partial"
     assert 95 < answer.count < 200, "complete, but over the budget"

@@ -16,14 +16,14 @@ from tests import every_length
 from tests.fuzzing.at_all_lengths import judge
 from tests.fuzzing.kinds import Trial
 from tests.length_claims import Subject
-from tests.marks import heavy_after
+from tests.marks import rows_after
 
 
-@pytest.mark.parametrize("programs", [*heavy_after((30, 60), 1), pytest.param(3000, marks=pytest.mark.slow)])
-def test_random_programs_are_at_every_length_what_their_automata_say(programs: int) -> None:
+@pytest.mark.parametrize(("seed", "programs"), rows_after([(6, 8), (11, 60), (11, 3000)], 1))
+def test_random_programs_are_at_every_length_what_their_automata_say(seed: int, programs: int) -> None:
     total = every_length.Result()
     for index in range(programs):
-        total.add(every_length.swept(11, index, 0.3))
+        total.add(every_length.swept(seed, index, 0.3))
     assert total.wrong == []
     assert total.claims["refused"] <= 0.02 * programs
     assert total.counts["accepted"] > 0.6 * programs

@@ -109,15 +109,22 @@ def test_a_pipe_or_a_device_that_a_file_names_is_not_waited_for(tmp_path: Path) 
             read_bytes(path, regular=True)
 
 
+def nobody_writes(pipe: Path) -> None:
+    """Somebody is waited for, and then no longer."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("restrict.base.files.PATIENCE", 0.1)
+        with pytest.raises(UsageError, match="nobody writes to this pipe"):
+            read_bytes(pipe)
+
+
 def test_a_pipe_is_read_up_to_the_limit(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"text",))
     writer.start()
     assert read_bytes(tmp_path / "pipe") == b"text"
     writer.join()
-    with pytest.raises(UsageError, match="nobody writes to this pipe"):
-        read_bytes(tmp_path / "pipe")
-    command = f"mkfifo {tmp_path}/late; (sleep 0.3; echo text; sleep 0.3; echo more) > {tmp_path}/late"
+    nobody_writes(tmp_path / "pipe")
+    command = f"mkfifo {tmp_path}/late; (sleep 0.1; echo text; sleep 0.1; echo more) > {tmp_path}/late"
     with subprocess.Popen(["bash", "-c", command]):
         while not (tmp_path / "late").exists():
             time.sleep(0.01)
@@ -157,8 +164,7 @@ def test_what_a_pipe_gave_is_kept_for_one_command(tmp_path: Path) -> None:
     path = Path(f"/dev/fd/{reading}")
     with one_command():
         assert [read_bytes(path), read_bytes(path)] == [b"text"] * 2
-    with pytest.raises(UsageError, match="nobody writes to this pipe"):
-        read_bytes(path)
+    nobody_writes(path)
     os.close(reading)
 
 

@@ -15,6 +15,7 @@ from restrict.checker.one_length import program_of, read_claim
 from restrict.cli.checking import trusted_line
 from restrict.elaboration.foreseen import SAMPLE, beyond, read_tokens, sampled
 from restrict.elaboration.make import _written, instance_of, least_steps, task_of
+from tests.marks import rows_after
 
 
 def everywhere(spec: str, n: int, free: float) -> tuple[restrict.Model, restrict.Certificate]:
@@ -24,10 +25,13 @@ def everywhere(spec: str, n: int, free: float) -> tuple[restrict.Model, restrict
     return model, restrict.certify(model, n, target="all", restriction=Restriction.of(model.at(n), fixed))
 
 
-@pytest.mark.parametrize("spec", ["random:layers=1,heads=2,states=2,every=1", "random:layers=1,heads=3,every=1"])
-def test_a_sample_says_what_the_rows_take(spec: str) -> None:
+SPECS = ("random:layers=1,heads=2,states=2,every=1", "random:layers=1,heads=3,every=1")
+
+
+@pytest.mark.parametrize(("spec", "n"), rows_after([(SPECS[0], 30), (SPECS[0], 100), (SPECS[1], 100)], 1))
+def test_a_sample_says_what_the_rows_take(spec: str, n: int) -> None:
     """Against the steps of the whole proof."""
-    n, limit = 100, 10**9
+    limit = 10**9
     model, certificate = everywhere(spec, n, 0.9)
     assert model.content is not None
     places = Place("model"), Place("certificate")
@@ -45,8 +49,8 @@ def test_a_sample_says_what_the_rows_take(spec: str) -> None:
 
 def test_a_check_that_cannot_end_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the proof is written."""
-    model, certificate = everywhere("random:layers=1,heads=2,states=2,every=1", 60, 0.9)
-    assert (trusted_line(model, certificate) or "").startswith("s VERIFIED n=60 target=all")
+    model, certificate = everywhere(SPECS[0], 40, 0.9)
+    assert (trusted_line(model, certificate) or "").startswith("s VERIFIED n=40 target=all")
     monkeypatch.setattr("restrict.elaboration.make.certificate_lines", lambda *_: pytest.fail("the proof is written"))
     assert trusted_line(model, certificate, limit=10_000) is None
 

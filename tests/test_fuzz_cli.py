@@ -14,7 +14,7 @@ from scripts import fuzz_cli
 from tests.marks import heavy_after
 
 
-@pytest.mark.parametrize("lines", heavy_after((80, 200), 1))
+@pytest.mark.parametrize("lines", heavy_after((40, 200), 1))
 def test_every_command_with_bad_input_of_every_kind_ends_in_one_line(lines: int, tmp_path: Path) -> None:
     here = Path.cwd()
     try:

@@ -5,7 +5,6 @@ Each test has claims on both sides of an edge, so that it fails if the checker i
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -58,11 +57,8 @@ def rows() -> list[tuple[str, str, str]]:
 
 def known_tests() -> set[str]:
     """The names of all tests of the project."""
-    found = set()
-    for path in Path(__file__).parent.glob("test_*.py"):
-        tree = ast.parse(path.read_text())
-        found |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    return found
+    files = Path(__file__).parent.glob("test_*.py")
+    return {name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)}
 
 
 def test_every_row_of_the_page_names_a_test_that_exists() -> None:

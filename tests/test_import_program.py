@@ -57,10 +57,10 @@ def agree(path: Path, weights: Path, rule: str, longest: int) -> None:
                 assert predict(program, rows, tokens, rule) == expected
 
 
-@pytest.mark.parametrize("part", heavy_after(range(10), 1))
+@pytest.mark.parametrize("part", heavy_after(range(17), 1))
 def test_random_programs_equal_themselves_when_run(part: int, tmp_path: Path) -> None:
     """By both rules; the printed one is refused where several keys can match."""
-    for seed in range(5 * part, 5 * part + 5):
+    for seed in range(3 * part, 3 * part + 3):
         rng = np.random.default_rng(seed)
         path, weights = write_program(tmp_path, rng, digits=seed % 6, classes=1 + seed % 4)
         agree(path, weights, "trained", 5)
@@ -84,7 +84,7 @@ def test_five_hundred_random_programs_equal_themselves_when_run(tmp_path: Path) 
 def test_the_two_rules_differ_where_it_says(tmp_path: Path) -> None:
     """Where the printed rule is refused there really are programs on which the rules differ."""
     different = same = 0
-    for seed in range(16, 28):
+    for seed in range(22, 27):
         path, weights = write_program(tmp_path, np.random.default_rng(seed), classes=3, markers=False)
         note = import_transformer_program(path).notes[0]
         printed, trained = (answers(path, weights, rule) for rule in ("printed", "trained"))

@@ -19,7 +19,9 @@ from tests.trusted import verify
 
 SIZE = 300_000
 """Bytes. Reading that is quadratic in them takes minutes (a set of 30 000 keys was made again for every key)."""
-SHAPES = dict(bench_files.shapes(SIZE))
+SHAPES = dict(bench_files.shapes(SIZE)) | {"leaves that name cones": lambda: bench_files.many_leaves(SIZE, 500, 1)}
+
+MANY = "leaves that name many cones"
 
 
 def outcome(model: bytes, certificate: bytes) -> str:
@@ -39,7 +41,7 @@ def reason(read: Callable[[], object]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s != MANY] + [pytest.param(MANY, marks=pytest.mark.slow)])
 def test_a_large_file_is_read_or_refused(shape: str) -> None:
     model, certificate = SHAPES[shape]()
     assert SIZE // 4 <= max(len(model), len(certificate)) <= SIZE + 100

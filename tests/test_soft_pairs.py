@@ -16,7 +16,7 @@ from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
-from restrict.soft.influence import attention, logits
+from restrict.soft.influence import attention, logits, pairs
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
 from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word, few, logit_influence
@@ -28,7 +28,7 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 from restrict.soft.models.source import load
 from tests.commands import typed
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
@@ -41,6 +41,15 @@ SHAPES = (
     "random:layers=1,width=8,percent=300,heads=1,symbols=2,seed={}",
 )
 OTHER_FIRST = SHAPES[1:] + SHAPES[:1]
+
+
+@pytest.fixture(autouse=True)
+def few_directions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small sizes take a few directions in each plane. Bounds hold for any number, and the fewer, the more is between
+    two of them."""
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(pairs, "FAN", 4)
+        monkeypatch.setattr(logits, "FAN", 2)
 
 
 def added(model: SoftModel, words: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Floats:
@@ -94,7 +103,7 @@ def compared(model: SoftModel, n: int, rng: np.random.Generator, directions: int
 @pytest.mark.parametrize("shape", heavy_after(OTHER_FIRST, 1))
 def test_every_direction_is_bounded_as_all_pairs_of_words_say(shape: str) -> None:
     rng = np.random.default_rng(1)
-    assert sum(compared(load(shape.format(0)), n, rng, 5, 1.25) for n in (2, 4)) > 30
+    assert sum(compared(load(shape.format(0)), n, rng, 2, 1.25) for n in (2, 4)) > 20
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -133,7 +142,7 @@ def weights_beside(changes: Changes, word: list[int], t: int) -> list[float]:
     return [math.fsum(head.e[j, s] for j, s in enumerate(word) if j != t) for head in changes.heads]
 
 
-def parts_hold(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator) -> int:
+def parts_hold(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator, limits: int) -> int:
     """Changes of words whose weights are within random limits are within the bound of these; how many were compared."""
     words, count = all_words(model, n), 0
     values, free = added(model, words), [j for j in range(n) if j not in model.pinned(n)]
@@ -142,7 +151,7 @@ def parts_hold(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Gen
     for changes in changes_of(model, n, delta=delta):
         mine = [w for w in number if n - 1 in model.pinned(n) or w[-1] == changes.words.symbol]
         columns = {w: [0 if j in model.pinned(n) else s for j, s in enumerate(w)] for w in mine}
-        for _ in range(3):
+        for _ in range(limits):
             ends = spans_of(changes)
             near = np.sort(rng.choice(len(changes.exchanges), min(6, len(changes.exchanges)), replace=False))
             # Limits at what some words reach, so that both words on a limit and cut sides are met.
@@ -207,9 +216,9 @@ def some_delta(symbols: int, rng: np.random.Generator) -> Delta:
 @pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_parts_of_the_words_are_bounded_as_all_pairs_of_words_say(shape: str, seed: int) -> None:
     rng, model = np.random.default_rng(seed), load(shape.format(seed))
-    n = 5 if seed else 4
-    assert parts_hold(model, n, None, rng) > 10
-    assert parts_hold(model, n, some_delta(len(model.alphabet), rng), rng) > 2
+    n, limits = (5, 3) if seed else (4, 1)
+    assert parts_hold(model, n, None, rng, limits) > 10
+    assert parts_hold(model, n, some_delta(len(model.alphabet), rng), rng, limits) > 2
 
 
 @pytest.mark.parametrize("shape", heavy_after(OTHER_FIRST, 1))
@@ -243,7 +252,7 @@ def test_parts_leave_no_weight_out(shape: str, monkeypatch: pytest.MonkeyPatch) 
         assert 0 in halved
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", heavy_after(range(8), 2))
 def test_sides_surround_their_points_whatever_their_scale(seed: int) -> None:
     """At each point's height, in fractions, the sides that are left reach to both sides of it."""
     rng = np.random.default_rng(seed)
@@ -270,7 +279,7 @@ def vars_of(model: SoftModel) -> dict[str, object]:
     return {name: getattr(model, name) for name in model.__dataclass_fields__}
 
 
-def runs(delta: tuple[tuple[int, ...], ...], word: list[int]) -> bool:
+def runs(delta: Delta, word: list[int]) -> bool:
     """Whether a partial automaton has a run."""
     state = 0
     for s in word:
@@ -283,22 +292,21 @@ NEAR_ONE += [SHIPPED / "parity-1l1h16d"]
 SLOWER = [SHIPPED / f"{name}-1l1h16d" for name in ("012-0-2", "flip-flop", "a-b-c-d-e")]
 
 
-@pytest.mark.parametrize("file", heavy_after([*NEAR_ONE, *SLOWER], 1), ids=lambda file: file.name)
-def test_bound_over_attained_is_at_most_one_twentieth_above_one(file: Path) -> None:
+@pytest.mark.parametrize(("file", "n"), rows_after(itertools.product([*NEAR_ONE, *SLOWER], (10, 24)), 1))
+def test_bound_over_attained_is_at_most_one_twentieth_above_one(file: Path, n: int) -> None:
     model = opened(f"{file}.safetensors")
-    for n in (10, 24):
-        found = attention_influence(changes_of(model, n))
-        assert found.words is not None
-        first, second = (np.array([word]) for word in found.words)
-        for word in (first, second):
-            word[:, 0] = model.pinned(n)[0]
-        apart = float(np.linalg.norm(added(model, second) - added(model, first)))
-        assert apart == pytest.approx(found.attained, rel=1e-9)
-        assert (first != second).sum() == 1
-        assert found.attained <= found.bound <= 1.05 * found.attained
+    found = attention_influence(changes_of(model, n))
+    assert found.words is not None
+    first, second = (np.array([word]) for word in found.words)
+    for word in (first, second):
+        word[:, 0] = model.pinned(n)[0]
+    apart = float(np.linalg.norm(added(model, second) - added(model, first)))
+    assert apart == pytest.approx(found.attained, rel=1e-9)
+    assert (first != second).sum() == 1
+    assert found.attained <= found.bound <= 1.05 * found.attained
 
 
-@pytest.mark.parametrize("case", heavy_after(((0, 8), *((k, 60) for k in range(6))), 1))
+@pytest.mark.parametrize("case", heavy_after(((0, 2), *((k, 60) for k in range(6))), 1))
 @pytest.mark.parametrize("percent", heavy_after([50, 10], 1))
 @pytest.mark.usefixtures("halving")
 def test_logits_are_bounded_as_all_pairs_of_words_say(case: tuple[int, int], percent: int) -> None:
@@ -313,7 +321,7 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(case: tuple[int, int], per
     most = max(np.abs(brute(values, words, x, everything)).max() for c in changes for x in c.exchanges)
     assert found.attained <= most * (1 + 1e-9) <= found.bound * (1 + 2e-9)
     assert found.attained >= 0.99 * most
-    assert found.bound <= 3 * most
+    assert found.bound <= 3 * most or cells < 60
     assert found.words is not None
     assert evaluated(model, rows, [found.words]).max() == pytest.approx(found.attained)
 
@@ -351,7 +359,7 @@ def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -
         assert found.attained == pytest.approx(most, rel=1e-9, abs=1e-12)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(logits, "MOST", 0)
-            assert most <= logit_influence(model, changes, cells=8, seconds=math.inf).bound
+            assert most <= logit_influence(model, changes, cells=8 if seed else 2, seconds=math.inf).bound
 
 
 @pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
@@ -383,18 +391,18 @@ def test_places_that_are_not_asked_for_are_not_exchanged() -> None:
     assert logit_influence(model, some).bound == pytest.approx(most, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(1, 5), 1))
+@pytest.mark.parametrize(("seed", "cells"), rows_after([(1, 2), *((seed, 10) for seed in range(1, 5))], 1))
 @pytest.mark.usefixtures("halving")
-def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int) -> None:
+def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int, cells: int) -> None:
     model, n = load(f"random:layers=1,width=8,percent=9000,symbols=2,seed={seed}"), 6
     words, changes = all_words(model, n), changes_of(model, n)
     assert any(head.eta >= FAR for c in changes for head in c.heads)
     values, everything = evaluate.activations(model, words)[:, n - 1] @ readout_rows(model).T, np.ones(len(words), bool)
     most = max(np.abs(brute(values, words, x, everything)).max() for c in changes for x in c.exchanges)
-    assert most <= logit_influence(model, changes, cells=10, seconds=math.inf).bound
+    assert most <= logit_influence(model, changes, cells=cells, seconds=math.inf).bound
 
 
-@pytest.mark.parametrize("n", [16, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", heavy_after((8, 64), 1))
 @pytest.mark.usefixtures("halving")
 def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     model = load("random:layers=1,width=16,percent=10,seed=1")
@@ -542,8 +550,8 @@ def test_a_logit_lies_in_its_range_on_a_cell(shape: str) -> None:
                 assert abs(value(model, row, y) - form.c[0]) <= form.reach[0]
 
 
-def pairs_left(model: SoftModel, n: int, delta: tuple[tuple[int, ...], ...] | None, rng: np.random.Generator) -> int:
-    """Halve random pairs of cells: every exchange of every word stays in a pair that is left, within its bound.
+def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator, tried: int, halved: int) -> int:
+    """Halve random pairs of cells: every exchange of some words stays in a pair that is left, within its bound.
 
     How many exchanges were followed, each down to the pair that holds it after some halvings.
     """
@@ -557,7 +565,7 @@ def pairs_left(model: SoftModel, n: int, delta: tuple[tuple[int, ...], ...] | No
         at = (results - space.centre) @ space.basis.T
         for which in rng.choice(space.start().near, 2):
             t, s, o = changes.exchanges[which]
-            for word in words[rng.permutation(len(words))[:6]].tolist():
+            for word in words[rng.permutation(len(words))[:tried]].tolist():
                 other = (*word[:t], o, *word[t + 1 :])
                 mine = out in model.pinned(n) or word[out] == changes.words.symbol
                 if (
@@ -569,7 +577,7 @@ def pairs_left(model: SoftModel, n: int, delta: tuple[tuple[int, ...], ...] | No
                 first, second = number[tuple(word)], number[other]
                 r = int(rng.integers(len(rows)))
                 logit, pair = Logit(space, rows[r]), space.start()
-                for _ in range(8):
+                for _ in range(halved):
                     held = [
                         half
                         for half in logit.halves(pair)
@@ -611,15 +619,17 @@ def test_a_range_that_is_no_number_is_none() -> None:
 
 
 @pytest.mark.parametrize("shape", heavy_after([*SHAPES[2:], *SHAPES[:2]], 1))
-def test_no_pair_of_cells_loses_an_exchange(shape: str) -> None:
-    assert pairs_left(load(shape.format(0)), 5, None, np.random.default_rng(7)) > 4
+@pytest.mark.parametrize(("tried", "halved", "least"), rows_after([(4, 4, 1), (6, 8, 4)], 1))
+def test_no_pair_of_cells_loses_an_exchange(shape: str, tried: int, halved: int, least: int) -> None:
+    assert pairs_left(load(shape.format(0)), 5, None, np.random.default_rng(7), tried, halved) > least
 
 
-def test_no_pair_of_cells_loses_an_exchange_of_a_trained_model() -> None:
+@pytest.mark.parametrize(("tried", "halved", "least"), rows_after([(3, 4, 1), (6, 8, 2)], 1))
+def test_no_pair_of_cells_loses_an_exchange_of_a_trained_model(tried: int, halved: int, least: int) -> None:
     rng = np.random.default_rng(8)
     model = opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
     delta = runs_of(model, parse_language("regex:(11|0|10)*"))
-    assert pairs_left(model, 6, delta, rng) > 2
+    assert pairs_left(model, 6, delta, rng, tried, halved) > least
 
 
 @pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])

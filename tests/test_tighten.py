@@ -50,8 +50,9 @@ def test_random_two_layer_models_are_tightened_to_the_truth(many: int) -> None:
     assert removed > many // 2
 
 
-def test_random_programs_are_tightened_to_the_truth() -> None:
-    for seed in range(60):
+@pytest.mark.parametrize("many", heavy_after((30, 60), 1))
+def test_random_programs_are_tightened_to_the_truth(many: int) -> None:
+    for seed in range(many):
         rng = np.random.default_rng(seed)
         document = generator.random_program(rng)
         n = generator.random_length(rng, document)

@@ -265,7 +265,7 @@ def test_the_certified_restriction_of_a_label(headed: Path) -> None:
         assert ("forced behind every completion: no is the greatest" in found.output) == ("yes" not in given)
 
 
-@pytest.mark.parametrize("name", ["first-is-last-1l1h16d-next", "dyck1-depth2-1l1h16d-tags"])
+@pytest.mark.parametrize("name", heavy_after(["first-is-last-1l1h16d-next", "dyck1-depth2-1l1h16d-tags"], 1))
 def test_a_configuration_names_its_read_out(name: str, tmp_path: Path) -> None:
     """The shipped language model and the shipped tagger; written with GPT-2's names they are the same."""
     path = SHIPPED / f"{name}.safetensors"

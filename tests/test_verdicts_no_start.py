@@ -134,6 +134,7 @@ def test_one_symbol_more_fits_the_position_embeddings() -> None:
         assert line.startswith(f"s VERIFIED {'wrong' if found.wrong else 'right'} n=0..{most}")
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_command(tmp_path: Path) -> None:
     """From a trained checkpoint to its verdict, its check and its report; then a word that it gets wrong."""
     name = "instances/trained/first-is-last-1l1h16d-bare.safetensors"

@@ -82,7 +82,7 @@ def test_what_is_found_with_lowered_limits_is_true() -> None:
 def test_abstention_is_sound_for_given_restrictions() -> None:
     """Dependencies claimed with nodes left out of the cone include those that all words show."""
     rng, left_out = np.random.default_rng(2), 0
-    for document, model, n in small_programs(3, 40):
+    for document, model, n in small_programs(3, 25):
         instance = model.at(n)
         fixed = {
             i: model.alphabet[int(rng.integers(len(model.alphabet)))] for i in instance.unpinned if rng.random() < 0.5
@@ -93,7 +93,7 @@ def test_abstention_is_sound_for_given_restrictions() -> None:
         assert found.claim.dependencies is not None
         agreed = {**dict.fromkeys(found.claim.dependencies, model.alphabet[0]), **fixed}
         assert len(labels(document, model, n, agreed)) == 1
-    assert left_out >= 10
+    assert left_out >= 6
 
 
 @pytest.mark.parametrize("table", [0, 4096])
@@ -176,8 +176,8 @@ def test_rows_of_many_symbols_leave_an_answer() -> None:
 def test_a_given_restriction_of_a_wide_model() -> None:
     """Nodes whose image is out of reach are not in the cone."""
     model = restrict.load("random:layers=2,heads=12,states=16")
-    found = restrict.certify(model, 5, restriction=Restriction.parse(model.at(5), "01***"))
+    found = restrict.certify(model, 4, restriction=Restriction.parse(model.at(4), "01**"))
     assert found.cone != "all"
     assert found.cone.get("y2", ()) == ()
-    assert found.c == 3
+    assert found.c == 2
     assert restrict.check(model, found).startswith("s VERIFIED")

@@ -42,7 +42,7 @@ class Trial:
     """The runs of one model: ``samples`` so far, the ``undefined`` lengths met, and the ``work`` that is left."""
 
     model: Model
-    work: int = WORK
+    work: int = field(default_factory=lambda: WORK)
     samples: list[Sample] = field(default_factory=list, repr=False)
     undefined: set[int] = field(default_factory=set)
 
