@@ -18,13 +18,18 @@ from restrict.checker.main import verify
 from restrict.checker.proof import check
 from restrict.elaboration.bound import BOX_WORDS, least_tree, renumbered, small_tree
 from restrict.elaboration.make import Elaborated, Elaboration, _written, least_steps
+from restrict.elaboration.rows import Rows
 from restrict.elaboration.tokens import Tokens
+from restrict.model.fileformat import loads
+from restrict.model.program import Head
+from restrict.rows.values import Values
 from tests import trusted
 from tests.clock import quicker_than
 from tests.fuzzing.kinds import Trial, kinds
 from tests.kernel_cases import LARGE_KINDS, large_trial, pair_mutants
 from tests.kernel_judges import LIMIT, Verified, accepted, by_kernel, elaborated, executable
 from tests.marks import heavy_after
+from tests.random_ctransformer import random_layers
 
 ATTACKS = Path(__file__).resolve().parent / "corpus" / "attacks"
 NARROW = "random:layers=2,heads=2,states=4,seed=1"
@@ -209,6 +214,37 @@ def test_a_row_is_charged_before_it_is_scanned() -> None:
 
 
 # ---------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize("sure", [True, False])
+def test_a_row_that_is_scanned_once_gives_what_two_scans_give(monkeypatch: pytest.MonkeyPatch, sure: bool) -> None:
+    """What may win under random keys, and what has to be listed; where ``sure``, however many pairs reach the floor of
+    the known positions. Hashed scores, and scores of random formulas with many ties."""
+    monkeypatch.setattr("restrict.elaboration.rows.LONG", 0)
+    monkeypatch.setattr("restrict.elaboration.rows.FEW", 1 << 30 if sure else 1000)
+    once, rng = 0, np.random.default_rng(5)
+    for seed in range(60):
+        model = loads(json.dumps(random_layers(rng, 1, 2, 3, None if seed % 2 else 6)).encode())
+        for n in (4, 30):
+            instance = model.at(n)
+            for head in (v for v in model.variables if isinstance(v, Head)):
+                rows, other = (Rows(instance, Meter(10**7)) for _ in range(2))
+                i, key = int(rng.integers(n)), instance.key(head)
+                u = int(rng.integers(instance.domains[query])) if (query := instance.query(head)) else 0
+                if len(range(*instance.visible(head, i))) == 0 or key in (None, "position"):
+                    continue
+                domain = instance.domains[key]
+                few = {
+                    j: tuple(np.flatnonzero(rng.random(domain) < 0.6)) or (0,) for j in range(n) if rng.random() < 0.5
+                }
+                keys = Values.make(domain, few)
+                found, expected = rows.scan_once(head, i, u, keys), other.scan(head, i, u, keys)
+                assert np.array_equal(found, expected)
+                for place, (floor, pairs) in rows._pairs.items():
+                    once += 1
+                    other.floors[place] = floor
+                    assert np.array_equal(pairs, other.pairs(head, i, u))
+    assert once > (60 if sure else 5)
 
 
 def test_facts_that_hold_in_all_cases_are_stated_once() -> None:

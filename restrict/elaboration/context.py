@@ -173,7 +173,7 @@ class Known:
         """The witness, what the candidates may show, and where they are; None where that are too many values."""
         key = self.instance.key(head)
         keys = CONSTANT if key is None else self._key_values(key)
-        j, w, s = pairs = self.rows.scan(head, i, u, keys)
+        j, w, s = pairs = self.rows.scan_once(head, i, u, keys)
         places = distinct(j)
         try:
             found = shown(self.instance, head, i, u, places, w, self._asked, LARGE)

@@ -24,6 +24,9 @@ PAIR_BYTES = 100
 """What a pair that is kept takes at most, with the copies made of it."""
 SHORT = 1024
 """Of a scan that leaves fewer pairs, these are kept where they are what the row lists: its fixed cost is the larger."""
+LONG, VALUES, SAMPLED, FEW = 1 << 20, 1 << 20, 4096, 4
+"""A row of more pairs, of so many key values, is scanned once, where of so many random pairs at most a few reach what
+is known of its floor."""
 WIDE = 1 << 40
 """A row of more pairs is not scanned with nothing known: all its visible positions are listed."""
 
@@ -71,6 +74,29 @@ class Rows:
         self.meter.charge(found.shape[1])  # for all that is done with them
         return found
 
+    def scan_once(self, head: Head, i: int, u: int, keys: Values) -> I64:
+        """The pairs of a row as :meth:`scan` gives them. A long row is scanned with nothing known, down to the floor of
+        the positions at which something is known, below which the row's own floor cannot be. So :meth:`pairs` has no
+        need to scan it again. ``u``: the query's value, 0 where it has none."""
+        row = Row(self.instance, head, i, u)
+        total = (row.stop - row.first) * keys.domain
+        known = row.known_floor(keys, total) if LONG < total <= WIDE and keys.domain <= VALUES else None
+        if known is None or _often(row, keys.domain, known[0]):
+            return self.scan(head, i, u, keys)
+        free = self.scan(head, i, u, self.free(head), known[0])
+        found = free[:, _possible(keys, free, row.own)]
+        at = np.flatnonzero(np.diff(found[0], prepend=-1))
+        places, most = found[0, at], _sizes(keys, found[0, at], row.own[0])
+        worst = np.minimum.reduceat(found[2], at)
+        whole = np.diff(np.append(at, found.shape[1])) == most  # no pair of the position is below
+        least = int(worst[whole].max())
+        last = places[whole & (worst == least)]
+        floor = least, int(last.max() if head.ties == "right" else last.min())
+        free = free[:, reaching(head, free, floor)]
+        self.meter.hold(PAIR_BYTES * free.shape[1])
+        self._pairs[head.name, i, u] = floor, free
+        return found[:, reaching(head, found, floor)]
+
     def free(self, head: Head) -> Values:
         """V of a head's key where nothing is known."""
         key = self.instance.key(head)
@@ -112,6 +138,30 @@ class Rows:
             return np.arange(*self.instance.visible(head, i), dtype=np.int64)
         found = self.pairs(head, i, u)
         return distinct(found[0, reaching(head, found, self.bars[head.name, i, u])])
+
+
+def _often(row: Row, domain: int, least: int) -> bool:
+    """Whether more than a few of some random pairs of a row have a score of ``least`` or more."""
+    rng = np.random.default_rng(0)
+    j, w = rng.integers(row.first, row.stop, SAMPLED), rng.integers(domain, size=SAMPLED)
+    return int((row.scores(j, w) >= least).sum()) > FEW
+
+
+def _possible(keys: Values, pairs: I64, own: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Which pairs have a key value that is possible at their position; at that of ``own`` it is the query's."""
+    named = np.isin(pairs[0], keys.positions)
+    codes = np.repeat(keys.positions, np.diff(keys.ptr)) * keys.domain + keys.flat
+    found = ~named | np.isin(pairs[0] * keys.domain + pairs[1], codes)
+    return np.where(pairs[0] == own[0], pairs[1] == own[1], found)
+
+
+def _sizes(keys: Values, places: I64, own: int) -> I64:
+    """How many key values are possible at some positions."""
+    found = np.full(len(places), keys.domain)
+    at = np.searchsorted(keys.positions, places)
+    named = np.flatnonzero(np.append(keys.positions, -1)[at] == places)
+    found[named] = np.diff(keys.ptr)[at[named]]
+    return np.where(places == own, 1, found)
 
 
 def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:

@@ -114,7 +114,7 @@ class Row:
             )
         if self.seed is not None:
             want = count + int(4 * count**0.5) + 8
-            if not count and (known := self._known_floor(keys, total)):
+            if not count and (known := self.known_floor(keys, total)):
                 want, least = total, max(least, known[0])
             elif not count:  # hashes are spread evenly: about so many reach the best of the positions' worst scores
                 want = int(1.5 * total / (self.stop - self.first) ** (1 / keys.domain)) + FEW
@@ -179,7 +179,7 @@ class Row:
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         ranges = list(pairwise(cuts))
         known = (
-            self._known_floor(keys, MOST_KNOWN)
+            self.known_floor(keys, MOST_KNOWN)
             if count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
             else None
         )
@@ -209,7 +209,7 @@ class Row:
         order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
         return floors[int(order[0])]
 
-    def _known_floor(self, keys: Values, most: int) -> tuple[int, int] | None:
+    def known_floor(self, keys: Values, most: int) -> tuple[int, int] | None:
         """Score and position of the floor over the first positions with fewer key values, at most so many, a bound on
         the row's: a free position with many values has a low worst score, and without it most pairs would be kept."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
@@ -220,11 +220,12 @@ class Row:
             places, sizes, w = np.append(places, own), np.append(sizes, 1), np.append(w, self.own[1])
         if not len(places):
             return None
-        worst = np.minimum.reduceat(self._scores(np.repeat(places, sizes), w), offsets(sizes)[:-1])
+        worst = np.minimum.reduceat(self.scores(np.repeat(places, sizes), w), offsets(sizes)[:-1])
         best = places[worst == worst.max()]
         return int(worst.max()), int(best.max() if self.right else best.min())
 
-    def _scores(self, j: I64, w: I64) -> I64:
+    def scores(self, j: I64, w: I64) -> I64:
+        """The scores of some pairs."""
         if self.seed is None:
             return evaluate(self.expr, {"j": j, "k": w}, len(j))
         return hashed_scores(self.seed, j, w)
