@@ -219,8 +219,9 @@ def test_words_are_carried_as_runs() -> None:
 
 
 @pytest.mark.heavy
-def test_a_report_of_three_layers_at_n_200_is_small_and_fetches_nothing(tmp_path: Path) -> None:
-    certificate = random_certificate("random:layers=3,heads=3,states=4,seed=2,every=1", 200, 0.6, target="all")
+@pytest.mark.parametrize("n", heavy_after([80, 200], 1))
+def test_a_report_of_three_layers_is_small_and_fetches_nothing(n: int, tmp_path: Path) -> None:
+    certificate = random_certificate("random:layers=3,heads=3,states=4,seed=2,every=1", n, 0.6, target="all")
     certificate.save(tmp_path / "c.json")
     text = page_of(tmp_path / "c.json").html()
     assert len(text.encode()) < 1_000_000
