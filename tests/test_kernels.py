@@ -359,10 +359,10 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
             for j, m in zip(few, sizes, strict=True)
         }
         keys, row = Values.make(symbols, chosen), Row(at, head, n - 1, int(rng.integers(symbols)))
-        known = row._known_floor(keys, 256)
+        known = row.known_floor(keys, 256)
         fast = row.candidates(keys)
         with monkeypatch.context() as patch:
-            patch.setattr(Row, "_known_floor", lambda *_: None)
+            patch.setattr(Row, "known_floor", lambda *_: None)
             slow = row.candidates(keys)
         assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
         compared += known is not None
