@@ -157,7 +157,7 @@ def test_every_instance_is_verified_here() -> None:
     assert set(OPTIMA) == set(DEFINITIONS)
 
 
-@pytest.mark.parametrize("most", heavy_after((700, 100_000), 1))
+@pytest.mark.parametrize("most", heavy_after((300, 100_000), 1))
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_instances_are_right_on_all_short_inputs(name: str, most: int) -> None:
     """On all words of a length, where these are at most so many."""
