@@ -57,7 +57,7 @@ def sealed(model: dict[str, object], **fields: object) -> Trial:
 SMALL_ROWS, LARGE_ROWS = "random:layers=1,heads=1,symbols=3,every=1", "random:layers=1,every=1"
 
 
-@pytest.mark.parametrize("case", heavy_after([(SMALL_ROWS, 50), (SMALL_ROWS, 200), (LARGE_ROWS, 200)], 1))
+@pytest.mark.parametrize("case", heavy_after([(SMALL_ROWS, 30), (SMALL_ROWS, 200), (LARGE_ROWS, 200)], 1))
 def test_what_rows_and_facts_cost_is_known_before_the_kernel_starts(
     case: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
