@@ -79,7 +79,7 @@ def claim_of_the_tree(
     return values, set() if len({naive.label(pair.model, v) for v in values}) == 1 else depends
 
 
-@pytest.mark.parametrize(("seed", "count"), [(5, 8), pytest.param(6, 40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(3, 5), pytest.param(6, 40, marks=pytest.mark.slow)])
 def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> None:
     """On random programs and trees, for the engine, the checker and its fast twin; it is true, and nothing less is."""
     rng, done, kinds = np.random.default_rng(seed), 0, Counter[str]()
@@ -112,7 +112,7 @@ def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> 
             claim["dependencies"] = mutations.joined(sorted(depends - {out}))
             less = mutations.sealed(model, {**pair.certificate, "claim": claim})
             assert mutations.verdict(less) == 3
-    assert kinds["some questions"] >= count // 12
+    assert kinds["some questions"] >= max(1, count // 12)
 
 
 def test_the_file_keeps_the_tree(tmp_path: Any) -> None:

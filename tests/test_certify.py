@@ -42,13 +42,13 @@ def forced(model: Model, n: int, **more: Any) -> Certificate:
     [
         ("contains-one", 1000, 1), ("all-ones", 1000, 1), ("anbn", 1000, 1), ("anbn", 999, 0),
         ("first-symbol", 1000, 1), ("q-then-u", 1, 1), ("q-then-u", 2, 1), ("flip-flop", 100, 1),
-        ("induction-head", 20, 2), ("tagger", 20, 2), ("dyck1-depth2", 100, 1), ("dyck1-depth3", 100, 1),
-        ("dyck1-depth3", 101, 0), ("tribes", 24, 3), ("alternating-tree", 256, 8), ("parity8", 8, 8),
+        ("induction-head", 20, 2), ("tagger", 20, 2), ("dyck1-depth2", 40, 1), ("dyck1-depth3", 40, 1),
+        ("dyck1-depth3", 41, 0), ("tribes", 24, 3), ("alternating-tree", 256, 8), ("parity8", 8, 8),
         ("parity8", 30, 8), ("parity-attempt", 20, 4), ("parity-attempt", 4, 2), ("and-of-ors", 400, 20),
         ("or-of-ands", 400, 20),
         *rows_after([
-            ("induction-head", 200, 2), ("tagger", 200, 2), ("flip-flop", 1000, 1), ("tribes", 64, 8),
-            ("tribes", 240, 8), ("alternating-tree", 64, 8), ("parity8", 300, 8),
+            ("dyck1-depth3", 100, 1), ("induction-head", 200, 2), ("tagger", 200, 2), ("flip-flop", 1000, 1),
+            ("tribes", 64, 8), ("tribes", 240, 8), ("alternating-tree", 64, 8), ("parity8", 300, 8),
             ("parity-attempt", 200, 4),
         ], 0),
     ],

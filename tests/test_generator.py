@@ -20,11 +20,11 @@ from tests.generator import coverage
 from tests.generator.expressions import OPERATORS
 from tests.marks import heavy_after
 
-FULL = 20
+FULL = 30
 PARTS = [1, pytest.param(FULL, marks=pytest.mark.slow)]
-"""How much is sampled, in twentieths; only the whole has every cell of the table."""
-ANY, ORDER = 600, 500
-"""Programs of a twentieth of the sample: a quarter of the first are for one length."""
+"""How much is sampled, in thirtieths; only the whole has every cell of the table."""
+ANY, ORDER = 400, 340
+"""Programs of a thirtieth of the sample: a quarter of the first are for one length."""
 
 
 @cache
@@ -57,11 +57,11 @@ def order_sample(part: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_operator_meets_every_pair_of_operands_in_every_place(part: int) -> None:
-    """Operator x operand x operand x [map, score, when, domain], each at least once; six in ten in a twentieth."""
+    """Operator x operand x operand x [map, score, when, domain], each at least once; more than half in a thirtieth."""
     count = coverage.covered([*sample(part), *order_sample(part)])
     table = coverage.cells()
     assert len(table) > 1200
-    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else 0.4 * len(table))
+    assert len([cell for cell in table if not count[cell]]) <= (0 if part == FULL else 0.45 * len(table))
 
 
 def test_the_table_has_every_operator_of_the_grammar() -> None:
@@ -91,7 +91,7 @@ def test_every_feature_meets_every_other_that_it_can_meet(part: int) -> None:
         for head in heads
     )
     wanted = itertools.product(generator.MASKS, ("left", "right"), (False, True), ("expression", "table", "dot"))
-    assert [cell for cell in wanted if seen[cell] < part / 2] == []
+    assert len([cell for cell in wanted if seen[cell] < part / 2]) <= (0 if part == FULL else 2)
 
 
 def test_a_cell_is_filled_by_a_direct_operand_only() -> None:
@@ -193,7 +193,7 @@ def traits(model: dict[str, Any], program: OrderOnly) -> set[str]:
     return out | ({"threshold"} if program.threshold > 0 else set()) | ({"when"} if program.defined else set())
 
 
-@pytest.mark.parametrize("many", heavy_after((500, 1000), 1))
+@pytest.mark.parametrize("many", heavy_after((ORDER, 1000), 1))
 def test_many_programs_are_accepted_at_all_lengths_and_they_show_every_feature(many: int) -> None:
     """More than half, but not all; among those, each trait and each feature that can be order-only."""
     found = [(model, program) for model in map(order, range(many)) if (program := recognised(model)) is not None]
@@ -225,7 +225,7 @@ def test_the_order_only_region_is_grown_from_the_whole_grammar_too(part: int) ->
     chosen = itertools.product(("min", "max"), ("ij", "ji", "jn", "nj"))
     compared = itertools.product(("-", "==", "!=", "<", "<=", ">", ">="), ("ij", "ji"))
     absent = [(name, pair) for name, pair in (*chosen, *compared) if not count["score", name, *pair]]
-    assert len(absent) <= (0 if part == FULL else 9)
+    assert len(absent) <= (0 if part == FULL else 14)
 
 
 def test_nothing_wild_is_mostly_accepted() -> None:

@@ -157,7 +157,7 @@ def test_every_instance_is_verified_here() -> None:
     assert set(OPTIMA) == set(DEFINITIONS)
 
 
-@pytest.mark.parametrize("most", heavy_after((700, 100_000), 1))
+@pytest.mark.parametrize("most", heavy_after((300, 100_000), 1))
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_instances_are_right_on_all_short_inputs(name: str, most: int) -> None:
     """On all words of a length, where these are at most so many."""
@@ -226,7 +226,7 @@ def test_parity8_is_the_parity_of_its_prefix(width: int) -> None:
     assert naive.minimum_forcing(model, width + 2)[0] == width
 
 
-@pytest.mark.parametrize("most", heavy_after((6, 9), 1))
+@pytest.mark.parametrize("most", heavy_after((5, 9), 1))
 @pytest.mark.parametrize("name", OPTIMA)
 def test_the_stated_optimum_is_that_of_brute_force(name: str, most: int) -> None:
     model = on_disk(name)

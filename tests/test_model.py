@@ -21,6 +21,7 @@ from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.elaboration.check import ENTRIES, tabulated
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, load, loads, save, to_document
+from tests.marks import heavy_after
 
 BITS = ("0", "1")
 
@@ -417,7 +418,7 @@ def plain_score(n: int, i: int, q: int, j: int, k: int) -> int:
     return int(k == 1)
 
 
-@pytest.mark.parametrize("score", [plain_score, compiled_score, lambda n, i, q, j, k: k == 1])
+@pytest.mark.parametrize("score", heavy_after([plain_score, compiled_score, lambda n, i, q, j, k: k == 1], 2))
 def test_a_callable_score_is_certified_and_checked_in_this_process(score: Callable[..., int], tmp_path: Path) -> None:
     model = program(head(score, key="token"))
     certificate = restrict.certify(model, 40)

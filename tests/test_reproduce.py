@@ -99,11 +99,12 @@ def test_a_run_that_is_stopped_is_left_out_under_the_same_limit(
 ) -> None:
     monkeypatch.setattr(reproduce, "KNOWN", [reproduce.Entry("long", "long")])
     words = ["--all", "--log", scripts["log"], "--limit"]
-    assert reproduce.main([*words, "1"]) == 1
+    assert reproduce.main([*words, "0.6"]) == 1
     assert "stopped after 1 s" in Path(scripts["log"]).read_text()
     capsys.readouterr()
     assert reproduce.main([*words, "1"]) == 0
     assert "== long" not in capsys.readouterr().out
+    monkeypatch.setattr(reproduce, "run", lambda *_: (None, []))
     assert reproduce.main([*words, "1.6"]) == 1
     assert "stopped after 2 s" in Path(scripts["log"]).read_text()
 

@@ -632,7 +632,9 @@ def test_no_pair_of_cells_loses_an_exchange_of_a_trained_model(tried: int, halve
     assert pairs_left(model, 6, delta, rng, tried, halved) > least
 
 
-@pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
+@pytest.mark.parametrize(
+    "name", heavy_after(["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"], 2)
+)
 def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
     """Against all words of a small length, each logit and each last symbol."""
     model, n = opened(str(TRAINED / f"{name}.safetensors")), 9

@@ -128,7 +128,7 @@ def inside(model: SoftModel, word: Any, rng: np.random.Generator, times: int) ->
 def test_no_order_of_summation_leaves_the_bound(name: str) -> None:
     model, rng = models()[name], np.random.default_rng(4)
     word = model.encode(rng.integers(0, len(model.alphabet), (1, 7)))[0]
-    assert 0 < inside(model, word, rng, 4) < 1
+    assert 0 < inside(model, word, rng, 2) < 1
 
 
 @pytest.mark.heavy

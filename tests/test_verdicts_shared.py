@@ -58,6 +58,9 @@ def written_out(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"cases": cases}
 
 
+SIZES = (8, 6, 3), (12, 30, 5)
+
+
 def mixed(document: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """A certificate some of whose cases have hints of others, a little changed or not, of whatever symbol and state."""
     cases = copy.deepcopy(written_out(document)["cases"])
@@ -69,8 +72,10 @@ def mixed(document: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     return document | {"cases": cases}
 
 
-@pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "ax-or-ay-1l1h16d-nope"])
-@pytest.mark.parametrize(("n", "changed", "least"), rows_after([(8, 6, 3), (12, 30, 5)], 1))
+@pytest.mark.parametrize(
+    ("name", "n", "changed", "least"),
+    rows_after([(f"{name}-1l1h16d-nope", *size) for size in SIZES for name in ("dyck1-depth2", "ax-or-ay")], 1),
+)
 def test_what_cells_show_is_known_where_all_that_it_depends_on_is_the_same(
     name: str, n: int, changed: int, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,8 +176,8 @@ def test_rows_of_many_symbols_leave_an_answer() -> None:
 def test_a_given_restriction_of_a_wide_model() -> None:
     """Nodes whose image is out of reach are not in the cone."""
     model = restrict.load("random:layers=2,heads=12,states=16")
-    found = restrict.certify(model, 4, restriction=Restriction.parse(model.at(4), "01**"))
+    found = restrict.certify(model, 4, restriction=Restriction.parse(model.at(4), "01*0"))
     assert found.cone != "all"
     assert found.cone.get("y2", ()) == ()
-    assert found.c == 2
+    assert found.c == 1
     assert restrict.check(model, found).startswith("s VERIFIED")
