@@ -93,7 +93,7 @@ def test_the_optimum_of_random_two_layer_models_is_that_of_brute_force(seed: int
 @pytest.mark.parametrize(
     ("name", "n"),
     [
-        *[("contains-one", 5), ("all-ones", 5), ("first-symbol", 4), ("anbn", 6), ("and-of-ors", 9), ("parity8", 9)],
+        *[("contains-one", 5), ("all-ones", 5), ("first-symbol", 4), ("anbn", 6), ("and-of-ors", 9), ("parity8", 8)],
         *[("or-of-ands", 4), ("flip-flop", 4), ("induction-head", 4), ("dyck1-depth2", 6), ("dyck1-depth3", 6)],
     ],
 )

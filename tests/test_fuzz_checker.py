@@ -60,7 +60,7 @@ def test_there_is_a_kind_for_every_format_and_every_claim() -> None:
     assert proofs["all"][0]["target"] == "all"
 
 
-@pytest.mark.parametrize("mutants", heavy_after((13, 40), 1))
+@pytest.mark.parametrize("mutants", heavy_after((4, 40), 1))
 @pytest.mark.parametrize("name", kinds())
 def test_a_short_run_finds_nothing(name: str, mutants: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge is no rubber stamp: of the mutants that are rightly not established, it calls some false."""
@@ -78,14 +78,15 @@ def test_a_short_run_finds_nothing(name: str, mutants: int, monkeypatch: pytest.
         given = cycle(originals(name))
         monkeypatch.setattr(fuzz_checker, "made", lambda *_: next(given))
     tally, number = fuzz_checker.Tally(), 0
-    while number == 0 or (number < 5 and not min(tally.counts["true"], judged["false"])):
-        tally.add(fuzz_checker.chunk((name, 1, number, mutants))[1])
+    seed = 2 if mutants < 40 else 1  # which soon have a mutant of each sort
+    while number == 0 or (number < 15 and not min(tally.counts["true"], tally.counts["malformed"], judged["false"])):
+        tally.add(fuzz_checker.chunk((name, seed, number, mutants))[1])
         number += 1
     assert [wrong for wrong, _ in tally.failures] == []
     assert tally.mutants() == number * mutants
     assert tally.counts["originals refused"] == 0
-    assert tally.counts["true"] >= mutants // 13
-    assert tally.counts["malformed"] >= mutants // 13
+    assert tally.counts["true"] >= max(1, mutants // 13)
+    assert tally.counts["malformed"] >= max(1, mutants // 13)
     assert tally.slowest < fuzz_checker.SECONDS
     assert judged["false"]
 

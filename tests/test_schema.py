@@ -167,7 +167,7 @@ def code(trial: Trial, proof: Any) -> int:
     return 0
 
 
-@pytest.mark.parametrize("each", heavy_after((4, 24), 1))
+@pytest.mark.parametrize("each", heavy_after((2, 24), 1))
 def test_what_the_checker_accepts_the_schema_accepts(each: int) -> None:
     found = [
         (title, document, kind)

@@ -473,7 +473,7 @@ def test_a_mutant_is_refused_or_true(seed: int) -> None:
     if not found.proves:
         pytest.skip("nothing is proved")
     document = found.document()
-    verdict_cases.taken(model, (verdict_cases.mutated(rng, document) for _ in range(150 if seed > 1 else 50)))
+    verdict_cases.taken(model, (verdict_cases.mutated(rng, document) for _ in range(150 if seed > 1 else 30)))
 
 
 def test_a_memory_must_project_to_the_language() -> None:
