@@ -527,7 +527,7 @@ def by_limit(shapes: Iterable[str], again: set[str], seconds: Collection[str] = 
     """Each shape with the smaller limit, or a few steps where it takes seconds; in full with the larger."""
     slow = SLOW | TWINS
     few = [pytest.param(x, FEW if x in seconds else FEWER, marks=[pytest.mark.slow] * (x in slow)) for x in shapes]
-    return few + [pytest.param(name, LIMIT, marks=pytest.mark.slow) for name in shapes if name not in again]
+    return few + [pytest.param(x, FEW if x in again else LIMIT, marks=pytest.mark.slow) for x in shapes]
 
 
 def keeps_the_contract(trial: Trial, limit: int) -> None:

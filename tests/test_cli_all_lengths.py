@@ -37,6 +37,7 @@ CASES = [
     (["refute", DYCK, "-L", "dyck:1", "--all-lengths", "-n", "8"], 0, "", "at n = 8: ((()))()"),
     (["refute", DYCK, "-L", "dyck:1", "--all-lengths", "-n", "9"], 2, "no word of length 9 is known on which", ""),
     (["refute", DYCK, "-L", "dyck:1", "--all-lengths", "-c", "1"], 2, "-c is not for --all-lengths", ""),
+    (["certify", DYCK, "--all-lengths", "--label", "accept", "--cost"], 0, "", "t = 2, 4, ... symbols: t\n"),
     (["certify", DYCK, "--all-lengths", "--label", "reject", "--cost", "-n", "6"], 0, "", "at n = 6: *****("),
     (["certify", DYCK, "--all-lengths", "--figure", "f.svg"], 2, "`restrict automaton MODEL --figure FILE.svg`", ""),
     (["certify", DYCK, "--all-lengths", "-n", "6"], 2, "-n is not for --all-lengths", ""),
@@ -47,7 +48,6 @@ CASES = [
 TWINS = [
     (["verify", DYCK, "-L", "dyck:1,depth=2"], 0, "", "proved: brasp-dyck1-depth2 recognises"),
     (["certify", DYCK, "--all-lengths"], 0, "", "is forced at every n >= 1"),
-    (["certify", DYCK, "--all-lengths", "--label", "accept", "--cost"], 0, "", "t = 2, 4, ... symbols: t\n"),
 ]
 
 
