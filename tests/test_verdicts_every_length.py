@@ -332,3 +332,8 @@ def test_an_interrupt_during_the_check_keeps_what_the_search_decided(
     assert "not checked" in done.output
     monkeypatch.undo()
     assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right ")
+
+
+def test_every_length_with_no_length_for_wrong_words_is_refused() -> None:
+    answer = typed("soft", "verify", PROVED, "--all-lengths", "-n", 0)
+    assert "-n must be in 1 .. 4096 with --all-lengths, not 0" in str(answer.exception)

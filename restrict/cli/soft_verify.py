@@ -113,7 +113,7 @@ def verify_trained_command(o: common.Given) -> None:
         if o.n is None or o.all_lengths:
             from restrict.soft.trained.every_length import verify_every_length
 
-            found = verify_every_length(loaded, graph, longest=o.n or 4096, **given)
+            found = verify_every_length(loaded, graph, longest=4096 if o.n is None else o.n, **given)
         else:
             found = verify_trained(loaded, graph, o.n, float32=True, decided=begun(parts), **given)
         line = None
