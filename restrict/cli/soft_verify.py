@@ -105,7 +105,7 @@ def verify_trained_command(o: common.Given) -> None:
         content, length = read_bytes(o.certificate), None if o.all_lengths else o.n
         said = proved(content, loaded, graph, length, language=language, name=str(o.certificate))
         put(lambda: proved_text(said), lambda: proved_document(said), o.as_json)
-        leave(said)
+        leave(said, "the certificate goes no further")
         return
     with common.stages_on(f"{loaded.name[:40]}, {'every length' if o.all_lengths else f'n = {o.n}'}") as tell:
         given: dict[str, Any] = {"language": language, "seconds": o.seconds, "tell": tell}
@@ -164,16 +164,15 @@ def claimed(loaded: Trained, o: common.Given) -> Graph:
     return graph if decides_empty(program) else empty_left_out(loaded, graph)
 
 
-def leave(found: Verdict | EveryLength | Proved) -> None:
+def leave(found: Verdict | EveryLength | Proved, why: str = "see the cases above") -> None:
     """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
     if found.status == "wrong":
         sys.exit(common.say(f"{found.model.name} is wrong; the word stands above", 3))
-    if found.stopped == "interrupted":
+    if getattr(found, "stopped", None) == "interrupted":
         sys.exit(common.say("interrupted; what is decided stands above", 130))
     if found.status == "open":
         n = longest(found)
         where = "at every length" if n is None else f"up to {n}"
-        why = "see the cases above" if hasattr(found, "cases") else "the certificate goes no further"
         sys.exit(common.say(f"{found.model.name}: not decided {where}; {why}", 5))
 
 

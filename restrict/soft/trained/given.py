@@ -41,7 +41,6 @@ class Proved:
     wrong: Wrong | None
     shortest: bool
     line: str
-    stopped: None = None
 
 
 def proved(
@@ -163,8 +162,4 @@ def _live(graph: Graph, longest: float) -> Live:
     """The states behind prefixes of words of at most ``longest`` symbols, for each length of the prefix."""
     if longest < math.inf:
         return graph.prefixes(int(longest)).__getitem__
-    living, more = set[int](), set(graph.accept)
-    while more:
-        living |= more
-        more = {p for p, row in enumerate(graph.delta) if not living.isdisjoint(row)} - living
-    return lambda _: living
+    return lambda _: graph.living

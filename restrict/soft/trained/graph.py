@@ -46,13 +46,19 @@ class Graph:
         symbols = len(self.delta[0])
         return range(symbols - 1 if self.closing else 0, symbols)
 
+    @cached_property
+    def living(self) -> set[int]:
+        """The states from which some word leads to an accepting one."""
+        found, more = set[int](), set(self.accept)
+        while more:
+            found |= more
+            more = {p for p, row in enumerate(self.delta) if not found.isdisjoint(row)} - found
+        return found
+
     def closed(self) -> Graph:
         """The graph of the same words, each with one more symbol behind it, and no other word: behind that is wanted
         what was wanted behind the word, if any word goes on from there."""
-        count, live, more = len(self.delta), set[int](), set(self.accept)
-        while more:
-            live |= more
-            more = {p for p, row in enumerate(self.delta) if not live.isdisjoint(row)} - live
+        count, live = len(self.delta), self.living
         delta = [(*row, count + q if q in live else -1) for q, row in enumerate(self.delta)]
         nothing = (-1,) * len(delta[0])
         return replace(
