@@ -255,17 +255,12 @@ class ForcingState:
     ) -> set[int]:
         """The key values of the possible pairs down to place ``floor`` of an index; what was read is noted."""
         found: set[int] = set()
-        (key, reads), others = noting, set(apart)
+        (key, reads), others = noting, list(apart)
         for j, (places, values) in own.items():
             if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < self.instance.domains[key]:
                 reads.add((key, j))
             found.update(int(w) for t, w in zip(places, values, strict=True) if t <= floor and w in apart[j])
-        for w, places in index.by_value.items():
-            if w not in found:
-                t = index.first_other(places, *visible, others)
-                if t is not None and t <= floor:
-                    found.add(w)
-        return found
+        return found | index.values_above(floor, *visible, others)
 
     def restricted(self, name: str) -> Mapping[int, Sequence[int]]:
         """The positions at which less than the default is known to be possible, with V."""

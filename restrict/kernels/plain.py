@@ -91,8 +91,8 @@ def always_compiled() -> Iterator[None]:
 def instead_of(kernel: Any) -> Iterator[bool]:
     """Whether numpy may compute what a kernel would: it is not compiled, here or on disk, and has rent left, of which
     the context is paid."""
-    begun = time.thread_time()
     may = _Renting.allowed and hasattr(kernel, "rent") and type(kernel) is not Kernel
+    begun = time.thread_time() if may else 0.0
     if may and kernel.rent < 0:
         kernel.rent = RENT * _bytes(kernel, set())
         if kernel.kept.has_any():

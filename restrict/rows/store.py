@@ -4,7 +4,7 @@ and encoding of the instance: what a node can attend to under a restriction is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,8 @@ Pair = tuple[int, int]
 """A position and a key value."""
 FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
 """How many pairs of a row are listed at first; ``MORE_PAIRS`` where the row has at least ``COSTLY`` scores."""
+FIRST_PLACES = 256
+"""Places of a list that are looked at first, four times as many in each next step."""
 VAST, VAST_PAIRS = 2**33, 4096
 """A row of at least ``VAST`` scores takes seconds, and listing more of its pairs is a new scan: so ``VAST_PAIRS`` are
 listed at first."""
@@ -86,9 +88,21 @@ class RowIndex:
         return None
 
     @cached_property
-    def by_value(self) -> dict[int, I64]:
-        """The places of every key value."""
-        return {int(w): np.flatnonzero(self.w == w) for w in np.unique(self.w)}
+    def different(self) -> int:
+        """How many key values the list has."""
+        return len(np.unique(self.w))
+
+    def values_above(self, floor: int, low: int, high: int, apart: Sequence[int]) -> set[int]:
+        """The key values down to place ``floor`` at visible positions that are not among ``apart``."""
+        found: set[int] = set()
+        start, step = 0, FIRST_PLACES
+        while start <= floor and len(found) < self.different:
+            stop = min(start + step, floor + 1)
+            j = self.j[start:stop]
+            free = (low <= j) & (j < high) & ~np.isin(j, apart)
+            found.update(self.w[start:stop][free].tolist())
+            start, step = stop, 4 * step
+        return found
 
 
 class RowStore:
