@@ -186,7 +186,7 @@ def test_a_label_is_the_greatest_iff_the_prefix_is_a_member(headed: Path, tmp_pa
     found = typed("soft", "verify", headed, "-n", 4, "--read-out", "greatest", "--label", "no")
     assert found.exit_code == 3
     assert "wrong behind: the empty word" in found.output
-    assert "the greatest, wanted no" in found.output
+    assert "above every wanted one: no" in found.output
     found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
     assert found.exit_code == 0, found.output
     page = tmp_path / "page.html"

@@ -63,10 +63,7 @@ def proved(
     if (not every and (n is None or found["format"] not in (decide.FORMAT, decide.LAYERED))) or "fixed" in found:
         what = "every length" if n is None else "all words up to a length"
         raise UsageError(f"{name}: a verdict on {what} is asked for, and this is none")
-    mine, theirs = decide.model_document(model), found["model"]
-    for key in sorted(({*mine} | {*theirs}) - {"name"}):
-        if (said := theirs.get(key)) != (value := mine.get(key)):  # "none" is a value
-            raise ModelError(f"{name}: about a model with {key} {quote(said)}, where {model.name} has {quote(value)}")
+    demand_same(model, found["model"], name)
     read, closed, more = as_read(model, graph, 0)
     most = math.inf if n is None else n + more
     both = _Both(read, closed, most, _graph_of(found["language"]), math.inf if every else found["n"], name)
@@ -82,6 +79,15 @@ def proved(
         wrong=None if word is None else _run(model, word[: len(word) - more], wrong["label"]),
         shortest=word is not None and upto == len(word) - 1, line=line,
     )  # fmt: skip
+
+
+def demand_same(model: Trained, said: dict[str, Any], name: str) -> None:
+    """``ModelError`` where a certificate is about another architecture, or calls something by another name. ``said``:
+    what it says of the model."""
+    mine = decide.model_document(model)
+    for key in sorted(({*mine} | {*said}) - {"name"}):
+        if (theirs := said.get(key)) != (value := mine.get(key)):  # "none" is a value
+            raise ModelError(f"{name}: about a model with {key} {quote(theirs)}, where {model.name} has {quote(value)}")
 
 
 def _last(found: dict[str, Any]) -> float:
