@@ -102,7 +102,7 @@ def test_the_report_of_a_wrong_word_goes_through_it_step_by_step(tmp_path: Path)
     [
         (None, "<eos> is negative"),
         ("all", "0 is positive, 1 is negative, <eos> is negative"),
-        ("greatest", "0 is the greatest"),
+        ("greatest", "0 is the greatest of 0 1 <eos>"),
     ],
 )
 def test_the_report_of_a_forced_decision(label: str | None, told: str, tmp_path: Path) -> None:

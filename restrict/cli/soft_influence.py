@@ -106,7 +106,9 @@ def _by_pairs(loaded: SoftModel, o: Given) -> None:
     told = [{"n": n, **vars(r), "words": _spelled(loaded, r.words)} for n, r in rows]
     what = "norm of the change of what attention adds at the output"
     if o.logit:
-        what = "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "") + " at the output"
+        what = (
+            "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "") + " at the output"
+        )
     document = {"model": loaded.name, "rows": told}
     put(lambda: _pair_text(loaded.name, what, o.inputs, told), document, o.as_json)
 

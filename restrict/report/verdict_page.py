@@ -87,7 +87,8 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
         graph = graph_of_document(root)
         told = forced_told(model, graph, graph.want[root["cases"][0][2]])
         return f"With {fixed} fixed, {told} behind all words of {root['n'] - less} symbols that may come."
-    what = "The greatest label is one" if "read_out" in root["language"] else "Every label has the sign"
+    labels = of_labels(model, graph_of_document(root))
+    what = f"The greatest of {labels} is one" if "read_out" in root["language"] else f"Each of {labels} has the sign"
     least = "1 to" if model.first else "at most"
     return f"{what} that is wanted behind every prefix of {least} {root['upto'] - less} symbols."
 
@@ -95,8 +96,13 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
 def forced_told(model: Trained, graph: Graph, want: frozenset[int]) -> str:
     """What one answer says of the logits."""
     if graph.greatest:
-        return f"{' or '.join(model.labels[k] for k in sorted(want))} is the greatest"
+        return f"{model.labels[min(want)]} is the greatest of {of_labels(model, graph)}"
     return ", ".join(f"{model.labels[k]} is {'positive' if k in want else 'negative'}" for k in graph.labels)
+
+
+def of_labels(model: Trained, graph: Graph) -> str:
+    """The labels that a claim is about."""
+    return " ".join(model.labels[k] for k in graph.labels)
 
 
 def symbols_of(model: Trained, root: dict[str, Any]) -> list[int]:
