@@ -143,7 +143,8 @@ class _Both:
 
     def behind(self, word: Word) -> None:
         """A word of the certificate is one of the claim, with the same wanted behind it."""
-        p, q, trail = 0, 0, None
+        p = q = 0
+        trail: Trail = None
         for length, s in enumerate(word, 1):
             p, q, trail = self.mine.delta[p][s], self.theirs.delta[q][s], (trail, s)
             if not self.asked(p, length):
