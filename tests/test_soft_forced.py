@@ -160,6 +160,17 @@ def test_two_answers_in_one_language_are_not_forced(found: Forced) -> None:
         verify(found.model.content, altered(found, change))
 
 
+def test_that_one_of_two_labels_is_the_greatest_is_no_decision(found: Forced) -> None:
+    """Where every label is wanted nothing is shown, and nothing is forced."""
+
+    def change(document: dict[str, Any]) -> None:
+        document["language"] |= {"labels": [0, 1], "read_out": "greatest"}
+        document["language"]["want"] = [[0, 1]] * len(document["language"]["want"])
+
+    with pytest.raises(Reject, match="one answer behind all of them"):
+        verify(found.model.content, altered(found, change))
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     file, certificate = str(TRAINED / "tomita2-1l1h16d.safetensors"), str(tmp_path / "forced.json")
 

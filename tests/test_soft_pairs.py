@@ -681,7 +681,7 @@ def test_the_command_line() -> None:
     done = typed("soft", "influence", file, "-n", "9", "--pairs", *inputs)
     assert done.output.splitlines()[-1].split() == ["9", "0", "0", "-"]
     done = typed("soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1")
-    assert "largest change of a logit, one symbol exchanged" in done.output
+    assert "largest change of a logit at the output, one symbol exchanged elsewhere; all words" in done.output
     for more in (["--pairs", "--matrix"], ["--inputs", "regex:(10)*"]):
         assert isinstance(typed("soft", "influence", file, "-n", "6", *more).exception, UsageError)
     run = typed("soft", "run", file, "1010")

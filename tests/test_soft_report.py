@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from restrict.base.errors import UsageError
+from restrict.base.errors import ModelError, UsageError
 from restrict.report.source import page_of
 from restrict.report.verdict_page import graph_of_document, ranges_of
 from restrict.soft.models.evaluate import activated
@@ -96,12 +97,37 @@ def test_the_report_of_a_wrong_word_goes_through_it_step_by_step(tmp_path: Path)
     assert len(steps.rows) == len(json.loads(verdict.read_text())["wrong"]["word"]) + 1
 
 
-def test_the_report_of_a_forced_decision(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("label", "told"),
+    [
+        (None, "<eos> is negative"),
+        ("all", "0 is positive, 1 is negative, <eos> is negative"),
+        ("greatest", "0 is the greatest of 0 1 <eos>"),
+    ],
+)
+def test_the_report_of_a_forced_decision(label: str | None, told: str, tmp_path: Path) -> None:
     file, forced = str(TRAINED / "tomita2-1l1h16d.safetensors"), tmp_path / "forced.json"
-    assert typed("soft", "certify", file, "-n", "9", "-o", forced).exit_code == 0
+    more = () if label is None else ("--label", label)
+    assert typed("soft", "certify", file, "-n", "9", "-o", forced, *more).exit_code == 0
     page = page_of(forced, file)
-    assert "fixed, every label has one sign" in page.claim
+    assert page.claim == f"With 9: 1 fixed, {told} behind all words of 9 symbols that may come."
     assert "s VERIFIED forced n=9" in page.text()
+
+
+def test_words_are_told_in_the_names_of_the_certificate(tmp_path: Path) -> None:
+    """The same claim with the symbols in another order is as true; under the configuration's names it is another."""
+    file, verdict = verified("tomita2-1l1h16d", 8, tmp_path, "-L", "regex:10|1010|()")
+    root = json.loads(verdict.read_text())
+    assert re.fullmatch("The sign of . is wrong behind: 1 0 1 0.", page_of(verdict, file).claim)
+    root = {key: value for key, value in root.items() if key not in ("memory", "turned")}
+    root |= {"upto": -1, "basis": [], "cases": []}
+    root["model"] |= {"rows": root["model"]["rows"][::-1], "alphabet": ["1", "0"]}
+    root["language"]["delta"] = [row[::-1] for row in root["language"]["delta"]]
+    root["wrong"]["word"] = [1 - s for s in root["wrong"]["word"]]
+    verdict.write_text(json.dumps(root))
+    assert "s VERIFIED wrong" in typed("check", file, verdict).output
+    with pytest.raises(ModelError, match="about a model with alphabet"):
+        page_of(verdict, file)
 
 
 def test_two_layers_have_the_facts_and_no_ranges(tmp_path: Path) -> None:

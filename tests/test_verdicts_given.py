@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restrict.base.errors import ModelError
+from restrict.base.errors import ModelError, ResourceLimit
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import claim_document, verify_trained
 from restrict.soft.trained.given import _Both, proved
@@ -38,7 +38,7 @@ def drawn(rng: np.random.Generator, states: int) -> Graph:
     delta = rng.integers(-1, states, size=(states, 2))
     accept = frozenset({0, *(q for q in range(states) if rng.random() < 0.3)})
     want = tuple(frozenset(k for k in (0,) if rng.random() < 0.5) for _ in range(states))
-    return Graph(tuple(map(tuple, delta.tolist())), accept, (0,), want)
+    return Graph(tuple(map(tuple, delta.tolist())), accept, (0,), want, empty=bool(rng.random() < 0.5))
 
 
 def changed(rng: np.random.Generator, graph: Graph) -> Graph:
@@ -64,7 +64,7 @@ def wanted(graph: Graph, longest: float, last: float) -> dict[tuple[int, ...], f
     """What is wanted behind each prefix of at most ``last`` symbols, all words of it written out."""
     longest = min(longest, last + len(graph.delta))
     automaton = [list(row) for row in graph.delta], sorted(graph.accept)
-    return {word: graph.want[q] for word, q in prefixes(automaton, int(longest), int(last))}
+    return {word: graph.want[q] for word, q in prefixes(automaton, int(longest), int(last)) if word or graph.empty}
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))
@@ -72,7 +72,7 @@ def test_words_and_wants_are_compared_as_all_words_say(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), Counter[bool]()
     for _ in range(60):
         mine = drawn(rng, int(rng.integers(1, 5)))
-        theirs = changed(rng, mine) if rng.random() < 0.8 else drawn(rng, 2)
+        theirs = changed(rng, mine) if rng.random() < 0.8 else replace(drawn(rng, 2), empty=mine.empty)
         longest, their_longest = (math.inf if rng.random() < 0.4 else int(rng.integers(0, 5)) for _ in range(2))
         last = min(longest, their_longest, math.inf if rng.random() < 0.5 else int(rng.integers(0, 5)))
         one, other = (wanted(g, k, min(last, 9)) for g, k in ((mine, longest), (theirs, their_longest)))
@@ -85,6 +85,29 @@ def test_words_and_wants_are_compared_as_all_words_say(seed: int) -> None:
             assert not same
         seen[same] += 1
     assert min(seen[True], seen[False]) > 5
+
+
+def test_what_is_wanted_in_the_first_state_is_compared_where_nothing_is_asked_of_the_empty_word() -> None:
+    mine = Graph(((0, 0),), frozenset({0}), (0,), (frozenset(),), empty=False)
+    theirs = replace(mine, want=(frozenset({0}),))
+    with pytest.raises(ModelError, match="it wants 0, and what is asked is nothing"):
+        _Both(MODEL, mine, math.inf, theirs, math.inf, "given").agree(math.inf)
+
+
+def ring(states: int) -> Graph:
+    """Every word, in states by its length and its symbols."""
+    rows = tuple(((q + 1) % states, (q + 2) % states) for q in range(states))
+    return Graph(rows, frozenset(range(states)), (0,), (frozenset(),) * states)
+
+
+def test_many_states_of_a_certificate_take_no_time_and_many_pairs_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = _Both(MODEL, ring(1), 4096, ring(4096), 4096, "given")  # states behind each length: gigabytes
+    both.agree(3)
+    both.behind((0,) * 4096)
+    monkeypatch.setattr("restrict.soft.trained.given.PAIRS", 50)
+    for longest in (100, math.inf):
+        with pytest.raises(ResourceLimit, match="given: its words and those that are asked about are too many"):
+            _Both(MODEL, ring(7), longest, ring(8), longest, "given").agree(longest)
 
 
 KINDS: tuple[dict[str, Any], ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -185,7 +186,7 @@ def test_a_label_is_the_greatest_iff_the_prefix_is_a_member(headed: Path, tmp_pa
     found = typed("soft", "verify", headed, "-n", 4, "--read-out", "greatest", "--label", "no")
     assert found.exit_code == 3
     assert "wrong behind: the empty word" in found.output
-    assert "the greatest, wanted no" in found.output
+    assert "above every wanted one: no" in found.output
     found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
     assert found.exit_code == 0, found.output
     page = tmp_path / "page.html"
@@ -247,6 +248,18 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
         config.write_text(json.dumps(said))
         found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
         assert "no task.dfa.tags, a label of the model for each state" in str(found.exception)
+
+
+def test_a_special_token_is_no_tag(tmp_path: Path) -> None:
+    model = Path(shutil.copy(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path))
+    config = json.loads((verdict_cases.FOLDER / "tomita2-1l1h16d.config.json").read_text())
+    start, end = (config["vocab"][config[f"{name}_token_id"]] for name in ("bos", "eos"))
+    for tag, exit_code in ((start, 1), (end, 3)):
+        config["task"] = {"kind": "tags", "dfa": {"delta": [[0, 0]], "tags": [tag]}}
+        (tmp_path / "tomita2-1l1h16d.config.json").write_text(json.dumps(config))
+        found = typed("soft", "verify", model, "-n", 2)
+        assert found.exit_code == exit_code
+        assert (tag == end) or "no task.dfa.tags, a label" in str(found.exception)
 
 
 @pytest.mark.parametrize("labels", [["no"], ["no", "no"], ["no", "yes", "both"], "no yes", [0, 1]])

@@ -371,6 +371,9 @@ def test_the_command(name: str, reads: str, tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     same = typed("soft", "verify", weights, "-n", 3)
     assert same.output.splitlines()[-1].rsplit(" ", 1)[0] == line.rsplit(" ", 1)[0]
+    s = load(model).symbols[-1]
+    said = typed("soft", "certify", model, "-n", 2, "--fix", f"1:{s},2:{s}")
+    assert f"fixed: 1: {s}, 2: {s}\nforced behind every completion: " in said.output
     if reads == "first":
         return
     said = typed("soft", "verify", model, "-n", 2, "-L", "regex:(a|b)*", "-o", proof)

@@ -105,7 +105,8 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
         expected = list(check.keys(n, n if "fixed" in fields else 0, upto))
         if "fixed" in fields:
             answers = {frozenset(language.want[q]) for _, _, q in expected}
-            require(len(answers) == 1, task.top.key("fixed"), "expected words, and one answer behind all of them")
+            one = len(answers) == 1 and all(len(want) == 1 for want in answers if language.greatest)
+            require(one, task.top.key("fixed"), "expected words, and one answer behind all of them")
         check.every(fields["cases"], expected, task.top.key("cases"))
     if "fixed" in fields:
         fixed = f"fixed={len(language.fixed)} cases={len(fields['cases'])}"

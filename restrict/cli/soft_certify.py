@@ -77,7 +77,8 @@ def _forced(o: common.Given, fix: dict[int, str] | None) -> None:
         from restrict.all_lengths.verify import named
 
         words = dfa_of(named(o.inputs), loaded)
-    fixed = None if fix is None else {i: loaded.tokens.index(loaded.rows([s])[-1]) for i, s in fix.items()}
+    loaded.rows(list((fix or {}).values()))  # what is no symbol is refused
+    fixed = None if fix is None else {i: loaded.symbols.index(s) for i, s in fix.items()}
     with common.stages_on(f"{loaded.name[:40]}, n = {o.n}") as tell:
         found = force_decision(
             loaded, o.n, decision_of(loaded, o.label), inputs=words, fixed=fixed, seconds=o.seconds,

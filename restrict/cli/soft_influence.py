@@ -106,7 +106,9 @@ def _by_pairs(loaded: SoftModel, o: Given) -> None:
     told = [{"n": n, **vars(r), "words": _spelled(loaded, r.words)} for n, r in rows]
     what = "norm of the change of what attention adds at the output"
     if o.logit:
-        what = "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "")
+        what = (
+            "largest change of a logit" + (" difference" if loaded.output.kind == "softmax" else "") + " at the output"
+        )
     document = {"model": loaded.name, "rows": told}
     put(lambda: _pair_text(loaded.name, what, o.inputs, told), document, o.as_json)
 
@@ -126,7 +128,7 @@ def _pair_text(name: str, what: str, inputs: str | None, rows: Sequence[dict[str
         quotient = f"{row['bound'] / row['attained']:.4f}" if row["attained"] > 0 else "-"
         cells.append((str(row["n"]), number(row["bound"]), number(row["attained"]), quotient))
     which = f"both words prefixes of {inputs}" if inputs else "all words"
-    told = [f"{name}: {what}, one symbol exchanged; {which}"]
+    told = [f"{name}: {what}, one symbol exchanged elsewhere; {which}"]
     told.append(columns(cells, right=True))
     for label, word in zip(("attained by", "and"), rows[-1]["words"] or (), strict=False):
         told.append(f"{label}: {' '.join(word)}")

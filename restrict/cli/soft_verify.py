@@ -308,10 +308,10 @@ def wrong_word(found: Verdict | EveryLength | Proved) -> list[str]:
     most = WORD if longest(found) is None else len(word)
     more = f" ... ({len(word)} symbols)" if len(word) > most else ""
     which = "no shorter prefix is wrong" if found.shortest else "a shorter one may be wrong"
-    told = f"wanted {'negative' if wrong.logit > 0 else 'positive'}"
+    want = found.graph.want[found.graph.state(wrong.word)]  # of a logit near to 0 a float may have the other sign
+    told = f"wanted {'positive' if wrong.label in want else 'negative'}"
     if found.graph.greatest:
-        want = sorted(found.graph.want[found.graph.state(wrong.word)])
-        told = f"the greatest, wanted {' or '.join(found.model.labels[k] for k in want)}"
+        told = f"above every wanted one: {' '.join(found.model.labels[k] for k in sorted(want))}"
     return [
         f"wrong behind: {' '.join(word[:most]) or 'the empty word'}{more}",
         f"length {len(word)} ({which}): logit of {found.model.labels[wrong.label]} is {wrong.logit:.4g}, {told}",

@@ -18,9 +18,10 @@ from restrict.elaboration.trusted import trusted_check
 from restrict.report.chart import SERIES, Chart, colour
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
+from restrict.soft.restriction.forced import Restricted, RestrictedAttack
 from restrict.soft.trained.atoms import UNIT, basis_of
-from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.forms import Tree
+from restrict.soft.trained.given import demand_same
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, shifted
 from restrict.soft.trained.read_out import Asked
@@ -50,6 +51,7 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
     given = load(model)
     line = trusted_check(given.content, read_bytes(path), None, str(path), None)
     found = shifted(given, root["model"]["offset"])
+    demand_same(found, root["model"], str(path))  # the page names symbols and labels as the configuration does
     graph = graph_of_document(root)
     seen = inside(found)  # where the answer is read at a token of its own, that is the last symbol of every word
     ranges = list(ranges_of(seen, graph, root)) if len(found.layers) == 1 else []
@@ -65,7 +67,7 @@ def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
         page.sections.append(_margin_section(ranges))
         hardest = min((r for r in ranges if r.key[0] and r.margin < math.inf), key=lambda r: r.margin, default=None)
         if hardest is not None:
-            page.sections.append(_word_section(seen, graph, hardest))
+            page.sections.append(_word_section(seen, graph, hardest, root))
     if "wrong" in root:
         page.sections.append(_wrong_section(found, graph, symbols_of(found, root)))
     page.sections.sort(key=lambda section: not section.title.startswith(("The verdict", "The wrong word")))
@@ -78,14 +80,29 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
     if "wrong" in root:
         word = " ".join(model.symbols[s] for s in symbols_of(model, root)) or "the empty word"
         if "read_out" in root["language"]:
-            return f"{model.labels[root['wrong']['label']]} is the greatest, and not wanted, behind: {word}."
+            return f"{model.labels[root['wrong']['label']]} is above every label that is wanted behind: {word}."
         return f"The sign of {model.labels[root['wrong']['label']]} is wrong behind: {word}."
     if "fixed" in root:
         fixed = ", ".join(f"{i}: {model.symbols[s]}" for i, s in root["fixed"]) or "nothing"
-        return f"With {fixed} fixed, every label has one sign behind all words of {root['n'] - less} symbols."
-    what = "The greatest label is one" if "read_out" in root["language"] else "Every label has the sign"
+        graph = graph_of_document(root)
+        told = forced_told(model, graph, graph.want[root["cases"][0][2]])
+        return f"With {fixed} fixed, {told} behind all words of {root['n'] - less} symbols that may come."
+    labels = of_labels(model, graph_of_document(root))
+    what = f"The greatest of {labels} is one" if "read_out" in root["language"] else f"Each of {labels} has the sign"
     least = "1 to" if model.first else "at most"
     return f"{what} that is wanted behind every prefix of {least} {root['upto'] - less} symbols."
+
+
+def forced_told(model: Trained, graph: Graph, want: frozenset[int]) -> str:
+    """What one answer says of the logits."""
+    if graph.greatest:
+        return f"{model.labels[min(want)]} is the greatest of {of_labels(model, graph)}"
+    return ", ".join(f"{model.labels[k]} is {'positive' if k in want else 'negative'}" for k in graph.labels)
+
+
+def of_labels(model: Trained, graph: Graph) -> str:
+    """The labels that a claim is about."""
+    return " ".join(model.labels[k] for k in graph.labels)
 
 
 def symbols_of(model: Trained, root: dict[str, Any]) -> list[int]:
@@ -105,11 +122,18 @@ def graph_of_document(root: dict[str, Any]) -> Graph:
     return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest=greatest, closing=closing)
 
 
+def searched(model: Trained, graph: Graph, n: int, root: dict[str, Any]) -> Restricted:
+    """The search on the words of a certificate."""
+    found = Restricted(model, graph, n)
+    found.fixed = dict(root.get("fixed", []))
+    return found
+
+
 def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Range]:
     """The ranges of every case, from its box and its cells."""
     if root["upto"] < 0:
         return
-    search = Search(model, graph, root["upto"])
+    search = searched(model, graph, root["upto"], root)
     bases = [root["basis"], *root.get("turned", [])]
     search.turns = [
         [
@@ -211,10 +235,11 @@ def _margin_section(ranges: list[Range]) -> Section:
     return Section("The least margin at each position", drawing=Chart("least margins", paint))
 
 
-def _word_section(model: Trained, graph: Graph, hardest: Range) -> Section:
+def _word_section(model: Trained, graph: Graph, hardest: Range, root: dict[str, Any]) -> Section:
     """The attention of the word that attacks find nearest to a wrong answer, in the case of the least margin."""
-    search = Search(model, graph, hardest.key[0])
-    attack = Attack(model, graph, search.atoms)
+    search = searched(model, graph, hardest.key[0], root)
+    attack = RestrictedAttack(model, graph, search.atoms)
+    attack.fixed = search.fixed
     asked = [graph.labels[p] for p in graph.asked[hardest.key[2]].places]
     found = [pair for label in asked for pair in attack.words(hardest.key, label)]
     value, word = min(found)

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
+import numpy as np
+
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained import decide, every_length
 from restrict.soft.trained.cycles import ALL
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Trained, forward
+from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import as_read
-from restrict.soft.trained.wrong import Wrong
+from restrict.soft.trained.wrong import Wrong, logits
 
 Word = tuple[int, ...]
-Live = Callable[[int], set[int]]
-"""The states behind the prefixes of each length."""
+Trail = tuple["Trail", int] | None
+"""A word: what is before its last symbol, and that; ``None``: the empty one."""
+PAIRS = 2_000_000
+"""Pairs of states of two graphs, a pair once for each length, that are compared."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,7 @@ def proved(
     if (not every and (n is None or found["format"] not in (decide.FORMAT, decide.LAYERED))) or "fixed" in found:
         what = "every length" if n is None else "all words up to a length"
         raise UsageError(f"{name}: a verdict on {what} is asked for, and this is none")
-    mine, theirs = decide.model_document(model), found["model"]
-    for key in sorted(({*mine} | {*theirs}) - {"name"}):
-        if (said := theirs.get(key)) != (value := mine.get(key)):  # "none" is a value
-            raise ModelError(f"{name}: about a model with {key} {quote(said)}, where {model.name} has {quote(value)}")
+    demand_same(model, found["model"], name)
     read, closed, more = as_read(model, graph, 0)
     most = math.inf if n is None else n + more
     both = _Both(read, closed, most, _graph_of(found["language"]), math.inf if every else found["n"], name)
@@ -81,6 +81,15 @@ def proved(
     )  # fmt: skip
 
 
+def demand_same(model: Trained, said: dict[str, Any], name: str) -> None:
+    """``ModelError`` where a certificate is about another architecture, or calls something by another name. ``said``:
+    what it says of the model."""
+    mine = decide.model_document(model)
+    for key in sorted(({*mine} | {*said}) - {"name"}):
+        if (theirs := said.get(key)) != (value := mine.get(key)):  # "none" is a value
+            raise ModelError(f"{name}: about a model with {key} {quote(theirs)}, where {model.name} has {quote(value)}")
+
+
 def _last(found: dict[str, Any]) -> float:
     """The length up to which a certificate of every length shows each prefix to be right."""
     if not found["blocks"]:
@@ -91,8 +100,7 @@ def _last(found: dict[str, Any]) -> float:
 
 def _run(model: Trained, word: Word, label: int) -> Wrong:
     """A wrong word with the logit of a forward pass."""
-    logits = forward(model, model.rows([model.symbols[s] for s in word]))[-1]
-    return Wrong(word, label, float(logits[label]))
+    return Wrong(word, label, float(logits(model, np.array([word], dtype=np.int64), last=True)[0, -1, label]))
 
 
 def _graph_of(language: dict[str, Any]) -> Graph:
@@ -110,56 +118,67 @@ class _Both:
         self, model: Trained, mine: Graph, longest: float, theirs: Graph, their_longest: float, name: str
     ) -> None:
         self.model, self.mine, self.theirs, self.name = model, mine, theirs, name
-        self.live, self.their_live = _live(mine, longest), _live(theirs, their_longest)
+        self.longest, self.their_longest = longest, their_longest
         if set(mine.labels) != set(theirs.labels) or mine.greatest != theirs.greatest:
             raise ModelError(f"{name}: about another read-out than the one that is asked for")
 
     def agree(self, last: float) -> None:
         """Every prefix of the claim with at most so many symbols is one of the certificate's, with the same wanted
-        behind it."""
-        layer: dict[tuple[int, int], Word] = {(0, 0): ()}
-        seen, length = set[tuple[int, int]](), 0
+        behind it. Cost: the pairs of states that one word reaches, once for each length if ``last`` is finite."""
+        layer: dict[tuple[int, int], Trail] = {(0, 0): None}
+        seen, length, count = set[tuple[int, int]](), 0, 0
         while layer and length <= last:
-            for pair, word in layer.items():
-                self.compared(*pair, word)
-            seen |= layer.keys()
+            count += len(layer)
+            if count > PAIRS:
+                raise ResourceLimit(f"{self.name}: its words and those that are asked about are too many to compare")
+            for pair, trail in layer.items():
+                self.compared(*pair, trail, length)
+            seen.update(layer if length else ())  # of the empty word less may be asked than of others there
             length, before, layer = length + 1, layer, {}
-            live = self.live(length) if length <= last else set()
-            for (p, q), word in before.items():
+            for (p, q), trail in before.items() if length <= last else ():
                 for s, to in enumerate(self.mine.delta[p]):
-                    pair = to, self.theirs.delta[q][s] if q >= 0 else -1
-                    if to in live and not (last == math.inf and pair in seen):
-                        layer.setdefault(pair, (*word, s))
+                    pair = to, self.theirs.delta[q][s]
+                    if self.asked(to, length) and not (last == math.inf and pair in seen):
+                        layer.setdefault(pair, (trail, s))
 
     def behind(self, word: Word) -> None:
         """A word of the certificate is one of the claim, with the same wanted behind it."""
         p = q = 0
+        trail: Trail = None
         for length, s in enumerate(word, 1):
-            p, q = self.mine.delta[p][s], self.theirs.delta[q][s]
-            if p not in self.live(length):
+            p, q, trail = self.mine.delta[p][s], self.theirs.delta[q][s], (trail, s)
+            if not self.asked(p, length):
                 raise ModelError(f"{self.name}: its wrong word is not among the words that are asked about")
-        self.compared(p, q, word)
+        self.compared(p, q, trail, len(word))
 
-    def compared(self, p: int, q: int, word: Word) -> None:
-        """Whether a prefix and what is wanted behind it are those of the certificate; ``ModelError`` if not."""
-        if q not in self.their_live(len(word)):
-            raise ModelError(f"{self.name}: it says nothing of words that begin with {self.shown(word)}")
-        asked = word[-1] in self.mine.ends if word else self.mine.empty and not self.mine.closing
+    def asked(self, p: int, length: int) -> bool:
+        """Whether a word of so many symbols that leads to a state of the claim is a prefix of one of its words."""
+        return p >= 0 and _goes_on(self.mine.distances[p], length, self.longest)
+
+    def compared(self, p: int, q: int, trail: Trail, length: int) -> None:
+        """Whether a prefix of so many symbols and what is wanted behind it are those of the certificate;
+        ``ModelError`` if not."""
+        if q < 0 or not _goes_on(self.theirs.distances[q], length, self.their_longest):
+            raise ModelError(f"{self.name}: it says nothing of words that begin with {self.shown(trail)}")
+        asked = trail[1] in self.mine.ends if trail else self.mine.empty and not self.mine.closing
         if asked and self.mine.want[p] != self.theirs.want[q]:
             mine, theirs = (self.named(want) for want in (self.mine.want[p], self.theirs.want[q]))
-            raise ModelError(f"{self.name}: behind {self.shown(word)} it wants {theirs}, and what is asked is {mine}")
+            raise ModelError(f"{self.name}: behind {self.shown(trail)} it wants {theirs}, and what is asked is {mine}")
 
-    def shown(self, word: Word) -> str:
+    def shown(self, trail: Trail) -> str:
         """A word in a message."""
-        return quote(" ".join(self.model.symbols[s] for s in word)) if word else "the empty word"
+        word = list[str]()
+        while trail:
+            trail, s = trail
+            word.append(self.model.symbols[s])
+        return quote(" ".join(reversed(word))) if word else "the empty word"
 
     def named(self, want: frozenset[int]) -> str:
         """Labels in a message."""
         return " ".join(self.model.labels[k] for k in sorted(want)) or "nothing"
 
 
-def _live(graph: Graph, longest: float) -> Live:
-    """The states behind prefixes of words of at most ``longest`` symbols, for each length of the prefix."""
-    if longest < math.inf:
-        return graph.prefixes(int(longest)).__getitem__
-    return lambda _: graph.living
+def _goes_on(far: float, length: int, longest: float) -> bool:
+    """Whether a word of ``length`` symbols goes on to one of at most ``longest``, from a state so ``far`` from an
+    accepting one."""
+    return far < math.inf and far <= longest - length

@@ -5,6 +5,7 @@ lives if some word goes on from it; transitions to others are left out."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -47,13 +48,22 @@ class Graph:
         return range(symbols - 1 if self.closing else 0, symbols)
 
     @cached_property
+    def distances(self) -> list[float]:
+        """For each state the symbols of a shortest word from there to an accepting one; infinite where none leads
+        there. Linear in the transitions."""
+        found, far, level = [math.inf] * len(self.delta), 0, set(self.accept)
+        ptr, source, _ = self.edges
+        while level:
+            for q in level:
+                found[q] = far
+            before = (p for q in level for p in source[ptr[q] : ptr[q + 1]].tolist())
+            far, level = far + 1, {p for p in before if found[p] == math.inf}
+        return found
+
+    @property
     def living(self) -> set[int]:
         """The states from which some word leads to an accepting one."""
-        found, more = set[int](), set(self.accept)
-        while more:
-            found |= more
-            more = {p for p, row in enumerate(self.delta) if not found.isdisjoint(row)} - found
-        return found
+        return {q for q, far in enumerate(self.distances) if far < math.inf}
 
     def closed(self) -> Graph:
         """The graph of the same words, each with one more symbol behind it, and no other word: behind that is wanted
@@ -135,10 +145,8 @@ class Graph:
 
     def prefixes(self, n: int) -> list[set[int]]:
         """The states of the prefixes of each length of words of length at most ``n``. Gives ``n + 1`` sets."""
-        back = [set(self.accept)]
-        for _ in range(n):
-            back.append(back[-1] | {p for p, row in enumerate(self.delta) for t in row if t in back[-1]})
-        return [states & back[n - i] for i, states in enumerate(self.reached(n))]
+        far = self.distances
+        return [{q for q in states if far[q] <= n - i} for i, states in enumerate(self.reached(n))]
 
     def cases(self, n: int) -> list[tuple[int, int, int]]:
         """All cases in the certificate's order: position, symbol there (-1 for the start token), state behind it."""
@@ -305,7 +313,8 @@ def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
     ``inputs``: the words that may come, by default all that the automaton reads."""
     delta, start, given = task_table(model)
     tags, dead = given.get("tags"), len(delta) - 1
-    if not isinstance(tags, list) or len(tags) != dead or any(tag not in model.labels for tag in tags):
+    asked = [model.labels[k] for k in model.outputs]  # a special token is none
+    if not isinstance(tags, list) or len(tags) != dead or any(tag not in asked for tag in tags):
         raise UsageError(f"the configuration of {model.name} has no task.dfa.tags, a label of the model for each state")
     words = proper_words(inputs or minimal(model.symbols, delta, start, range(dead)))
     swap = {start: 0, 0: start}  # paired automata start at 0
