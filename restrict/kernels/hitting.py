@@ -37,13 +37,13 @@ class Boxes(NamedTuple):
 
 class Stack(NamedTuple):
     """Where a run is. By position: the symbols that are ``possible``, whether it is ``chosen``, its last ``mark``, and,
-    where it is a way of the box that is branched on, which one (``slot``).
-    By node above, from the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]``
-    are done; the symbols ``before[d]`` that were possible at each of them; whether the last of them chose its position
-    (``fresh``); that box (``split``), and how many of the ways are written as cases, before those that the kernel takes
-    by position (``cases``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the
-    first ``known[d]``. By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``
-    and ``tally`` are for one node alone. ``words``: the tree, where these are wanted."""
+    where it is a way of the box that is branched on, which one (``slot``). By node above, from the root: the entries
+    ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]`` are done; the symbols ``before[d]`` that
+    were possible at each of them; whether the last of them chose its position (``fresh``); that box (``split``), and
+    how many of the ways are written as cases, before those that the kernel takes by position (``cases``); the boxes
+    ``left[d, :lefts[d]]`` that are not met there, of the first ``known[d]``. By box: ``width`` are its ways at this
+    node, and whether it was ``used``. ``queue``, ``taken`` and ``tally`` are for one node alone. ``words``: the tree,
+    where these are wanted."""
 
     now: I64
     possible: I64
