@@ -150,15 +150,55 @@ def test_many_symbols_visit_the_same_nodes(family: Any, small: bool, monkeypatch
     assert closed > 15
 
 
-def test_a_tree_that_decides_goes_first_through_the_positions_that_meet_most() -> None:
+@pytest.mark.parametrize("small", [False, True])
+def test_a_tree_goes_first_through_the_positions_that_meet_most(small: bool) -> None:
     """Boxes of five positions of their own and two of a core of eight: by position the tree has 1093 nodes."""
     pairs = itertools.combinations(range(900, 908), 2)
     family = [dict.fromkeys([*range(10 * t, 10 * t + 5), *core], 1) for t, core in enumerate(pairs)]
-    tree = HittingTree(list(family), 3, 6)
-    tree.run()
+    tree = HittingTree(list(family), 3, 6, small=small)
+    words = tree.run()
     assert tree.nodes == 43
+    if small:
+        cells = [[(p, frozenset((0,))) for p in sorted(box)] for box in family]
+        assert words[:1] == [0]  # a core comes last by position
+        assert Tree(cells, frozenset((0, 1)), 6).closes(iter(words), {}, frozenset())
+        assert not Tree(cells, frozenset((0, 1)), 7).closes(iter(words), {}, frozenset())
     with pytest.raises(Uncovered):
         HittingTree(list(family), 3, 7).run()
+
+
+def random_tree(rng: np.random.Generator, boxes: int, cells: int, depth: int) -> list[int]:
+    """The words of any tree over so many boxes of so many positions."""
+    kind, box = rng.random() if depth else 1.0, int(rng.integers(boxes))
+    if kind < 0.6:
+        kids, head = 2, [0, box, int(rng.integers(cells))]
+    elif kind < 0.8:
+        kids = int(rng.integers(1, cells + 1))
+        head = [-kids, box]
+    else:
+        named = rng.permutation(boxes)[: int(rng.integers(1, boxes + 1))]
+        return [len(named), *named.tolist()]
+    return [*head, *(word for _ in range(kids) for word in random_tree(rng, boxes, cells, depth - 1))]
+
+
+def test_no_tree_closes_where_few_positions_conflict_with_every_box() -> None:
+    """Any words: the kernel's rules alone see to it, whoever wrote them. Small trees say most."""
+    rng, closed, cases = np.random.default_rng(11), 0, 0
+    for _ in range(800):
+        symbols, most, depth = int(rng.integers(2, 4)), int(rng.integers(0, 3)), int(rng.integers(1, 4))
+        family = [
+            {p: int(rng.integers(1, (1 << symbols) - 1)) for p in rng.permutation(2)[: rng.integers(1, 3)].tolist()}
+            for _ in range(int(rng.integers(1, 4)))
+        ]
+        expected = can_hit(family, 2, symbols, most)
+        cells = [[(p, frozenset(indices(bits))) for p, bits in sorted(box.items())] for box in family]
+        for _ in range(60):
+            words = random_tree(rng, len(cells), 2, depth)
+            if Tree(cells, frozenset(range(symbols)), most).closes(iter(words), {}, frozenset()):
+                assert not expected, (family, most, words)
+                closed, cases = closed + 1, cases + (words[0] == 0)
+    assert closed > 500
+    assert cases > 50
 
 
 @pytest.mark.parametrize("plainly", [False, True])

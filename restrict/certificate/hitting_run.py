@@ -52,7 +52,8 @@ class Run:
         held = (len(stack.width), len(stack.chosen), stack.way.shape[1], len(stack.at))
         if any(size > old for size, old in zip(sizes, held, strict=True)):
             self._copy(*(2 * size if size > old else old for size, old in zip(sizes, held, strict=True)))
-        need = int(stack.now[WORDS]) + self.slice * (min(many, self.most + 1) + 2) if self.small else 0
+        nodes = self.slice * (min(many, self.most + 1) + 6)
+        need = int(stack.now[WORDS]) + nodes + 2 * len(stack.at) if self.small else 0
         if need > len(stack.words):
             more = np.zeros(2 * need, np.int64)
             more[: len(stack.words)] = stack.words
@@ -98,6 +99,6 @@ class Run:
 
         by_place = [np.full(places, self.symbols, self.bits), zeros(places), zeros(places), zeros(places)]
         before = zeros(depth, longest, of=self.bits)
-        by_depth = [*(zeros(depth) for _ in range(6)), zeros(depth, longest), before, zeros(depth, boxes)]
+        by_depth = [*(zeros(depth) for _ in range(7)), zeros(depth, longest), before, zeros(depth, boxes)]
         by_box = [zeros(boxes) for _ in range(4)]
         return Stack._make([zeros(5), *by_place, *by_depth, *by_box, zeros(longest + 2), zeros(0)])

@@ -18,13 +18,13 @@ A node is closed, that is no restriction of its kind conflicts with all boxes, w
 when more boxes that are not met than positions can still be chosen have no chosen position among their ways and no way
 in common. Else take a box with the fewest ways and go through them: in child ``t`` the conflict is at the ``t``-th way,
 which becomes chosen, and there is none at the ways before. These children are all the restrictions that conflict
-with the box, each in one child only, so the node is closed when all children are. In a tree that is only to decide, the
-ways that meet most boxes come first: the children of the others are without them, and boxes have little else in common.
-A tree that is written down has to take them by position.
+with the box, each in one child only, so the node is closed when all children are. The ways that meet most boxes come
+first: the children of the others are without them, and boxes have little else in common.
 
-Symbols are bits of an integer. A closed tree is written down as *words* in preorder (docs/kernel.md, *unforced*): the
-number of boxes that close a node, and the boxes; or minus the number of children, and the box whose ways they are. The
-kernel checks it by its own code (``restrict/checker``).
+Symbols are bits of an integer. A closed tree is written down as *words* in preorder (docs/kernel-format.md,
+*unforced*): the number of boxes that close a node, and the boxes; or minus the number of children, and the box whose
+ways they are, by position. What comes before these is a *case*: 0, the box, and which of its positions; the tree where
+the conflict is there, and the one where it is not. The kernel checks all by its own code (``restrict/checker``).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class HittingTree:
     """One run over a family of boxes; ``boxes`` grows where ``more`` supplies boxes. ``alphabet``: all symbols, as
     bits. ``most``: the number ``k`` of positions. ``more``: asked at a node that no box closes for boxes, the first of
     which is not met there; none is no answer. ``limit``: the most nodes to visit, about. ``charge``: called with the
-    steps of nodes; may raise to stop. ``small``: the tree is to be written down: ways are gone through by position, as
-    the kernel does. After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes that closed or split
-    one."""
+    steps of nodes; may raise to stop. ``small``: the tree is to be written down: ways that meet few boxes are gone
+    through by position, as the kernel does. After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes
+    that closed or split one."""
 
     boxes: list[Box]
     alphabet: int
@@ -146,7 +146,7 @@ def named(words: Sequence[int]) -> Iterator[int]:
     while at < len(words):
         width = max(1, words[at])
         yield from words[at + 1 : at + 1 + width]
-        at += 1 + width
+        at += 1 + width + (words[at] == 0)
 
 
 def needed(

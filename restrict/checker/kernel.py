@@ -234,11 +234,13 @@ class Kernel:
         """No ``most`` positions force any of the labels: under no box is one met, and no so few conflict with all."""
         contexts = [self.contexts[box] for box in boxes]
         sizes, symbols = [size(context.runs) for context in contexts], self.program.symbols
-        nodes, cells = len(tree), sum(sizes)
-        self.meter.charge(len(boxes) * (9 + len(labels)) + cells + nodes * (cells + max(sizes) * (1 + symbols // 8)))
-        self.meter.fits(100 * cells * (1 + min(nodes, DEEPEST)))
+        self.meter.charge(len(boxes) * (9 + len(labels)) + sum(sizes))
+        self.meter.fits(100 * sum(sizes))
         met = (value in labels for box in boxes for value in self.known(box, self.label, i)[0])
         shape = Tree([list(context.cells()) for context in contexts], frozenset(range(symbols)), most)
+        places, nodes = len({p for box in shape.boxes for p, _ in box}), len(tree)
+        self.meter.charge(nodes * (places // 8 + max(sizes) * (1 + symbols // 8)))
+        self.meter.fits(100 * places * (1 + min(nodes, DEEPEST)))
         return not any(met) and shape.closes(iter(tree), {}, frozenset())
 
 

@@ -233,10 +233,11 @@ def well_formed(tree: Sequence[int], boxes: int) -> bool:
     """Whether numbers are a tree in preorder, with nothing left over."""
     at, open_ = 0, 1
     while open_ and at < len(tree):
-        count, width = tree[at], max(1, tree[at])
-        if count == 0 or at + width >= len(tree) or not all(0 <= box < boxes for box in tree[at + 1 : at + 1 + width]):
+        count, first = tree[at], at + 1
+        at = first + max(1, count) + (count == 0)  # a case names a position, too
+        if at > len(tree) or min(tree[first:at]) < 0 or max(tree[first : at - (count == 0)]) >= boxes:
             return False
-        at, open_ = at + 1 + width, open_ - 1 + max(0, -count)
+        open_ += (2 if count == 0 else max(0, -count)) - 1
     return open_ == 0 and at == len(tree)
 
 

@@ -26,7 +26,16 @@ class Tree(NamedTuple):
 
     def closes(self, words: Iterator[int], has: Symbols, chosen: frozenset[int]) -> bool:
         """Whether no restriction of the node conflicts with all boxes, by the next subtree."""
-        if (count := next(words)) > 0:
+        while (count := next(words)) == 0:
+            cells, at = self.boxes[next(words)], next(words)
+            if at >= len(cells):
+                return False
+            p, symbols = cells[at]
+            old = has.get(p, self.everything)
+            if not self.closes(words, {**has, p: old - symbols}, chosen | {p}):
+                return False
+            has = {**has, p: old & symbols}
+        if count > 0:
             return self.apart([next(words) for _ in range(count)], has, chosen)
         for p, symbols in self.ways(next(words), has, chosen):
             count, old = count + 1, has.get(p, self.everything)

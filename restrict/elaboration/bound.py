@@ -182,7 +182,8 @@ def renumbered(words: Sequence[int], numbers: Mapping[int, int]) -> list[int]:
     """A tree with other numbers for its boxes. ``words``: the tree in preorder."""
     found, at = list[int](), 0
     while at < len(words):
-        width = max(1, words[at])
-        found += [words[at], *(numbers[box] for box in words[at + 1 : at + 1 + width])]
-        at += 1 + width
+        end = at + 1 + max(1, words[at])
+        case = words[end : end + 1] if words[at] == 0 else []
+        found += [words[at], *(numbers[box] for box in words[at + 1 : end]), *case]
+        at = end + len(case)
     return found

@@ -83,7 +83,7 @@ class Rows:
         known = row.known_floor(keys, total) if LONG < total <= WIDE and keys.domain <= VALUES else None
         if known is None or _often(row, keys.domain, known[0]):
             return self.scan(head, i, u, keys)
-        free = self.scan(head, i, u, self.free(head), known[0])
+        free = self._down_to(head, i, u, known[0])
         found = free[:, _possible(keys, free, row.own)]
         at = np.flatnonzero(np.diff(found[0], prepend=-1))
         places, most = found[0, at], _sizes(keys, found[0, at], row.own[0])
@@ -92,10 +92,26 @@ class Rows:
         least = int(worst[whole].max())
         last = places[whole & (worst == least)]
         floor = least, int(last.max() if head.ties == "right" else last.min())
-        free = free[:, reaching(head, free, floor)]
-        self.meter.hold(PAIR_BYTES * free.shape[1])
-        self._pairs[head.name, i, u] = floor, free
         return found[:, reaching(head, found, floor)]
+
+    def _down_to(self, head: Head, i: int, u: int, least: int) -> I64:
+        """The pairs of a row with nothing known that have a score of ``least`` or more; of what is remembered, if
+        possible: most boxes of a lower bound look at the same rows."""
+        lowest = least, self.instance.n if head.ties == "left" else -1
+        held = self._pairs.get((head.name, i, u))
+        if held is not None and at_or_above(head, lowest, held[0]):
+            self.meter.charge(4 + held[1].shape[1])
+            return held[1][:, held[1][2] >= least]
+        found = self.scan(head, i, u, self.free(head), least)
+        self._remember(head, i, u, lowest, found)
+        return found
+
+    def _remember(self, head: Head, i: int, u: int, floor: Floor, pairs: I64) -> None:
+        """Keep the pairs of a row down to a floor, where they are more than those that are kept."""
+        held = self._pairs.get((head.name, i, u))
+        if held is None or not at_or_above(head, floor, held[0]):
+            self.meter.hold(PAIR_BYTES * pairs.shape[1])
+            self._pairs[head.name, i, u] = floor, pairs
 
     def free(self, head: Head) -> Values:
         """V of a head's key where nothing is known."""
@@ -111,8 +127,7 @@ class Rows:
         query, key = self.instance.query(head), self.instance.key(head)
         own = query is not None and query == key  # at i itself the scan knew the key
         if pairs.shape[1] < SHORT and not own and count(keys, *seen) == count(self.free(head), *seen):
-            self.meter.hold(PAIR_BYTES * pairs.shape[1])
-            self._pairs[head.name, i, u] = floor, pairs
+            self._remember(head, i, u, floor, pairs)
 
     def pairs(self, head: Head, i: int, u: int) -> I64:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
@@ -120,12 +135,12 @@ class Rows:
         query's value, 0 where it has none. Gives int64, shape (3, m)."""
         place = head.name, i, u
         floor = self.floors[place]
-        if place not in self._pairs or self._pairs[place][0] != floor:
+        held = self._pairs.get(place)
+        if held is None or not at_or_above(head, floor, held[0]):
             found = self.scan(head, i, u, self.free(head), floor[0])
-            found = found[:, reaching(head, found, floor)]
-            self.meter.hold(PAIR_BYTES * found.shape[1])
-            self._pairs[place] = floor, found
-        return self._pairs[place][1]
+            self._remember(head, i, u, floor, found[:, reaching(head, found, floor)])
+        floor_held, found = self._pairs[place]
+        return found if floor_held == floor else found[:, reaching(head, found, floor)]
 
     def wide(self, head: Head, i: int) -> bool:
         """Whether a row has too many pairs to be scanned with nothing known."""

@@ -21,6 +21,10 @@ CLOSED, OPEN, PAUSED = 0, 1, 2
 or the stack is full."""
 DEPTH, CHOSEN, NODES, STAMP, WORDS = range(5)
 """Places in ``now``: nodes above the next one, positions chosen, nodes visited, the last mark, and words written."""
+STARTS = 30
+"""How many choices of disjoint boxes are tried where the one before was a single box short."""
+FEW = 40
+"""Ways that meet one in so many boxes, or fewer, are written by position, which takes fewer words."""
 
 
 class Boxes(NamedTuple):
@@ -33,12 +37,13 @@ class Boxes(NamedTuple):
 
 class Stack(NamedTuple):
     """Where a run is. By position: the symbols that are ``possible``, whether it is ``chosen``, its last ``mark``, and,
-    where it is a way of the box that is branched on, which one (``slot``).
-    By node above, from the root: the entries ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]``
-    are done; the symbols ``before[d]`` that were possible at each of them; whether the last of them chose its position
-    (``fresh``); where its first word stands (``word``); the boxes ``left[d, :lefts[d]]`` that are not met there, of the
-    first ``known[d]``. By box: ``width`` are its ways at this node, and whether it was ``used``. ``queue``, ``taken``
-    and ``tally`` are for one node alone. ``words``: the tree, where these are wanted."""
+    where it is a way of the box that is branched on, which one (``slot``). By node above, from the root: the entries
+    ``way[d, :ways[d]]`` of the box that it branches on, of which ``at[d]`` are done; the symbols ``before[d]`` that
+    were possible at each of them; whether the last of them chose its position (``fresh``); that box (``split``), and
+    how many of the ways are written as cases, before those that the kernel takes by position (``cases``); the boxes
+    ``left[d, :lefts[d]]`` that are not met there, of the first ``known[d]``. By box: ``width`` are its ways at this
+    node, and whether it was ``used``. ``queue``, ``taken`` and ``tally`` are for one node alone. ``words``: the tree,
+    where these are wanted."""
 
     now: I64
     possible: I64
@@ -48,7 +53,8 @@ class Stack(NamedTuple):
     ways: I64
     at: I64
     fresh: I64
-    word: I64
+    split: I64
+    cases: I64
     known: I64
     lefts: I64
     way: I64
@@ -65,8 +71,8 @@ class Stack(NamedTuple):
 @sized_kernel(reads=lambda boxes, many, most, small, stack, nodes: sum(map(np.size, (*boxes, *stack[:-1]))))
 def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes: int) -> int:
     """Go on with a run over the first ``many`` boxes, for so many nodes at most. ``most``: positions that may be
-    chosen. ``small``: write words. There has to be room for them: ``min(many, most + 1) + 1`` a node. Cost: for each
-    node, the entries of the boxes that are not met."""
+    chosen. ``small``: write words. There has to be room for them: ``min(many, most + 1) + 6`` a node, and two for each
+    above. Cost: for each node, the entries of the boxes that are not met."""
     now = stack.now
     last = now[NODES] + nodes
     while now[NODES] < last and now[DEPTH] < stack.at.shape[0]:
@@ -75,7 +81,6 @@ def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes
         if unmet == 0:
             return OPEN
         now[NODES] += 1
-        depth = now[DEPTH]
         size = 0
         stack.taken[0] = stack.queue[0]
         if stack.width[stack.queue[0]] == 0:
@@ -84,12 +89,11 @@ def descend(boxes: Boxes, many: int, most: int, small: bool, stack: Stack, nodes
             size = _apart(boxes, unmet, room + 1, stack)
         for t in range(size):
             stack.used[stack.taken[t]] = 1
-        if small:
-            stack.word[depth] = now[WORDS]
+        if small and size:
             stack.words[now[WORDS]] = size
-            for t in range(max(size, 1)):
-                stack.words[now[WORDS] + 1 + t] = stack.taken[t] if size else stack.queue[0]
-            now[WORDS] += 1 + max(size, 1)
+            for t in range(size):
+                stack.words[now[WORDS] + 1 + t] = stack.taken[t]
+            now[WORDS] += 1 + size
         if size == 0:
             _split(boxes, stack.queue[0], room, small, stack)
         if not _next(boxes, small, stack):
@@ -134,13 +138,27 @@ def _unmet(boxes: Boxes, many: int, room: int, stack: Stack) -> int:
 
 @kernel
 def _apart(boxes: Boxes, unmet: int, wanted: int, stack: Stack) -> int:
-    """So many boxes without a way in common, nor one that is chosen, in ``taken``; or 0."""
+    """So many boxes without a way in common, nor one that is chosen, in ``taken``; or 0. They are chosen greedily, in
+    the order of the queue; where one is missing, again with a later box first."""
+    for first in range(min(unmet, STARTS)):
+        found = _apart_from(boxes, unmet, first, wanted, stack)
+        if found == wanted:
+            return found
+        if found + 1 < wanted:
+            return 0
+    return 0
+
+
+@kernel
+def _apart_from(boxes: Boxes, unmet: int, first: int, wanted: int, stack: Stack) -> int:
+    """How many boxes without a way in common, nor one that is chosen, are in ``taken``: those of the queue that fit,
+    with this one first; no more than wanted."""
     ptr, place, allowed = boxes
     possible, chosen, mark, taken = stack.possible, stack.chosen, stack.mark, stack.taken
     stack.now[STAMP] += 1
     stamp, found = stack.now[STAMP], 0
-    for t in range(unmet):
-        box, free = stack.queue[t], True
+    for t in range(-1, unmet):
+        box, free = stack.queue[first if t < 0 else t], True
         for e in range(ptr[box], ptr[box + 1]):
             p = place[e]
             if possible[p] & ~allowed[e] and (chosen[p] or mark[p] == stamp):
@@ -154,26 +172,26 @@ def _apart(boxes: Boxes, unmet: int, wanted: int, stack: Stack) -> int:
             for e in range(ptr[box], ptr[box + 1]):
                 if possible[place[e]] & ~allowed[e]:
                     mark[place[e]] = stamp
-    return 0
+    return found
 
 
 @kernel
 def _split(boxes: Boxes, box: int, room: int, small: bool, stack: Stack) -> None:
-    """Branch on a box: by position where the tree is written, as the kernel reads it; else at the positions that are
-    chosen first, and of these or of the others at those first that meet most."""
+    """Branch on a box: at the positions that are chosen first, and of these or of the others at those first that meet
+    most. Where the tree is written, all that meet few boxes come last, by position."""
     ptr, place, allowed = boxes
     depth, ways = stack.now[DEPTH], 0
-    for turn in range(1 if small else 2):
+    for turn in range(2):
         for e in range(ptr[box], ptr[box + 1]):
             p = place[e]
-            wanted = small or (stack.chosen[p] == 1) == (turn == 0)
+            wanted = (stack.chosen[p] == 1) == (turn == 0)
             if wanted and (room or stack.chosen[p]) and stack.possible[p] & ~allowed[e]:
                 stack.way[depth, ways], stack.before[depth, ways] = e, stack.possible[p]
                 ways += 1
-    if not small:
-        _sort(boxes, ways, stack)
+    _sort(boxes, ways, stack)
     stack.used[box] = 1
-    stack.ways[depth], stack.at[depth] = ways, 0
+    stack.split[depth], stack.ways[depth], stack.at[depth] = box, ways, 0
+    stack.cases[depth] = _cases(boxes, ways, stack) if small else 0
     stack.now[DEPTH] += 1
 
 
@@ -203,6 +221,25 @@ def _sort(boxes: Boxes, ways: int, stack: Stack) -> None:
 
 
 @kernel
+def _cases(boxes: Boxes, ways: int, stack: Stack) -> int:
+    """How many of the sorted ways come before those that meet few boxes, which are now sorted by position."""
+    depth = stack.now[DEPTH]
+    way, before, meets = stack.way[depth], stack.before[depth], stack.tally
+    first = 0
+    while first < ways and (FEW * meets[first] > stack.lefts[depth] or stack.chosen[boxes.place[way[first]]]):
+        first += 1
+    for t in range(first + 1, ways):
+        e, old, s = way[t], before[t], t
+        while s > first and way[s - 1] > e:
+            way[s], before[s] = way[s - 1], before[s - 1]
+            s -= 1
+        way[s], before[s] = e, old
+    while 0 < first < ways and way[first - 1] < way[first]:
+        first -= 1
+    return first
+
+
+@kernel
 def _next(boxes: Boxes, small: bool, stack: Stack) -> bool:
     """Go to the next node: a child of the deepest node that has one left. False: there is none."""
     now, possible, way, before = stack.now, stack.possible, stack.way, stack.before
@@ -216,8 +253,8 @@ def _next(boxes: Boxes, small: bool, stack: Stack) -> bool:
             if stack.fresh[top]:
                 stack.chosen[p] = stack.fresh[top] = 0
                 now[CHOSEN] -= 1
-            elif possible[p] == 0:
-                stack.ways[top] = t
+        if small and t <= stack.cases[top]:
+            _write(boxes, t, stack)
         if t < stack.ways[top]:
             e = way[top, t]
             p = boxes.place[e]
@@ -229,7 +266,20 @@ def _next(boxes: Boxes, small: bool, stack: Stack) -> bool:
             return True
         for t in range(stack.ways[top]):
             possible[boxes.place[way[top, t]]] = before[top, t]
-        if small:
-            stack.words[stack.word[top]] = -stack.ways[top]
         now[DEPTH] = top
     return False
+
+
+@kernel
+def _write(boxes: Boxes, t: int, stack: Stack) -> None:
+    """The words before way ``t`` of the deepest branch: a case; or all that follow the cases, where none is left an
+    end, since the box has no way then."""
+    now, words, top = stack.now, stack.words, stack.now[DEPTH] - 1
+    box, left = stack.split[top], stack.ways[top] - stack.cases[top]
+    if t < stack.cases[top]:
+        words[now[WORDS]], words[now[WORDS] + 1] = 0, box
+        words[now[WORDS] + 2] = stack.way[top, t] - boxes.ptr[box]
+        now[WORDS] += 3
+    else:
+        words[now[WORDS]], words[now[WORDS] + 1] = -left if left else 1, box
+        now[WORDS] += 2

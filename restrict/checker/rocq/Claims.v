@@ -22,7 +22,7 @@ Inductive line :=
 | LDfa (states start : Z) (accepting : N) (next : list Z)
 | LWord (counted : list (Z * Z)).                       (* (how many, of which symbol) *)
 
-Inductive tree := End (boxes : list nat) | Branch (box : nat) (kids : trees)
+Inductive tree := End (boxes : list nat) | Branch (box : nat) (kids : trees) | Case (box cell : nat) (conflict rest : tree)
 with trees := Nil | Cons (t : tree) (ts : trees).
 
 Inductive unforced := Unforced (labels : N) (k i : Z) (boxes : N) (t : tree).

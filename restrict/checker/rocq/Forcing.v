@@ -16,6 +16,8 @@ Variable k : nat.
 Local Notation can := (can symbols_).
 Local Notation ways := (ways boxes symbols_ k).
 Local Notation apart := (apart boxes symbols_ k).
+Local Notation ruled_out := (ruled_out symbols_).
+Local Notation allowing := (allowing symbols_).
 Local Notation check_tree := (check_tree boxes symbols_ k).
 Local Notation check_kids := (check_kids boxes symbols_ k).
 Variable rho : fixing.
@@ -82,13 +84,23 @@ Qed.
 
 
 
-Lemma fits_add has chosen q a S : fits has chosen -> In (q, a) rho -> (forall a', In (q, a') rho -> In a' S) ->
-  fits ((q, S) :: has) (if mem q chosen then chosen else q :: chosen).
+(** There is a conflict at q, or none there. *)
+Lemma fits_either has chosen q A : fits has chosen ->
+  fits (ruled_out q A has) (choosing q chosen) \/ fits (allowing q A has) chosen /\ forall a, In (q, a) rho -> In a A.
 Proof.
-  intros (N & I & F) Hr HS. split; [|split].
-  - destruct (mem q chosen) eqn:M; auto. constructor; auto. rewrite <- mem_spec. congruence.
-  - destruct (mem q chosen); auto. intros z [<-|Hz]; auto. apply in_map_iff. exists (q, a). auto.
-  - intros q' a' H. cbn. destruct (q' =? q) eqn:E; auto. zb. subst. auto.
+  intros (N & I & F). destruct (existsb (fun c => (fst c =? q) && negb (mem (snd c) A)) rho) eqn:X.
+  - left. apply existsb_exists in X as ([q' a] & Hr & X). cbn in X. apply andb_prop in X as [X1 X2]. apply Z.eqb_eq in X1. subst q'.
+    apply mem_not in X2. unfold choosing. split; [|split].
+    + destruct (mem q chosen) eqn:M; auto. constructor; auto. rewrite <- mem_spec. congruence.
+    + destruct (mem q chosen); auto. intros z [<-|Hz]; auto. apply in_map_iff. exists (q, a). auto.
+    + intros q' a' H. cbn. destruct (q' =? q) eqn:E; auto. zb. subst.
+      rewrite (one_symbol_each _ _ _ H Hr). apply filter_In. split; [apply F; auto | apply mem_not; auto].
+  - right. assert (Y : forall a, In (q, a) rho -> In a A).
+    { intros a Ha. destruct (in_dec Z.eq_dec a A); auto. exfalso.
+      assert (existsb (fun c => (fst c =? q) && negb (mem (snd c) A)) rho = true); [|congruence].
+      apply existsb_exists. exists (q, a). split; auto. cbn. rewrite Z.eqb_refl. apply mem_not. auto. }
+    split; [|exact Y]. split; [auto|]. split; [auto|]. intros q' a' H. cbn. destruct (q' =? q) eqn:E; auto.
+    zb. subst. apply filter_In. split; auto. apply mem_spec. auto.
 Qed.
 
 Lemma tree_false :
@@ -100,30 +112,21 @@ Proof.
   - intros bs has chosen F H. cbn in H. apply (apart_false has chosen F bs [] []); auto; try (intros z []). constructor.
   - intros b ts IH has chosen F H. cbn in H. apply andb_prop in H as [Hb H]. apply Nat.ltb_lt in Hb.
     eapply IH; [exact F | | exact H]. apply conflict_way; auto.
+  - intros b j t IHt t' IHt' has chosen F H. cbn in H. destruct (nth_error (nth b boxes []) j) as [[q A]|]; [|discriminate].
+    apply andb_prop in H as [Ht Ht']. destruct (fits_either has chosen q A F) as [F'|[F' _]]; [eapply IHt | eapply IHt']; eauto.
   - intros has chosen ws F (q & a & A & _ & Hw & _) H. cbn in H. destruct ws; [destruct Hw | discriminate].
   - intros t IHt ts IHs has chosen ws F C H. cbn in H. destruct ws as [|[q A] ws].
     { destruct C as (q & a & A & _ & [] & _). }
-    apply andb_prop in H as [Ht Hs].
-    destruct (existsb (fun c => (fst c =? q) && negb (mem (snd c) A)) rho) eqn:X.
-    + apply existsb_exists in X as ([q' a] & Hr & X). cbn in X. apply andb_prop in X as [X1 X2]. apply Z.eqb_eq in X1. subst q'.
-      apply mem_not in X2. eapply IHt; [|exact Ht]. eapply fits_add; eauto.
-      intros a' Ha'. rewrite (one_symbol_each _ _ _ Ha' Hr). apply filter_In. split; [apply F; auto | apply mem_not; auto].
-    + assert (Y : forall a, In (q, a) rho -> In a A).
-      { intros a Ha. destruct (in_dec Z.eq_dec a A); auto. exfalso.
-        assert (existsb (fun c => (fst c =? q) && negb (mem (snd c) A)) rho = true); [|congruence].
-        apply existsb_exists. exists (q, a). split; auto. cbn. rewrite Z.eqb_refl. apply mem_not. auto. }
-      assert (F' : fits ((q, filter (fun a => mem a A) (can has q)) :: has) chosen).
-      { destruct F as (N & I & F). split; [auto|]. split; [auto|]. intros q' a' H. cbn. destruct (q' =? q) eqn:E; auto.
-        zb. subst. apply filter_In. split; auto. apply mem_spec. auto. }
-      destruct (mem q chosen && match filter (fun a => mem a A) (can has q) with [] => true | _ => false end) eqn:Em.
-      * apply andb_prop in Em as [Hm He]. apply mem_spec in Hm. destruct F as (N & I & F). apply I in Hm.
-        apply in_map_iff in Hm as ([q' a] & E & Hr). cbn in E. subst q'.
-        destruct F' as (_ & _ & F'). specialize (F' q a Hr). cbn in F'. rewrite Z.eqb_refl in F'.
-        assert (Z0 : filter (fun a => mem a A) (can has q) = []) by (destruct (filter (fun a => mem a A) (can has q)); [auto | discriminate]).
-        rewrite Z0 in F'. destruct F'.
-      * eapply IHs; [exact F' | | exact Hs]. destruct C as (q' & a & A' & Hr & [[= <- <-]|Hw] & Hn).
-        -- exfalso. auto.
-        -- exists q', a, A'. auto.
+    apply andb_prop in H as [Ht Hs]. destruct (fits_either has chosen q A F) as [F'|[F' Y]]; [eapply IHt; eauto|].
+    destruct (mem q chosen && match filter (fun a => mem a A) (can has q) with [] => true | _ => false end) eqn:Em.
+    + apply andb_prop in Em as [Hm He]. apply mem_spec in Hm. destruct F as (N & I & F). apply I in Hm.
+      apply in_map_iff in Hm as ([q' a] & E & Hr). cbn in E. subst q'.
+      destruct F' as (_ & _ & F'). specialize (F' q a Hr). cbn in F'. rewrite Z.eqb_refl in F'.
+      assert (Z0 : filter (fun a => mem a A) (can has q) = []) by (destruct (filter (fun a => mem a A) (can has q)); [auto | discriminate]).
+      rewrite Z0 in F'. destruct F'.
+    + eapply IHs; [exact F' | | exact Hs]. destruct C as (q' & a & A' & Hr & [[= <- <-]|Hw] & Hn).
+      * exfalso. auto.
+      * exists q', a, A'. auto.
 Qed.
 End Tree.
 

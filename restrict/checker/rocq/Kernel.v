@@ -372,10 +372,20 @@ Fixpoint apart (has : list place) (chosen used : list Z) (count : nat) (bs : lis
     end
   end.
 
+(** A conflict at a position, or none there. *)
+Definition choosing (q : Z) (chosen : list Z) : list Z := if mem q chosen then chosen else q :: chosen.
+Definition ruled_out (q : Z) (A : list Z) (has : list place) : list place := (q, filter (fun a => negb (mem a A)) (can has q)) :: has.
+Definition allowing (q : Z) (A : list Z) (has : list place) : list place := (q, filter (fun a => mem a A) (can has q)) :: has.
+
 Fixpoint check_tree (has : list place) (chosen : list Z) (t : tree) : bool :=
   match t with
   | End bs => apart has chosen [] 0 bs
   | Branch b ts => Nat.ltb b (length boxes) && check_kids has chosen (ways has chosen b) ts
+  | Case b j t t' =>
+      match nth_error (nth b boxes []) j with
+      | None => false
+      | Some (q, A) => check_tree (ruled_out q A has) (choosing q chosen) t && check_tree (allowing q A has) chosen t'
+      end
   end
 with check_kids (has : list place) (chosen : list Z) (ws : list place) (ts : trees) : bool :=
   match ts with
@@ -384,11 +394,9 @@ with check_kids (has : list place) (chosen : list Z) (ws : list place) (ts : tre
       match ws with
       | [] => false
       | (q, A) :: ws' =>
-          let old := can has q in
-          let both := filter (fun a => mem a A) old in
-          let none := mem q chosen && match both with [] => true | _ => false end in
-          check_tree ((q, filter (fun a => negb (mem a A)) old) :: has) (if mem q chosen then chosen else q :: chosen) t &&
-          if none then match ts' with Nil => true | _ => false end else check_kids ((q, both) :: has) chosen ws' ts'
+          let none := mem q chosen && match filter (fun a => mem a A) (can has q) with [] => true | _ => false end in
+          check_tree (ruled_out q A has) (choosing q chosen) t &&
+          if none then match ts' with Nil => true | _ => false end else check_kids (allowing q A has) chosen ws' ts'
       end
   end.
 End Tree.

@@ -63,6 +63,7 @@ let line = function
 let rec tree = function
   | End l -> int (List.length l) :: map int l
   | Branch (b, ts) -> let ts = trees ts in int (-List.length ts) :: int b :: List.concat ts
+  | Case (b, j, t, t') -> "0" :: int b :: int j :: (tree t @ tree t')
 and trees = function Nil -> [] | Cons (t, ts) -> tree t :: trees ts
 
 let claim c i f k s r = words [ "claim"; z c; z i; z f; z k; z s; z r ]

@@ -125,9 +125,13 @@ let read_tree boxes words =
     | [] -> bad "the tree is not complete"
     | w :: l ->
       let m = int w in
-      check "a tree begins with a number other than 0" (m <> 0);
-      if m > 0 then begin
-        check "the tree is not complete" (m <= List.length l);
+      if m = 0 then begin match l with
+        | b :: j :: l ->
+          let b = id boxes b and j = id 100_000_001 j in
+          let t, l = one l in let t', l = one l in (Case (b, j, t, t'), l)
+        | _ -> bad "the tree is not complete"
+      end else if m > 0 then begin
+        check "the tree is not complete" (List.compare_length_with l m >= 0);
         let bs, l = take m l in
         (End (Printer.map (id boxes) bs), l)
       end else match l with
