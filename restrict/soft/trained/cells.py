@@ -215,7 +215,9 @@ def signed(t: Tables, asked: Asked, at: Near) -> tuple[F64, F64]:
     c, g, r, square, image = at.c, at.g, at.r, at.square, at.image
     d, m = g.shape[-2:]
     none = np.zeros(c.shape[:-1])
-    by = (none + 1, g[..., 0, :] * 0, none, none) if t.bare else inverse(t.epsilon, at.middle, at.spans, at.rest, square)
+    by = (
+        (none + 1, g[..., 0, :] * 0, none, none) if t.bare else inverse(t.epsilon, at.middle, at.spans, at.rest, square)
+    )
     x, y, z = divided(by, at.x, image, at.loose)
     x += t.constant
     slopes, off = activated(t, x, y, z)

@@ -14,7 +14,7 @@ from typing import Any
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
 from restrict.elaboration.trusted import trusted_check
-from restrict.soft.trained import decide, every_length
+from restrict.soft.trained import claim, decide, every_length
 from restrict.soft.trained.cycles import ALL
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward
@@ -60,7 +60,7 @@ def proved(
     if (not every and (n is None or found["format"] not in (decide.FORMAT, decide.LAYERED))) or "fixed" in found:
         what = "every length" if n is None else "all words up to a length"
         raise UsageError(f"{name}: a verdict on {what} is asked for, and this is none")
-    mine, theirs = decide.model_document(model), found["model"]
+    mine, theirs = claim.model_document(model), found["model"]
     for key in sorted(({*mine} | {*theirs}) - {"name"}):
         if (said := theirs.get(key)) != (value := mine.get(key)):  # "none" is a value
             raise ModelError(f"{name}: about a model with {key} {quote(said)}, where {model.name} has {quote(value)}")
