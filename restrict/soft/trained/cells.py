@@ -239,32 +239,37 @@ def signed(t: Tables, asked: Asked, at: Near) -> tuple[F64, F64]:
     return least - np.abs(inner @ image).sum(-1) * dev, line[..., :m]
 
 
-def between(t: Tables, asked: Asked, at: Near, ends: F64, held: F64) -> list[tuple[F64, F64]]:
-    """As :func:`signed`, at both ends of a range of the inverse deviation, between which it is constant (Theorem 11).
-    ``held``: between which ends what ``t.normal`` makes of the stream is, shape ``(2, neurons)``."""
+def between(t: Tables, asked: Asked, at: Near, ends: F64, held: F64) -> tuple[F64, F64]:
+    """As :func:`signed`, at both ends of some ranges of the inverse deviation, between which it is constant (Theorem
+    11): shapes ``(ranges, 2, asked)`` and ``(ranges, 2, asked, m)``. ``ends``: shape ``(ranges, 2)``. ``held``: between
+    which ends what ``t.normal`` makes of the stream is, shape ``(2, neurons)``."""
     c, g, r, image, x, loose = at.c, at.g, at.r, at.image, at.x, at.loose
-    d, tau, half = len(c), ends.sum() / 2, (ends[1] - ends[0]) / 2
+    d, (first, last) = len(c), ends.T[..., None]
+    tau, half = (first + last) / 2, (last - first) / 2
     reach = np.abs(image).sum(1) + loose
     low, high = np.maximum(x - reach, held[0]), np.minimum(x + reach, held[1])
     high = np.maximum(low, high)  # no word is in a cell where they cross
-    least, most = np.minimum(*np.multiply.outer(ends, low)), np.maximum(*np.multiply.outer(ends, high))
-    slopes, below, above = _neurons(t, least + t.constant, most + t.constant)
-    off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + ends[1] * loose
+    slopes, below, above = _neurons(
+        t, np.minimum(first * low, last * low) + t.constant, np.maximum(first * high, last * high) + t.constant
+    )
+    off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + last * loose
     far = math.sqrt(at.square * t.adds)
-    far += t.stretch * math.sqrt(distance((tau * slopes)[:, None] * image, np.abs(slopes) * beyond + off) / d)
-    bent = slopes * x
-    fixed = c * t.adds + t.outer @ (slopes * t.constant + (below + above) / 2) + t.outer_bias
-    turned = t.outer @ bent
+    far = far + t.stretch * np.sqrt(distance((tau * slopes)[..., None] * image, np.abs(slopes) * beyond + off) / d)
+    fixed = c * t.adds + (slopes * t.constant + (below + above) / 2) @ t.outer.T + t.outer_bias
+    turned = (slopes * x) @ t.outer.T
     base = fixed + tau * turned
-    middle = base - base.sum() / d
-    s = math.sqrt(_square(middle) + t.epsilon)
-    lines = asked.rows(t.rows @ base + t.beta * s + t.constants)
+    middle = base - base.sum(1, keepdims=True) / d
+    s = np.sqrt(_square(middle) + t.epsilon)[:, None]
+    lines = asked.rows(base @ t.rows.T + t.beta * s + t.constants)
     beta, u = lines @ t.beta, lines @ t.rows
-    row = u + np.multiply.outer(beta, middle / (d * s))
+    bent = beta[..., None] * (middle / (d * s))[:, None]
+    row = u + bent
     back = row @ t.outer
-    inner = back * slopes
-    least = beta * s - (row - u) @ base + lines @ t.constants
-    least += np.minimum(beta, 0.0) * far**2 / (2 * s) - np.abs(row) @ r * t.adds
-    least -= np.abs(back) @ off + np.abs(inner @ t.normal) @ r * ends[1]
+    inner = back * slopes[:, None]
+    least = beta * s - (bent @ base[..., None])[..., 0] + lines @ t.constants
+    least += np.minimum(beta, 0.0) * far[:, None] ** 2 / (2 * s) - np.abs(row) @ r * t.adds
+    least -= (np.abs(back) @ off[..., None])[..., 0] + np.abs(inner @ t.normal) @ r * last
     grown, read = row @ g * t.adds, inner @ image
-    return [(least + row @ (fixed + f * turned), grown + f * read) for f in ends]
+    said, more = (row @ np.stack([fixed, turned], 2)).transpose(2, 0, 1)
+    values = [least + said + f * more for f in (first, last)]
+    return np.stack(values, 1), np.stack([grown + f[..., None] * read for f in (first, last)], 1)

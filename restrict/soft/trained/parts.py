@@ -1,8 +1,8 @@
 """The self-check of a verdict in several processes, each of which verifies some cases by the trusted checker's own
 functions (:mod:`restrict.soft.trained.child`), beside whatever the search has still to do; all but one of them verify
-cases while the search goes on, before there is a certificate. Where anything is amiss
-there is no line, and the whole check, in one process, decides. ``restrict check`` is always that. Light: the processes
-are to start while the search's own modules are loaded."""
+cases while the search goes on, before there is a certificate. Where anything is amiss there is no line, and the whole
+check, in one process, decides. ``restrict check`` is always that. Light: the processes are to start while the search's
+own modules are loaded."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class SharedSearch(Search):
         cell, kept = self.kept(key, low, high)
         near, asked = self.tail.near(cell.form()), self.graph.asked[key[2]]
         off = np.zeros(len(asked.places))
-        made = self.tail.pieces(near, asked, tree, self.held) if tree else [self.tail.signs(near, asked)]
+        made = next(self.tail.pieces(near, asked, [tree], self.held)) if tree else [self.tail.signs(near, asked)]
         found = off + math.inf
         for signs in made if len(off) else ():
             found = np.minimum(found, self.shown(key, low, high, kept, *signs, off)[0])

@@ -5,7 +5,7 @@ of their position and stops at ``--time`` or an interrupt with what it has."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from restrict.soft.trained.cells import Near
 from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved, leaves
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
 CELLS, QUICK = 400, 100
@@ -207,7 +208,8 @@ class Search:
         low, high = self.span(*self.rounded(key))
         cell, kept = self.kept(key, low, high)
         self.held, found = self.ends(key, []), np.zeros(len(low))
-        for _, lines in self.tail.pieces(self.tail.near(cell.form()), self.graph.asked[key[2]], 1, self.held):
+        (ends,) = self.tail.pieces(self.tail.near(cell.form()), self.graph.asked[key[2]], [1], self.held)
+        for _, lines in ends:
             found[kept] += lines[label] / (high - low)[kept]
         return found
 
@@ -338,11 +340,11 @@ class Search:
             first = margins, lost
             if not len(kept):
                 return None, margins, lost
-        steps = HELD_PARTS if np.isfinite(self.held).any() else PARTS
-        for parts in [count for count in steps if count >= begin] or [begin]:
+        steps = [count for count in (HELD_PARTS if np.isfinite(self.held).any() else PARTS) if count >= begin]
+        for parts, ends in self.pieces(near, asked, steps or [begin]):
             margins, lost = np.full(len(off), math.inf), None
-            for ends in self.tail.pieces(near, asked, parts, self.held):
-                found, lost = self.shown(key, low, high, kept, *ends, off)
+            for made in ends:
+                found, lost = self.shown(key, low, high, kept, *made, off)
                 margins = np.minimum(margins, found)
                 if lost is not None:
                     break
@@ -355,6 +357,12 @@ class Search:
             before = lost, now
         assert first is not None
         return None, *first
+
+    def pieces(self, near: Near, asked: Asked, counts: list[int]) -> Iterator[tuple[int, list[tuple[Array, Array]]]]:
+        """Each of some counts of parts, with the bounds at their ends: two counts at a time."""
+        for some in (counts[:2], counts[2:]):
+            if some:
+                yield from zip(some, self.tail.pieces(near, asked, some, self.held), strict=True)
 
     def shown(
         self, key: Key, low: Array, high: Array, kept: I64, least: Array, short: Array, off: Array
