@@ -253,8 +253,8 @@ def between(t: Tables, asked: Asked, at: Near, ends: F64, held: F64) -> tuple[F6
         t, np.minimum(first * low, last * low) + t.constant, np.maximum(first * high, last * high) + t.constant
     )
     off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + last * loose
-    far = math.sqrt(at.square * t.adds)
-    far = far + t.stretch * np.sqrt(distance((tau * slopes)[..., None] * image, np.abs(slopes) * beyond + off) / d)
+    moves = distance((tau * slopes)[..., None] * image, np.abs(slopes) * beyond + off) / d
+    far = np.sqrt(at.square * t.adds) + t.stretch * np.sqrt(moves)
     fixed = c * t.adds + (slopes * t.constant + (below + above) / 2) @ t.outer.T + t.outer_bias
     turned = (slopes * x) @ t.outer.T
     base = fixed + tau * turned

@@ -23,8 +23,9 @@ if __name__ == "__main__":
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.checker.read import read_json
-from restrict.checker.verdict import VERDICT, Atoms, Check, Key, Language, Model, decided
-from restrict.checker.verdict_model import MODEL
+from restrict.checker.verdict import VERDICT, Check, Key, decided
+from restrict.checker.verdict_model import MODEL, Atoms, Model
+from restrict.checker.verdict_paths import Language
 
 Group = tuple[int, int]
 """A position and its symbol: their cases have the weights of the symbols in common."""
@@ -58,7 +59,8 @@ class Part(Check):
 
     def all_of(self, key: Key, hints: list[Any]) -> tuple[str, str, str]:
         """All that the check of a case depends on, but for how far the tables reach. In JSON, where true is not 1."""
-        upper, width, tree, number, held = [*hints, *([], [], 0, 0, [])[len(hints) :]]
+        without: list[Any] = [[], [], 0, 0, []]
+        upper, width, tree, number, held = hints + without[len(hints) :]
         basis = self.said[number] if type(number) is int and 0 <= number < len(self.said) else json.dumps(number)
         return self.common, json.dumps([key, upper, width, tree, held]), basis
 
