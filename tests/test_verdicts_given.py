@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError
-from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.claim import claim_document
+from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.given import _Both, proved
 from restrict.soft.trained.graph import Graph, graph_of, task_language
