@@ -169,6 +169,16 @@ def test_cases_are_verified_while_the_search_goes_on(count: int, monkeypatch: py
         assert parts.line(found.to_bytes()) == verify(model.content, found.to_bytes())
 
 
+def test_no_case_comes_early_where_reading_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: Any) -> None:
+        raise OSError
+
+    with Parts(2) as parts, monkeypatch.context() as patch:
+        patch.setattr("os.set_blocking", refused)
+        parts.ahead(b"")
+        assert parts.free() is None
+
+
 @pytest.mark.parametrize("count", heavy_after([2, 1, 3], 1))
 def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WORTH", 5)

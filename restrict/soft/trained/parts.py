@@ -60,10 +60,12 @@ class Parts:
     def ahead(self, model: bytes) -> None:
         """Cases are going to come before their certificate, under a claim that is another one from now on."""
         self.owners, self.began = {}, [0] * (len(self.processes) - 1) if len(model) <= ROOM else []
-        for process in self.processes[: len(self.began)]:
-            assert process.stdout is not None
-            with suppress(OSError, AttributeError):  # then nothing is seen to be verified, and no more is sent
+        try:
+            for process in self.processes[: len(self.began)]:
+                assert process.stdout is not None
                 os.set_blocking(process.stdout.fileno(), False)
+        except (OSError, AttributeError):  # whether a process is free is not to be seen without waiting for it
+            self.began = []
 
     def free(self) -> int | None:
         """A process that can verify more cases now."""
