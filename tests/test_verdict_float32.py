@@ -12,11 +12,12 @@ from safetensors.numpy import save
 
 from restrict.base.errors import ModelError
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.firm import firm
 from restrict.soft.trained.float32 import Rounding, as_run, plainly
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load, trained
 from restrict.soft.trained.read_out import Asked
-from restrict.soft.trained.verdict import SAFE, Case, Margin, Search
+from restrict.soft.trained.verdict import SAFE, Search
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
@@ -236,10 +237,10 @@ def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -
             form = search.kept(case.key, *search.span(*search.alone(case)))[0].form()
             asked, off = found.graph.asked[case.key[2]], rounding.errors(case.key, form)
             assert ((case.margins > SAFE + asked.errors(off)).all()) == (case.key in quick)
-            search.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
             if case.key in quick:
-                assert isinstance(search.firm(case, rounding.errors), Case)
-                assert quick[case.key].ratio <= search.closest.ratio * (1 + 1e-9)
+                alone = firm(search, rounding.together, case)
+                assert alone is not None
+                assert quick[case.key].ratio <= alone[1].ratio * (1 + 1e-9)
 
 
 def test_the_command_says_what_is_right_as_run() -> None:

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError, ResourceLimit
+from restrict.soft.trained.claim import claim_document
 from restrict.soft.trained.confirm import confirmed
-from restrict.soft.trained.decide import claim_document, verify_trained
+from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.given import _Both, proved
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, load

@@ -119,7 +119,8 @@ def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
         eps = rng.uniform(-1, 1, size=(40, 3))
         points = y.c + eps @ y.g.T + rng.uniform(-1, 1, size=(40, model.d)) * y.r
         exact = np.array([scaled(naive, point) for point in points])[:, labels]
-        for bounds in ([tail.signs(y, asked)], tail.pieces(y, asked, 2, held)):
+        near = tail.near(y)
+        for bounds in ([tail.signs(near, asked)], next(tail.pieces(near, asked, [2], held))):
             below = np.array([least + eps @ lines.T for least, lines in bounds]).min(0)
             assert (below <= asked.signs * exact + 1e-9).all()
         stream = verdict_forms.Form(units(y.c), [units(g) for g in y.g.T], units(y.r))

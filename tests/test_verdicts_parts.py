@@ -14,8 +14,8 @@ from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import Check
 from restrict.soft.trained import parts as module
-from restrict.soft.trained.child import Group, owned, part
-from restrict.soft.trained.confirm import begun, confirmed
+from restrict.soft.trained.child import Group, Verified, ahead, owned, part
+from restrict.soft.trained.confirm import Ahead, begun, confirmed
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.model import load
@@ -75,6 +75,108 @@ def test_the_part_that_has_a_false_case_refuses(number: int) -> None:
     part(model, content, lambda group: group != at)  # the others do hold
     with pytest.raises(Reject):
         verify(model, content)
+
+
+def before(content: bytes, some: slice, **other: Any) -> Verified:
+    """What is verified of some cases of a certificate before it comes. ``other``: fields that are other ones then."""
+    document = json.loads(content)
+    (basis, *more), said, cases = [document["basis"], *document.get("turned", [])], dict[Any, Any](), []
+    for i, a, q, *hints in document["cases"]:
+        said[a, q] = hints or said[a, q]
+        cases.append([i, a, q, *said[a, q]])
+    head, known = document | {"basis": basis, "turned": [], "cases": []} | other, Verified()
+    frames = iter([{"bases": more, "cases": cases[some]}, {"over": True}])
+    _, last = ahead(verdict().model.content, head, frames, known)
+    assert last == {"over": True}
+    return known
+
+
+def verified(content: bytes, known: Verified, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many cases are verified by a check that knows of some."""
+    seen, plain = list[Any](), Check.case
+
+    def noted(self: Check, key: Any, hints: Any, place: Any) -> None:
+        seen.append(key)
+        plain(self, key, hints, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Check, "case", noted)
+        _, line = part(verdict().model.content, content, lambda group: True, known)
+    assert line == verify(verdict().model.content, content)
+    return len(seen)
+
+
+def test_what_is_verified_before_the_certificate_comes_is_not_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = verdict().to_bytes()
+    every, some = before(content, slice(None)), before(content, slice(3, 9))
+    assert len(every) == N + 1
+    assert len(some) == 6
+    assert verified(content, every, monkeypatch) == 0
+    assert verified(content, some, monkeypatch) == N - 5
+    assert verified(content, before(content, slice(None), upto=N - 1, n=N), monkeypatch) == N + 1  # tables end earlier
+
+
+@pytest.mark.parametrize("name", ["n", "language", "model"])
+def test_what_was_verified_under_another_claim_is_verified_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = verdict().to_bytes()
+    document = json.loads(content)
+    other = {
+        "n": N + 1,
+        "language": document["language"] | {"accept": [*document["language"]["accept"], 0]},
+        "model": document["model"] | {"name": "another"},
+    }
+    known = before(content, slice(None), **{name: other[name]})
+    assert verified(content, known, monkeypatch) == N + 1
+
+
+@pytest.mark.parametrize("number", [0, 5, N])
+def test_a_false_case_is_refused_whatever_was_verified_before(number: int) -> None:
+    """As it stands it does not hold, so nothing is known of it; what is known of the true one does not count for it."""
+    model = verdict().model.content
+    for known in (before(changed(number), slice(None)), before(verdict().to_bytes(), slice(None))):
+        with pytest.raises(Reject, match=rf"cases\[{number}\]"):
+            part(model, changed(number), lambda group: True, known)
+
+
+def test_a_number_is_not_what_was_verified_where_it_is_true_or_a_fraction() -> None:
+    """In Python 1 == True == 1.0; the checker refuses these."""
+    document = json.loads(verdict().to_bytes())
+    known = before(verdict().to_bytes(), slice(None))
+    case = next(case for case in document["cases"] if len(case) > 3)
+    for value in (True, 1.0):
+        case[4] = [1, *case[4][1:]]
+        case[4][0] = value
+        with pytest.raises(Reject):
+            part(verdict().model.content, json.dumps(document).encode(), lambda group: True, known)
+
+
+def test_what_comes_before_a_claim_that_is_refused_is_left_out() -> None:
+    content = verdict().to_bytes()
+    assert before(content, slice(None), language=[]) == {}
+
+
+@pytest.mark.parametrize("count", heavy_after([2, 1, 3], 1))
+def test_cases_are_verified_while_the_search_goes_on(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All processes but one have cases before the certificate comes; the line is that of the whole check."""
+    monkeypatch.setattr(module, "WORTH", 2)
+    monkeypatch.setattr("restrict.soft.trained.confirm.WORTH", 2)
+    monkeypatch.setattr("restrict.soft.trained.confirm.AHEAD", 1)
+    model = load(MODEL)
+    with Parts(count) as parts:
+        hooks = {"decided": begun(parts), "ahead": Ahead(parts, model)}
+        found = verify_trained(model, task_graph(model), N, float32=True, **hooks)
+        assert len(set(parts.owners.values())) == count - 1
+        assert parts.line(found.to_bytes()) == verify(model.content, found.to_bytes())
+
+
+def test_no_case_comes_early_where_reading_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: Any) -> None:
+        raise OSError
+
+    with Parts(2) as parts, monkeypatch.context() as patch:
+        patch.setattr("os.set_blocking", refused)
+        parts.ahead(b"")
+        assert parts.free() is None
 
 
 @pytest.mark.parametrize("count", heavy_after([2, 1, 3], 1))

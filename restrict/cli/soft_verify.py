@@ -89,7 +89,7 @@ def verify_trained_command(o: common.Given) -> None:
     # Parts of the check start while numba is loaded.
     whole = o.no_recheck or o.n is None or o.all_lengths or o.certificate is not None
     parts = click.get_current_context().with_resource(Parts(0 if whole else None))
-    from restrict.soft.trained.confirm import begun, confirmed
+    from restrict.soft.trained.confirm import Ahead, begun, confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.model import load, shifted
 
@@ -115,7 +115,9 @@ def verify_trained_command(o: common.Given) -> None:
 
             found = verify_every_length(loaded, graph, longest=4096 if o.n is None else o.n, **given)
         else:
-            found = verify_trained(loaded, graph, o.n, float32=True, decided=begun(parts), **given)
+            found = verify_trained(
+                loaded, graph, o.n, float32=True, decided=begun(parts), ahead=Ahead(parts, loaded), **given
+            )
         line = None
         try:
             if not o.no_recheck:

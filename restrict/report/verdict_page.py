@@ -168,14 +168,14 @@ def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Arr
     """Least and greatest value of every label on a cell, and the least of what is asked of them; own directions are
     used where the box does not settle that."""
     cell, kept = search.kept(key, low, high)
-    form, asked, found = cell.form(), search.graph.asked[key[2]], []
+    near, asked, found = search.tail.near(cell.form()), search.graph.asked[key[2]], []
     for ones in (np.ones_like(asked.signs), -np.ones_like(asked.signs)):
-        least, short = search.tail.signs(form, Asked(ones, False))
+        least, short = search.tail.signs(near, Asked(ones, False))
         found.append(least - np.abs(short).sum(1))
     if not len(asked.places):
         return found[0], -found[1], math.inf
     search.weigh(key[0], key[1])
-    _, margins = search.leaf(key, low, high, kept, form, np.zeros(len(asked.places)))
+    _, margins, _ = search.leaf(key, low, high, kept, near, np.zeros(len(asked.places)))
     if not asked.greatest:
         found[0] = np.where(asked.signs > 0, np.maximum(margins, found[0]), found[0])
         found[1] = np.where(asked.signs < 0, np.maximum(margins, found[1]), found[1])

@@ -24,7 +24,8 @@ from restrict.elaboration.trusted import trusted_check
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
-from restrict.soft.trained.decide import FORMAT, Certified, Tell, head, model_document
+from restrict.soft.trained.claim import head, model_document
+from restrict.soft.trained.decide import FORMAT, Certified, Tell
 from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.model import Trained, forward

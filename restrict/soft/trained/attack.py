@@ -39,19 +39,11 @@ class Attack:
     def label(self, y: Array, label: int, asked: Asked | None = None) -> tuple[float, Array]:
         """What is asked of a label, by default its logit, times the last deviation where there is a last LayerNorm, and
         the gradient of this by the stream behind attention. ``label``: one of the graph's."""
-        layer, epsilon = self.model.layers[0], float(self.model.epsilon)
-        gap = y - y.mean()
-        deviation = math.sqrt(float(gap @ gap) / len(y) + epsilon)
-        x = gap / deviation
-        normal = y if layer.norm2 is None else x * layer.norm2.weight + layer.norm2.bias
-        inner = normal @ layer.inner.weight + layer.inner.bias
-        value, slope = activated(self.model.kind, inner), steepness(self.model.kind, inner)
-        z = (normal if self.model.post else y) + value @ layer.outer.weight + layer.outer.bias
-        last = z - z.mean()
-        s = math.sqrt(float(last @ last) / len(z) + epsilon)
-        said, place = self.rows @ z + self.beta * s + self.constants, self.graph.labels.index(label)
+        layer = self.model.layers[0]
+        inner, x, deviation, last, s, said = self.forward(y)
+        slope, place = steepness(self.model.kind, inner), self.graph.labels.index(label)
         line = np.eye(len(said))[place] if asked is None else asked.rows(said)[asked.places == place][0]
-        behind = line @ self.rows + (line @ self.beta) * last / (len(z) * s)
+        behind = line @ self.rows + (line @ self.beta) * last / (len(last) * s)
         back = layer.inner.weight @ (slope * (layer.outer.weight @ behind))
         if layer.norm2 is None:
             return float(line @ said), behind + back
@@ -60,8 +52,23 @@ class Attack:
             if self.model.post
             else (back * layer.norm2.weight, behind)
         )
-        gradient = behind + (back - back.mean() - x * float(back @ x) / len(x)) / deviation
+        gradient = behind + (back - back.sum() / len(x) - x * float(back @ x) / len(x)) / deviation
         return float(line @ said), gradient
+
+    def forward(self, y: Array) -> tuple[Array, Array, float, Array, float, Array]:
+        """From the stream behind attention what neurons read, the stream divided by its deviation, the deviation, the
+        centred stream behind the network, its deviation, and each label's logit times that."""
+        layer, epsilon, d = self.model.layers[0], float(self.model.epsilon), len(y)
+        gap = y - y.sum() / d
+        deviation = math.sqrt(float(gap @ gap) / d + epsilon)
+        x = gap / deviation
+        normal = y if layer.norm2 is None else x * layer.norm2.weight + layer.norm2.bias
+        inner = normal @ layer.inner.weight + layer.inner.bias
+        z = (normal if self.model.post else y) + activated(self.model.kind, inner) @ layer.outer.weight
+        z = z + layer.outer.bias
+        last = z - z.sum() / d
+        s = math.sqrt(float(last @ last) / d + epsilon)
+        return inner, x, deviation, last, s, self.rows @ z + self.beta * s + self.constants
 
     def output(self, word: Word, weights: list[Array]) -> tuple[list[Array], list[float]]:
         """What each head returns behind a word, and its denominator."""
@@ -110,9 +117,9 @@ class Attack:
     def worst(self, key: Key) -> list[int]:
         """The labels that have the least margin at the mean of all values."""
         y = self.atoms.x[key[0], key[1]] + self.atoms.bias + self.mean
-        asked = self.graph.asked[key[2]]
-        found = {k: self.label(y, k, asked)[0] for k in (self.graph.labels[p] for p in asked.places)}
-        return sorted(found, key=lambda k: found[k])[:WORST]
+        asked, said = self.graph.asked[key[2]], self.forward(y)[-1]
+        order = np.argsort(asked.rows(said) @ said, kind="stable")[:WORST]
+        return [self.graph.labels[p] for p in asked.places[order]]
 
     def at(self, cases: list[Key]) -> Word | None:
         """A word that is wrong in one of some cases, by this class's own pass. Gives a word, or ``None``."""

@@ -29,8 +29,8 @@ class Tables(NamedTuple):
     ``adds`` is 1 where the network is added to the stream, and 0 where neurons carry what it is added to (Lemma V16).
 
     ``normal`` and ``constant`` are ``inner`` behind the LayerNorm's weight and bias, before the division by the
-    deviation; ``stretch`` is the bound on the norm of ``outer`` that the checker computes. ``bare``: there is no
-    LayerNorm, and nothing is divided.
+    deviation, ``sizes`` the sizes of its entries; ``stretch`` is the bound on the norm of ``outer`` that the checker
+    computes. ``bare``: there is no LayerNorm, and nothing is divided.
     """
 
     scale: F64
@@ -50,6 +50,42 @@ class Tables(NamedTuple):
     straight: int
     adds: int
     bare: bool
+    sizes: F64
+
+
+class Near(NamedTuple):
+    """A form, and what every bound on its cell needs of it: itself centred (entries, generators, remainder, a bound on
+    the mean square of the deviation), and what ``normal`` makes of its generators, its centre and its remainder."""
+
+    c: F64
+    g: F64
+    r: F64
+    middle: F64
+    spans: F64
+    rest: F64
+    square: F64
+    image: F64
+    x: F64
+    loose: F64
+
+
+def valued(t: Tables, asked: Asked, c: F64) -> F64:
+    """What is asked of the logits, times the last deviation, at points of the stream, shape ``(points, d)``."""
+    d, divisor = c.shape[-1], 1.0 if t.bare else np.sqrt(c.var(-1, keepdims=True) + t.epsilon)
+    x, bent = c @ t.normal.T / divisor + t.constant, len(t.constant) - t.straight
+    head = x[..., :bent]
+    x[..., :bent] = np.maximum(head, 0) if t.activation == 2 else gelu(t.activation, head)
+    out = c * t.adds + x @ t.outer.T + t.outer_bias
+    s = np.sqrt(_square(out - out.sum(-1, keepdims=True) / d) + t.epsilon)[..., None]
+    said = out @ t.rows.T + t.beta * s + t.constants
+    found: F64 = (asked.rows(said) @ said[..., None])[..., 0]
+    return found
+
+
+def near(t: Tables, c: F64, g: F64, r: F64) -> Near:
+    """A form made ready; axes in front number several."""
+    middle, spans, rest, _, square = centred(c, g, r)
+    return Near(c, g, r, middle, spans, rest, square, t.normal @ g, c @ t.normal.T, r @ t.sizes.T)
 
 
 def moved(a: F64, bias: F64, c: F64, g: F64, r: F64) -> tuple[F64, F64, F64]:
@@ -133,6 +169,9 @@ def gelu(activation: int, x: F64) -> F64:
 def _neurons(t: Tables, low: F64, high: F64) -> tuple[F64, F64, F64]:
     """:func:`_bent` along the last axis, and behind these neurons those that change nothing."""
     bent = low.shape[-1] - t.straight
+    if not t.straight:
+        slopes, least, most = _bent(t.activation, low.ravel(), high.ravel())
+        return slopes.reshape(low.shape), least.reshape(low.shape), most.reshape(low.shape)
     found = np.zeros((3, *low.shape))
     found[0] = 1.0
     made = _bent(t.activation, low[..., :bent].ravel(), high[..., :bent].ravel())
@@ -169,17 +208,17 @@ def activated(t: Tables, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     return slopes, (most - least) / 2
 
 
-def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
+def signed(t: Tables, asked: Asked, at: Near) -> tuple[F64, F64]:
     """Lower bounds ``k + l . eps`` on what is asked of the logits, times the last deviation (Lemma 4): ``k`` of shape
-    ``(..., asked)``, ``l`` of shape ``(..., asked, m)``. ``c, g, r`` is the residual stream behind attention. The
-    remainders of the stream and of the neurons are carried back from the logits, so that they may cancel on the way
-    (Lemma V6)."""
+    ``(..., asked)``, ``l`` of shape ``(..., asked, m)``. ``at`` is the residual stream behind attention. The remainders
+    of the stream and of the neurons are carried back from the logits, so that they may cancel on the way (Lemma V6)."""
+    c, g, r, square, image = at.c, at.g, at.r, at.square, at.image
     d, m = g.shape[-2:]
-    middle, spans, rest, _, square = centred(c, g, r)
     none = np.zeros(c.shape[:-1])
-    by = (none + 1, g[..., 0, :] * 0, none, none) if t.bare else inverse(t.epsilon, middle, spans, rest, square)
-    image = t.normal @ g
-    x, y, z = divided(by, c @ t.normal.T, image, np.abs(t.normal) @ r)
+    by = (
+        (none + 1, g[..., 0, :] * 0, none, none) if t.bare else inverse(t.epsilon, at.middle, at.spans, at.rest, square)
+    )
+    x, y, z = divided(by, at.x, image, at.loose)
     x += t.constant
     slopes, off = activated(t, x, y, z)
     far = np.sqrt(square * t.adds) + t.stretch * np.sqrt(distance(y, np.abs(slopes) * z + off) / d)
@@ -193,38 +232,44 @@ def signed(t: Tables, asked: Asked, c: F64, g: F64, r: F64) -> tuple[F64, F64]:
     back = row @ t.outer
     line, inner = back @ y, back * slopes[..., None, :]
     line[..., :m] += row @ g * t.adds
-    near, turn = by[3][..., None], (np.abs(by[0]) + by[3])[..., None]
+    dev, turn = by[3][..., None], (np.abs(by[0]) + by[3])[..., None]
     least = (lines @ said[..., None])[..., 0] - np.abs(row) @ r * t.adds
     least += np.minimum(beta, 0.0) * far[..., None] ** 2 / (2 * s)
     least -= np.abs(line[..., m]) + (np.abs(back) @ off[..., None])[..., 0] + np.abs(inner @ t.normal) @ r * turn
-    return least - np.abs(inner @ image).sum(-1) * near, line[..., :m]
+    return least - np.abs(inner @ image).sum(-1) * dev, line[..., :m]
 
 
-def between(t: Tables, asked: Asked, c: F64, g: F64, r: F64, ends: F64, held: F64) -> list[tuple[F64, F64]]:
-    """As :func:`signed`, at both ends of a range of the inverse deviation, between which it is constant (Theorem 11).
-    ``held``: between which ends what ``t.normal`` makes of the stream is, shape ``(2, neurons)``."""
-    d, tau, half = len(c), ends.mean(), (ends[1] - ends[0]) / 2
-    image, x, loose = t.normal @ g, t.normal @ c, np.abs(t.normal) @ r
+def between(t: Tables, asked: Asked, at: Near, ends: F64, held: F64) -> tuple[F64, F64]:
+    """As :func:`signed`, at both ends of some ranges of the inverse deviation, between which it is constant (Theorem
+    11): shapes ``(ranges, 2, asked)`` and ``(ranges, 2, asked, m)``. ``ends``: shape ``(ranges, 2)``. ``held``: between
+    which ends what ``t.normal`` makes of the stream is, shape ``(2, neurons)``."""
+    c, g, r, image, x, loose = at.c, at.g, at.r, at.image, at.x, at.loose
+    d, (first, last) = len(c), ends.T[..., None]
+    tau, half = (first + last) / 2, (last - first) / 2
     reach = np.abs(image).sum(1) + loose
     low, high = np.maximum(x - reach, held[0]), np.minimum(x + reach, held[1])
     high = np.maximum(low, high)  # no word is in a cell where they cross
-    least, most = np.minimum(*np.outer(ends, low)), np.maximum(*np.outer(ends, high))
-    slopes, below, above = _neurons(t, least + t.constant, most + t.constant)
-    off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + ends[1] * loose
-    far = math.sqrt(centred(c, g, r)[4] * t.adds)
-    far += t.stretch * math.sqrt(distance(tau * slopes[:, None] * image, np.abs(slopes) * beyond + off) / d)
-    base, *outs = (
-        c * t.adds + t.outer @ (slopes * (f * x + t.constant) + (below + above) / 2) + t.outer_bias
-        for f in (tau, *ends)
+    slopes, below, above = _neurons(
+        t, np.minimum(first * low, last * low) + t.constant, np.maximum(first * high, last * high) + t.constant
     )
-    middle = base - base.sum() / d
-    s = math.sqrt(_square(middle) + t.epsilon)
-    lines = asked.rows(t.rows @ base + t.beta * s + t.constants)
+    off, beyond = (above - below) / 2, half * np.maximum(np.abs(low), np.abs(high)) + last * loose
+    moves = distance((tau * slopes)[..., None] * image, np.abs(slopes) * beyond + off) / d
+    far = np.sqrt(at.square * t.adds) + t.stretch * np.sqrt(moves)
+    fixed = c * t.adds + (slopes * t.constant + (below + above) / 2) @ t.outer.T + t.outer_bias
+    turned = (slopes * x) @ t.outer.T
+    base = fixed + tau * turned
+    middle = base - base.sum(1, keepdims=True) / d
+    s = np.sqrt(_square(middle) + t.epsilon)[:, None]
+    lines = asked.rows(base @ t.rows.T + t.beta * s + t.constants)
     beta, u = lines @ t.beta, lines @ t.rows
-    row = u + np.outer(beta, middle / (d * s))
+    bent = beta[..., None] * (middle / (d * s))[:, None]
+    row = u + bent
     back = row @ t.outer
-    inner = back * slopes
-    least = beta * s - (row - u) @ base + lines @ t.constants
-    least += np.minimum(beta, 0.0) * far**2 / (2 * s) - np.abs(row) @ r * t.adds
-    least -= np.abs(back) @ off + np.abs(inner @ t.normal) @ r * ends[1]
-    return [(least + row @ out, row @ g * t.adds + f * (inner @ image)) for f, out in zip(ends, outs, strict=True)]
+    inner = back * slopes[:, None]
+    least = beta * s - (bent @ base[..., None])[..., 0] + lines @ t.constants
+    least += np.minimum(beta, 0.0) * far[:, None] ** 2 / (2 * s) - np.abs(row) @ r * t.adds
+    least -= (np.abs(back) @ off[..., None])[..., 0] + np.abs(inner @ t.normal) @ r * last
+    grown, read = row @ g * t.adds, inner @ image
+    said, more = (row @ np.stack([fixed, turned], 2)).transpose(2, 0, 1)
+    values = [least + said + f * more for f in (first, last)]
+    return np.stack(values, 1), np.stack([grown + f[..., None] * read for f in (first, last)], 1)

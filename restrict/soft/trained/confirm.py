@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from restrict.base.errors import NotEstablished
 from restrict.elaboration.trusted import trusted_check
+from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.forms import leaves
-from restrict.soft.trained.parts import LEAF, Parts
-from restrict.soft.trained.verdict import Open
+from restrict.soft.trained.hints import basis_document
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.parts import AHEAD, LEAF, WORTH, Parts
+from restrict.soft.trained.verdict import Case, Open
 
 if TYPE_CHECKING:
     from restrict.soft.trained.every_length import EveryLength
@@ -45,20 +48,82 @@ def confirmed(found: Found, name: str, parts: Parts | None = None) -> tuple[Foun
     return found, None
 
 
+def cost_of(case: Case, said: dict[tuple[int, int], list[int]], alike: bool) -> int:
+    """What a case costs a check. ``said``: the bounds of the last one with its symbol and state, here put to it;
+    ``alike``: without positions cells that are the same are shown once."""
+    i, a, q = case.key
+    known = alike and said.get((a, q)) == case.upper
+    said[a, q] = case.upper
+    return len(case.upper) * (i + 1) + LEAF * leaves(case.tree) * (not known)
+
+
 def begun(parts: Parts) -> Callable[[Verdict], None]:
     """What has parts of the check begin, given a verdict."""
 
     def begin(found: Verdict) -> None:
-        said, costs = dict[tuple[int, int], list[int]](), list[tuple[int, int, int]]()
-        for case in found.cases:
-            i, a, q = case.key  # without positions cells that are the same are shown once
-            known = found.model.positions is None and said.get((a, q)) == case.upper
-            costs.append((i, a, len(case.upper) * (i + 1) + LEAF * leaves(case.tree) * (not known)))
-            said[a, q] = case.upper
+        said, alike = dict[tuple[int, int], list[int]](), found.model.positions is None
+        costs = [(*case.key[:2], cost_of(case, said, alike)) for case in found.cases]
         if found.proves:
             parts.begin(found.model.content, found.to_bytes(), costs)
 
     return begin
+
+
+class Ahead:
+    """Has cases verified while the search goes on, where there are processes for it. Nothing depends on it but time:
+    the certificate's own check takes a case as verified only where it has all that was verified. To be called behind
+    each decided case; those with one position and symbol are sent together."""
+
+    def __init__(self, parts: Parts, model: Trained) -> None:
+        self.parts, self.model, self.head = parts, model, dict[str, Any]()
+        self.anew()
+
+    def anew(self) -> None:
+        """Nothing is sent."""
+        self.sent = 0
+        self.said = dict[tuple[int, int], list[int]]()
+        self.costs: list[int] = []
+        self.bases: dict[int, list[int]] = {}
+
+    def __call__(self, head: dict[str, Any], cases: list[Case], turns: list[list[Basis]]) -> None:
+        if len(self.parts.processes) < 2:
+            return
+        if any(head.get(name) != self.head.get(name) for name in ("language", "memory")):  # a wrong word may be shorter
+            self.head = head
+            self.anew()
+            self.parts.ahead(self.model.content)
+        alike = self.model.positions is None
+        self.costs += [cost_of(case, self.said, alike) for case in cases[len(self.costs) :]]
+        if sum(self.costs) < WORTH * LEAF:
+            return
+        while (number := self.parts.free()) is not None and (end := self.enough(cases)):
+            self.send(number, cases[self.sent : end], turns)
+            self.sent = end
+
+    def enough(self, cases: list[Case]) -> int:
+        """The end of the cases that are sent together next, 0 where these are too few."""
+        cost = 0
+        for k in range(self.sent, len(cases) - 1):
+            cost += self.costs[k]
+            if cost >= AHEAD and cases[k].key[:2] != cases[k + 1].key[:2]:
+                return k + 1
+        return 0
+
+    def send(self, number: int, cases: list[Case], turns: list[list[Basis]]) -> None:
+        """Cases for a process: their bases first, those that it does not have."""
+        begun = number in self.bases
+        has = self.bases.setdefault(number, [])
+        new = sorted({case.basis for case in cases} - set(has))
+        bases = [basis_document(turns[k]) for k in new]
+        has += new
+        if not begun:
+            self.parts.send(
+                number, {"head": self.head | {"basis": bases.pop(0), "cases": []}}, model=self.model.content
+            )
+        entries = [[*case.key, case.upper, case.width, case.tree, has.index(case.basis), case.held] for case in cases]
+        self.parts.send(number, {"bases": bases, "cases": entries})
+        self.parts.began[number] += 1
+        self.parts.owners.update((case.key[:2], number) for case in cases)
 
 
 def unshown(found: Found) -> Found:

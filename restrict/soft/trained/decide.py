@@ -16,16 +16,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.errors import ModelError, UsageError
 from restrict.base.files import write_bytes
+from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
+from restrict.soft.trained.claim import head, model_document, wrong_document
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, cases_document
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import LAST, SEEN, memories, singles
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.reader import as_read, ended, inside, opened, without_reader
+from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.sharing import SharedSearch
 from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, prepare
@@ -36,9 +38,6 @@ FORMAT, LAYERED = "restrict-soft-verdict/1", "restrict-soft-verdict/2"
 """Of one layer, and of several."""
 MANY = 60
 """Open cases after which the search gives up."""
-MOST_LAYERS = 16
-MOST_ROWS = 4096
-"""Of the vocabulary, and of the width, in the checker."""
 FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 WIDER = ((0.5, 3), *FINER[:2])
@@ -50,6 +49,8 @@ MEMORIES = 3
 HISTORIES = 80
 """Two layers: what came before is remembered by at most so many states for a position."""
 Tell = Callable[[str], None]
+Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
+"""Gets what a certificate is going to say beside its cases, the cases that are decided so far, in order, and bases."""
 
 
 @dataclass(kw_only=True)
@@ -138,80 +139,6 @@ class Verdict(Decided):
         return found | self.provenance()
 
 
-def head(kind: str, model: Trained, graph: Graph, **lengths: int) -> dict[str, Any]:
-    """The beginning of a certificate: its format, the model, what it says of lengths, and the claim."""
-    return {"format": kind, "model": model_document(model)} | lengths | claim_document(graph)
-
-
-def wrong_document(model: Trained, wrong: Wrong) -> dict[str, Any]:
-    """What a certificate says of a wrong word: a reader stands behind it."""
-    word = ended(inside(model), wrong)
-    assert word is not None
-    return {"word": list(word.word), "label": wrong.label}
-
-
-def claim_document(graph: Graph) -> dict[str, Any]:
-    """What a certificate says of the words and of what is wanted behind them: ``language`` and, where there is one,
-    ``memory``, with the state of the language that each state refines. ``graph``: with any number of memories."""
-    of, base = list(range(len(graph.delta))), graph
-    while base.base is not None:
-        of, base = [base.of[q] for q in of], base.base
-    found: dict[str, Any] = {
-        "language": {
-            "delta": [list(row) for row in base.delta],
-            "accept": sorted(base.accept),
-            "labels": list(base.labels),
-            "want": [sorted(want) for want in base.want],
-        }
-    }
-    if base.greatest:
-        found["language"]["read_out"] = "greatest"
-    if graph is not base:
-        found["memory"] = {"delta": [list(row) for row in graph.delta], "of": of}
-    return found
-
-
-def model_document(model: Trained) -> dict[str, Any]:
-    """What a certificate says of the architecture. ``ModelError``: none that a verdict can be about."""
-    model.demand_names()
-    if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
-        raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
-    if not 2 <= min(model.embed.shape) <= max(model.embed.shape) <= MOST_ROWS:
-        rows, d = model.embed.shape
-        raise ModelError(f"{model.name} has {rows} tokens and width {d}; verdicts are about 2 to {MOST_ROWS} of both")
-    if model.reader is not None and model.reader == model.bos:
-        raise ModelError(
-            f"{model.name}: {quote(model.vocab[model.reader])} stands in front of the word and behind it, too "
-            "(bos_token_id, end_marker_token_id): no verdict covers that"
-        )
-    if len(model.layers) > MOST_LAYERS:
-        raise ModelError(f"{model.name} has {len(model.layers)} layers; verdicts are about at most {MOST_LAYERS}")
-    if model.reader is not None and len(model.layers) > 1:
-        raise ModelError(
-            f"{model.name} has {len(model.layers)} layers and is read at {quote(model.vocab[model.reader])}: that is "
-            "covered in one layer"
-        )
-    model = inside(model)
-    return (
-        ({} if len(model.layers) == 1 else {"layers": len(model.layers)})
-        | {
-            "name": model.name,
-            "sha256": model.sha256,
-            "heads": model.heads,
-            "epsilon": f"1/{model.epsilon.denominator}",
-            "activation": model.activation,
-            "positions": "none" if model.positions is None else "learned",
-            "offset": model.offset,
-            "tied": "yes" if model.tied else "no",
-            "alphabet": list(model.symbols),
-            "rows": list(model.tokens),
-        }
-        | ({} if model.bos is None else {"start": model.bos})
-        | ({} if model.norm == "" else {"norm": model.norm})
-        | ({} if model.reader is None else {"reads": "first" if model.ahead else "last"})
-    )
-
-
 @dataclass
 class _State:
     """The cases of one graph: the first ``done`` of them are decided or open."""
@@ -233,9 +160,9 @@ class _State:
 class _Run:
     """One search: what is decided so far, and when to stop."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell) -> None:
-        self.tell, self.hunt = tell, Hunt(model, graph, n)
-        self.model, graph, self.n = as_read(model, graph, n)
+    def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell, ahead: Ahead | None = None) -> None:
+        self.tell, self.hunt, self.ahead = tell, Hunt(model, graph, n), ahead
+        self.given, (self.model, graph, self.n) = model, as_read(model, graph, n)
         self.until: float | None = None
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
@@ -305,12 +232,20 @@ class _Run:
                 continue  # from the beginning, on a finer graph
             if isinstance(found, Case):
                 at.found.append(found)
+                if self.ahead is not None:
+                    self.ahead(self.claim(at), at.found, self.search().turns)
             elif self.wrong is None or len(self.wrong.word) > key[0]:
                 at.open.append(found)
             at.done += 1  # last, so that an interrupt leaves no case out
             if self.wrong is not None and at.open:
                 self.sooner(key[0])
                 return
+
+    def claim(self, at: _State) -> dict[str, Any]:
+        """What the certificate says beside its cases, if all goes well."""
+        upto = self.n if self.wrong is None else len(self.wrong.word) - 1
+        found = head(FORMAT, self.given, at.graph, n=self.n, upto=upto)
+        return found | ({} if self.wrong is None else {"wrong": {"word": self.wrong.word, "label": self.wrong.label}})
 
     def sooner(self, low: int) -> None:
         """Where a case stays open below a wrong word, later ones say nothing more: only shorter wrong words do."""
@@ -446,17 +381,19 @@ def demand_claim(model: Trained, graph: Graph, n: int | None) -> None:
 def verify_trained(
     model: Trained, graph: Graph, n: int, *, language: str = "", seconds: float | None = None,
     tell: Tell | None = None, float32: bool = False, decided: Callable[[Verdict], None] | None = None,
+    ahead: Ahead | None = None,
 ) -> Verdict:  # fmt: skip
-    """Decide whether a model is right on every prefix of every word of a graph with at most ``n`` symbols; of more than
-    two layers only wrong words are looked for. ``language``: its name, for the certificate's provenance. ``seconds``:
-    stop after this long, not counting the compilation of kernels. ``float32``: find out what is right as run in
-    float32, too, in a quarter of the time; ``decided`` gets the verdict before that, to have it checked meanwhile. An
-    interrupt ends the search, and what is decided is kept. Cost: O(n^2 S Q T m / 2) for the boxes (S symbols, Q
-    states, T transitions, m directions), O(m d f) for each cell (f neurons). ``ModelError``: no verdict can be about
-    it; ``UsageError``: it has no position embeddings that far, or there are no such words."""
+    """Decide whether a model is right on every prefix of every word of a graph with at most ``n`` symbols; of more
+    than two layers only wrong words are looked for. ``language``: its name, for the certificate's provenance.
+    ``seconds``: stop after this long, not counting the compilation of kernels. ``float32``: find out what is right
+    as run in float32, too, in a quarter of the time; ``decided`` gets the verdict before that, to have it checked
+    meanwhile, and ``ahead`` of one layer what is known of it behind each case. An interrupt ends the search, and
+    what is decided is kept. Cost: O(n^2 S Q T m / 2) for the boxes (S symbols, Q states, T transitions, m
+    directions), O(m d f) for each cell (f neurons). ``ModelError``: no verdict can be about it; ``UsageError``: it
+    has no position embeddings that far, or there are no such words."""
     begin = time.monotonic()
     demand_claim(model, graph, n)
-    run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None))
+    run = (_Run if len(model.layers) == 1 else _Layers)(model, graph, n, tell or (lambda _: None), ahead)
     try:
         run.tell("kernels")
         if len(model.layers) == 1:

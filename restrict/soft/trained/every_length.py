@@ -28,8 +28,9 @@ from restrict.checker.verdict_every import Everywhere, Ways
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import Vector
 from restrict.checker.verdict_paths import Language
+from restrict.soft.trained.claim import head, wrong_document
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Decided, Tell, demand_claim, head, wrong_document
+from restrict.soft.trained.decide import Decided, Tell, demand_claim
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.memory import memories

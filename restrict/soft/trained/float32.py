@@ -36,10 +36,11 @@ from restrict.soft.bounds.rounding import (
     twice,
     vanishing,
 )
+from restrict.soft.trained.firm import NONE, Margin, firm, nearest
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array, Norm
-from restrict.soft.trained.verdict import SAFE, Case, Key, Margin, Search
+from restrict.soft.trained.verdict import SAFE, Case, Key, Search
 
 ULPS = 4
 """Units in the last place that ``exp``, ``tanh`` and the reciprocal square root may be off."""
@@ -135,6 +136,11 @@ class Rounding:
         found: Array = self.all_errors([key], Form(*(part[None] for part in y)))[0]
         return found
 
+    def together(self, keys: Sequence[Key], y: Form) -> Array:
+        """:meth:`all_errors` of any number of cells."""
+        parts = (slice(at, at + TOGETHER) for at in range(0, len(keys), TOGETHER))
+        return np.concatenate([self.all_errors(keys[part], Form(*(x[part] for x in y))) for part in parts])
+
     def all_errors(self, keys: Sequence[Key], y: Form) -> Array:
         """Theorem F on cells ``y`` (the streams behind attention, with an axis in front), each of its case: for each
         label a bound on how far its computed logit over the computed inverse deviation is from the exact logit times
@@ -194,8 +200,7 @@ def as_run(
     the monotonic clock at which to stop; an interrupt stops it, too."""
     if upto < max(model.first, int(model.closing)) or upto * len(model.tokens) >= ROWS:
         return None
-    cells, key = 0, (0, -1, 0)
-    search.closest = Margin(math.inf, math.inf, 0.0, key)
+    cells, key, closest = 0, (0, -1, 0), NONE
     try:
         tell("float32")
         rounding = Rounding(model, search.tail, upto, ulps)
@@ -206,19 +211,19 @@ def as_run(
             if not weighty(search, key):
                 upto = key[0] - 1
                 break
-            cells += case.cells
-            if near := beyond.get(key):
-                search.closest = min(search.closest, near)
-                continue
-            tell(f"float32, position {key[0]} of {upto}")
-            found = search.firm(case, rounding.errors) if until is None or time.monotonic() < until else None
-            if not isinstance(found, Case):
+            found: tuple[int, Margin] | None = None
+            if key in beyond:
+                found = case.cells, beyond[key]
+            elif until is None or time.monotonic() < until:
+                tell(f"float32, position {key[0]} of {upto}")
+                found = firm(search, rounding.together, case)
+            if found is None:
                 upto = key[0] - 1
                 break
-            cells += found.cells - case.cells
+            cells, closest = cells + found[0], min(closest, found[1])
     except KeyboardInterrupt:
         upto = key[0] - 1
-    return Float32(upto, cells, search.closest if upto >= 0 else None)
+    return Float32(upto, cells, closest if upto >= 0 else None)
 
 
 def weighty(search: Search, key: Key) -> bool:
@@ -241,6 +246,5 @@ def plainly(search: Search, rounding: Rounding, cases: Sequence[Case]) -> dict[K
             for case, off in zip(some, rounding.all_errors([case.key for case in some], every), strict=True):
                 errors = search.graph.asked[case.key[2]].errors(off)
                 if (case.margins > SAFE + errors).all():
-                    near = zip((case.margins / errors).tolist(), case.margins.tolist(), errors.tolist(), strict=True)
-                    found[case.key] = min((Margin(*one, case.key) for one in near), default=search.closest)
+                    found[case.key] = nearest(case.margins.min(0), errors, case.key)
     return found

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from restrict.soft.trained.cells import Tables, activated, between, centred, moved, normalised, signed, variance
+from restrict.soft.trained.cells import (
+    Near,
+    Tables,
+    activated,
+    between,
+    centred,
+    moved,
+    near,
+    normalised,
+    signed,
+    valued,
+    variance,
+)
 from restrict.soft.trained.model import ACTIVATIONS, Trained
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array, Layer
@@ -49,6 +61,13 @@ Tree = Any
 """The parts of the range of the inverse deviation, 0 for its chord, or ``[coordinate, tree, tree]``."""
 
 
+class Ready(NamedTuple):
+    """A cell's stream behind attention, and lower bounds on what is asked there (:meth:`Tail.signs`)."""
+
+    near: Near
+    signs: tuple[Array, Array]
+
+
 class Stages(NamedTuple):
     """What a cell's numbers are between attention and the logits, centres and reaches; ``first`` and ``last``: the
     centred streams behind attention and network, each with both ends of the variance plus the constant."""
@@ -73,6 +92,7 @@ class Tail:
         inner, outer = np.vstack([layer.inner.weight.T, same]), np.hstack([layer.outer.weight.T, same.T])
         scale, shift = layer.norm2 or (np.ones(model.d), np.zeros(model.d))
         weighed, gram = inner * scale, outer @ outer.T
+        normal = weighed - (0.0 if layer.norm2 is None else weighed.mean(1, keepdims=True))
         self.tables = Tables(
             scale,
             shift,
@@ -84,29 +104,38 @@ class Tail:
             ACTIVATIONS.index(model.activation),
             model.reading[at],
             model.beta[at],
-            weighed - (0.0 if layer.norm2 is None else weighed.mean(1, keepdims=True)),
+            normal,
             inner @ shift + constant,
             float(np.linalg.norm(gram @ gram)) ** 0.25,
             model.constants[at],
             straight,
             int(not model.post),
             layer.norm2 is None,
+            np.abs(normal),
         )
 
-    def signs(self, y: Form, asked: Asked) -> tuple[Array, Array]:
+    def near(self, y: Form) -> Near:
+        """The stream behind attention on a cell, made ready for :meth:`signs` and :meth:`pieces`."""
+        return near(self.tables, y.c, np.ascontiguousarray(y.g), y.r)
+
+    def signs(self, y: Near, asked: Asked) -> tuple[Array, Array]:
         """From the stream behind attention lower bounds ``k + g . eps`` on what is asked of the logits, times the last
         deviation (Lemma 4): ``k`` (asked,), ``g`` (asked, m)."""
-        return signed(self.tables, asked, y.c, np.ascontiguousarray(y.g), y.r)
+        return signed(self.tables, asked, y)
 
-    def pieces(self, y: Form, asked: Asked, count: int, held: Array) -> Iterator[tuple[Array, Array]]:
-        """As :meth:`signs`, at both ends of each of ``count`` parts of the range of the inverse deviation."""
-        g = np.ascontiguousarray(y.g)
-        c, spans, r, _, square = centred(y.c, g, y.r)
-        _, _, low, high = variance(self.tables.epsilon, c, spans, r, square)
+    def pieces(self, y: Near, asked: Asked, counts: Sequence[int], held: Array) -> Iterator[list[tuple[Array, Array]]]:
+        """As :meth:`signs`, at both ends of each part of the range of the inverse deviation, for each of some counts of
+        parts. All at once: two counts take hardly longer than one."""
+        _, _, low, high = variance(self.tables.epsilon, y.middle, y.spans, y.rest, y.square)
         first, last = (1.0, 1.0) if self.tables.bare else (1 / math.sqrt(high), 1 / math.sqrt(low))
-        ends = np.linspace(first, last, count + 1)
-        for k in range(count):
-            yield from between(self.tables, asked, y.c, g, y.r, ends[k : k + 2], held)
+        steps = np.concatenate([np.arange(count) / count for count in counts])
+        more = np.concatenate([np.full(count, 1 / count) for count in counts])
+        ends = first + (last - first) * np.stack([steps, steps + more], 1)
+        least, lines = between(self.tables, asked, y, ends, held)
+        at = 0
+        for count in counts:
+            yield [(least[k, end], lines[k, end]) for k in range(at, at + count) for end in (0, 1)]
+            at += count
 
     def stages(self, y: Form) -> Stages:
         """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits; ``y``
@@ -130,22 +159,32 @@ class Tail:
         _, _, low, high = variance(self.tables.epsilon, c, g, r, square)
         return c, reach, np.array(low), np.array(high)
 
-    def halving(self, cell: Cell, asked: Asked, label: int, tried: list[int]) -> int:
+    def ready(self, y: Form, asked: Asked) -> Ready:
+        """A cell made ready."""
+        near = self.near(y)
+        return Ready(near, self.signs(near, asked))
+
+    def halving(self, cell: Cell, asked: Asked, label: int, tried: list[int]) -> tuple[int, Ready, Ready]:
         """The coordinate of ``tried`` whose halves of the cell lose least to the second order for a label (its place
-        among the combinations). The loss is what lies between the label's value in the middle of a half and its
-        bound there less the first order, which own directions settle. All halves at once: that is several times as
-        fast as one after the other, and it was most of a search's time."""
+        among the combinations), and these halves. The loss is what lies between the label's value in the middle of a
+        half and its bound there less the first order, which own directions settle. All halves at once: that is several
+        times as fast as one after the other, and it was most of a search's time."""
         c, g, r = cell.form()
         halves = np.repeat(g[None], 2 * len(tried), 0)
         sides = np.arange(2 * len(tried)), slice(None), np.repeat(tried, 2)
         halves[sides] /= 2
         centres = c + halves[sides] * np.tile([[-1.0], [1.0]], (len(tried), 1))
+        made = self.ready(Form(centres, halves, r), asked)
+        loss = valued(self.tables, asked, centres)[:, label] - made.signs[0][:, label]
+        best = int(loss.reshape(-1, 2).sum(1).argmin())
+        return tried[best], _one(made, 2 * best), _one(made, 2 * best + 1)
 
-        def least(g: Array) -> Array:
-            return self.signs(Form(centres, g, r), asked)[0][:, label]
 
-        loss = least(halves[..., :0]) - least(halves)
-        return tried[int(loss.reshape(-1, 2).sum(1).argmin())]
+def _one(made: Ready, k: int) -> Ready:
+    """One of several cells, which have a remainder in common."""
+    at = made.near
+    parts = {name: part[k] for name, part in at._asdict().items() if name not in ("r", "rest", "loose")}
+    return Ready(at._replace(**parts), (made.signs[0][k], made.signs[1][k]))
 
 
 def leaves(tree: Tree) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.elaboration.trusted import trusted_check
-from restrict.soft.trained import decide, every_length
+from restrict.soft.trained import claim, decide, every_length
 from restrict.soft.trained.cycles import ALL
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
@@ -84,7 +84,7 @@ def proved(
 def demand_same(model: Trained, said: dict[str, Any], name: str) -> None:
     """``ModelError`` where a certificate is about another architecture, or calls something by another name. ``said``:
     what it says of the model."""
-    mine = decide.model_document(model)
+    mine = claim.model_document(model)
     for key in sorted(({*mine} | {*said}) - {"name"}):
         if (theirs := said.get(key)) != (value := mine.get(key)):  # "none" is a value
             raise ModelError(f"{name}: about a model with {key} {quote(theirs)}, where {model.name} has {quote(value)}")

@@ -434,13 +434,13 @@ class At:
             self.worst = margin, worst
             return None
         asked, tried = self.search.graph.asked[self.key[2]], np.argsort((low - high)[kept])[:TRIED].tolist()
-        m = int(kept[self.search.tail.halving(cell, asked, worst, tried)])
+        m = int(kept[self.search.tail.halving(cell, asked, worst, tried)[0]])
         return halved(self.cell, low, high, m, depth)
 
     def margin(self, cell: Cell, kept: I64, low: Array, high: Array) -> tuple[float, int]:
         """The least bound of a label on a cell, given also in its widest coordinates, and which label has it."""
         search = self.search
-        least, short = search.tail.signs(cell.form(), search.graph.asked[self.key[2]])
+        least, short = search.tail.signs(search.tail.near(cell.form()), search.graph.asked[self.key[2]])
         if not len(least):
             return math.inf, 0
         least = least - np.abs(short[:, len(kept) :]).sum(1)

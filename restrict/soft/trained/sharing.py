@@ -5,6 +5,7 @@ case with its symbol and state. Which cases share is a hint, too: the checker ve
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -97,26 +98,32 @@ class SharedSearch(Search):
         return case
 
     def replayed(self, key: Key, upper: list[int], width: list[int], tree: Tree) -> Array:
-        """What a tree shows of what is asked on a box of a case: all that is positive if it decides it."""
+        """What a tree shows of what is asked on a box of a case, leaf by leaf: all that is positive if it decides
+        it."""
         m = len(self.rows)
         self.quotients, self.held = (key, upper[m:], width[m:]), self.ends(key, [])
-        return self.walked(key, *self.span(upper, width), tree)
+        return np.array(list(self.walked(key, *self.span(upper, width), tree)))
 
-    def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Array:
-        """What a tree shows on a cell."""
+    def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Iterator[Array]:
+        """What a tree shows on the leaves of a cell, up to the first that is not decided."""
         if isinstance(tree, list):
             below, above = halves(low, high, tree[0])
-            first = self.walked(key, low, below, tree[1])
-            undecided = first.min(initial=math.inf) <= SAFE
-            return first if undecided else np.minimum(first, self.walked(key, above, high, tree[2]))
+            for at, top, part in ((low, below, tree[1]), (above, high, tree[2])):
+                for margins in self.walked(key, at, top, part):
+                    yield margins
+                    if margins.min(initial=math.inf) <= SAFE:
+                        return
+            return
         cell, kept = self.kept(key, low, high)
-        form, asked = cell.form(), self.graph.asked[key[2]]
+        near, asked = self.tail.near(cell.form()), self.graph.asked[key[2]]
         off = np.zeros(len(asked.places))
-        if not len(off):
-            return off
-        signs = self.tail.pieces(form, asked, tree, self.held) if tree else [self.tail.signs(form, asked)]
-        found: Array = np.min([self.shown(key, low, high, kept, *made, off) for made in signs], axis=0)
-        return found
+        made = next(self.tail.pieces(near, asked, [tree], self.held)) if tree else [self.tail.signs(near, asked)]
+        found = off + math.inf
+        for signs in made if len(off) else ():
+            found = np.minimum(found, self.shown(key, low, high, kept, *signs, off)[0])
+            if found.min() <= SAFE:
+                break
+        yield found
 
     def over(self, keys: list[Key]) -> Bounds | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""

@@ -5,9 +5,8 @@ of their position and stops at ``--time`` or an interrupt with what it has."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +14,15 @@ from restrict.base.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
 from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.forms import Cell, Form, Tail, Tree, halved, leaves
+from restrict.soft.trained.cells import Near
+from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved, leaves
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
-CELLS, QUICK, FIRM = 400, 100, 25
-"""Cells of one case before it is left open; where a wrong word is known already; where margins are asked for: twice as
-many take 4 seconds more for 4 more positions of one model in three, none of the others."""
+CELLS, QUICK = 400, 100
+"""Cells of one case before it is left open; where a wrong word is known already."""
 DEEPEST = 16
 """Halvings on one branch: cases that are decided need at most half as many, the others go down for ever."""
 SAFE = 1e-4
@@ -69,7 +69,8 @@ class Case:
     """A case that is decided: bounds (integers times ``2^-16``, then those on quotients of denominators, times
     ``2^-40``, if they are needed), the tree of cells, how many it has, its basis, and bounds on what neurons read (the
     neuron, then the upper end and the width of each head, in units of ``2^-8``). ``own``: the bounds that the case has
-    alone, where it shares its hints with others. ``margins``: the bounds of what is asked, ``least`` the least."""
+    alone, where it shares its hints with others. ``margins``: the bounds of what is asked on each leaf, from left to
+    right, shape ``(leaves, asked)``; ``least`` the least."""
 
     key: Key
     upper: list[int]
@@ -80,7 +81,7 @@ class Case:
     basis: int = 0
     held: list[list[int]] = field(default_factory=list)
     own: tuple[list[int], list[int]] | None = None
-    margins: Array = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    margins: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
 
 
 @dataclass
@@ -90,15 +91,6 @@ class Open:
     key: Key
     label: int
     least: float
-
-
-class Margin(NamedTuple):
-    """A bound on a label's logit times the last deviation, that on its rounding, their quotient, and the case."""
-
-    ratio: float
-    least: float
-    error: float
-    key: Key
 
 
 class Search:
@@ -122,8 +114,7 @@ class Search:
         self.missed: dict[tuple[int, int, int], int] = {}
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
-        self.errors: Callable[[Key, Form], Array] | None = None
-        self.closest = Margin(math.inf, math.inf, 0.0, (-1, -1, -1))
+        self.shares: list[Array] = []
         self.held = np.zeros((2, 0))
         self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
@@ -217,7 +208,8 @@ class Search:
         low, high = self.span(*self.rounded(key))
         cell, kept = self.kept(key, low, high)
         self.held, found = self.ends(key, []), np.zeros(len(low))
-        for _, lines in self.tail.pieces(cell.form(), self.graph.asked[key[2]], 1, self.held):
+        (ends,) = self.tail.pieces(self.tail.near(cell.form()), self.graph.asked[key[2]], [1], self.held)
+        for _, lines in ends:
             found[kept] += lines[label] / (high - low)[kept]
         return found
 
@@ -229,24 +221,6 @@ class Search:
     def rounded(self, key: Key) -> tuple[list[int], list[int]]:
         """The box of a case as a certificate holds it: the upper end and the width of every coordinate."""
         return outward(*self.box(key))
-
-    def firm(self, case: Case, errors: Callable[[Key, Form], Array]) -> Case | Open:
-        """A decided case again, with every label's bound beyond ``errors``, one for each label from a case and a cell
-        of it; or why it is open. ``closest`` has the least quotient of a bound and its error since it was last set."""
-        self.use(case.basis)
-        self.weigh(*case.key[:2])
-        self.errors = errors
-        try:
-            found = self.tried_on(case.key, *self.alone(case), SIMPLE + 2 * case.cells, case.held, case.tree)
-            if isinstance(found, Open) and case.key[0] >= SHORTEST:
-                self.turns.append(self.turned(case.key))
-                self.use(len(self.turns) - 1)
-                box = self.rounded(case.key)
-                found = self.tried_on(case.key, *box, FIRM, self.narrowed(case.key, *box, NEURONS[-1]))
-                self.turns.pop()
-            return found
-        finally:
-            self.errors = None
 
     def alone(self, case: Case) -> tuple[list[int], list[int]]:
         """The bounds of a case's own box, in the coordinates that are in use."""
@@ -273,19 +247,18 @@ class Search:
         return best
 
     def tried_on(
-        self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]], known: Tree = 0
-    ) -> Case | Open:
-        """Decide a case on its box by at most so many cells, with some bounds on what neurons read; ``known``: a tree
-        to begin with."""
+        self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]
+    ) -> Case | Open:  # fmt: skip
+        """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
-        self.margins = np.full(len(self.graph.asked[key[2]].places), math.inf)
-        tree = self.cell(key, *self.span(upper, width), DEEPEST, known=known)
+        self.shares = []
+        tree = self.cell(key, *self.span(upper, width), DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
             upper, width = upper + self.quotients[1], width + self.quotients[2]
-        cells = most - self.left
-        return Case(key, upper, width, tree, cells, self.worst[0], self.number, held, margins=self.margins)
+        margins = np.array(self.shares)
+        return Case(key, upper, width, tree, most - self.left, self.worst[0], self.number, held, margins=margins)
 
     def span(self, upper: list[int], width: list[int]) -> tuple[Array, Array]:
         """The ends of a box, without those of the quotients that may stand behind it."""
@@ -321,80 +294,92 @@ class Search:
         chosen = np.sort(np.argsort(-gain, kind="stable")[: min(count, int((gain > 0).sum()))])
         return [[int(j), *np.stack([top[:, j], top[:, j] - short[:, j]], 1).ravel().tolist()] for j in chosen]
 
-    def cell(
-        self, key: Key, low: Array, high: Array, depth: int, off: Array | None = None, known: Tree = 0
-    ) -> Tree | None:  # fmt: skip
+    def cell(self, key: Key, low: Array, high: Array, depth: int, made: Ready | None = None) -> Tree | None:
         """The tree that decides a cell of a case by at most ``depth`` halvings: the parts of a leaf, ``[coordinate,
-        tree, tree]``; or ``None``. ``low``, ``high``: the ends of the cell. ``off``: errors that hold around it.
-        ``known``: a tree to begin with."""
-        if isinstance(known, list):
-            m, trees = known[0], iter(known[1:])
-            return halved(lambda *at: self.cell(key, at[0], at[1], at[2], off, next(trees)), low, high, m, depth)
+        tree, tree]``; or ``None``. ``low``, ``high``: the ends of the cell. ``made``: the cell, where it is ready."""
         self.left -= 1
-        cell, kept = self.kept(key, low, high)
         asked = self.graph.asked[key[2]]
         if not len(asked.places):
+            self.shares.append(np.zeros(0))
             return 0
-        form, near = cell.form(), np.zeros(len(asked.places))
-        parts, margins = self.leaf(key, low, high, kept, form, near)
-        if parts is not None and self.errors is not None:
-            held = off is not None and (margins > SAFE + off).all()
-            near = off if off is not None and held else asked.errors(self.errors(key, form))
-            if (margins <= SAFE + near).any():
-                parts, margins = self.leaf(key, low, high, kept, form, near)
-        worst = int((margins - np.where(np.isfinite(near), near, 0)).argmin())
+        cell, kept = self.kept(key, low, high)
+        near, signs = made or self.tail.ready(cell.form(), asked)
+        parts, margins, worst = self.leaf(key, low, high, kept, near, np.zeros(len(asked.places)), signs)
         if parts is not None:
             self.worst = min(self.worst, (float(margins[worst]), worst))
-            self.margins = np.minimum(self.margins, margins)
-            if self.errors is not None and (margins / near).min() < self.closest.ratio:
-                near = self.errors(key, form) if near is off else near
-                k = int((margins / near).argmin())
-                self.closest = min(self.closest, Margin(margins[k] / near[k], margins[k], near[k], key))
+            self.shares.append(margins)
             return parts
         if self.left <= 0 or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
-        tried = np.argsort((low - high)[kept])[:TRIED].tolist()
-        m = int(kept[self.tail.halving(cell, asked, worst, tried)])
-        off = near if near.any() else off
-        return halved(lambda least, most, left: self.cell(key, least, most, left, off), low, high, m, depth)
+        m, *sides = self.halving(cell, kept, key, worst)
+        rest = iter(sides)
+        return halved(lambda at, top, left: self.cell(key, at, top, left, next(rest)), low, high, m, depth)
 
-    def leaf(self, key: Key, low: Array, high: Array, kept: I64, form: Form, off: Array) -> tuple[int | None, Array]:
+    def halving(self, cell: Cell, kept: I64, key: Key, worst: int) -> tuple[int, Ready | None, Ready | None]:
+        """The coordinate in which a cell is halved for what loses most there, and its halves, if they are ready."""
+        tried = np.argsort(cell.low - cell.high)[:TRIED].tolist()
+        m, below, above = self.tail.halving(cell, self.graph.asked[key[2]], worst, tried)
+        whole = len(kept) == len(self.rows)  # else other coordinates may be the widest of a half
+        return int(kept[m]), below if whole else None, above if whole else None
+
+    def leaf(
+        self, key: Key, low: Array, high: Array, kept: I64, near: Near, off: Array,
+        signs: tuple[Array, Array] | None = None, begin: int = 0,
+    ) -> tuple[int | None, Array, int]:  # fmt: skip
         """Whether a cell is decided as it is: 0 by the chord of the inverse deviation, or in how many parts of its
-        range (Theorem 11); ``None`` if it is not. Then the bounds of what is asked, which must be beyond ``off``."""
-        asked, before = self.graph.asked[key[2]], -math.inf
-
-        def shown(least: Array, short: Array) -> Array:
-            return self.shown(key, low, high, kept, least, short, off)
-
-        first = shown(*self.tail.signs(form, asked))
-        if (first - off).min() > SAFE or not len(kept):
-            return 0 if (first - off).min() > SAFE else None, first
-        for parts in HELD_PARTS if np.isfinite(self.held).any() else PARTS:
-            margins = np.full(len(off), math.inf)
-            for signs in self.tail.pieces(form, asked, parts, self.held):
-                margins = np.minimum(margins, shown(*signs))
-                if (margins - off).min() <= SAFE:
+        range (Theorem 11), ``begin`` at least; ``None`` if it is not. Then lower bounds of what is asked, which must be
+        beyond ``off``, and the one that lacks most, or the least. ``signs``: the chord's, where they are known."""
+        asked, before = self.graph.asked[key[2]], (-1, -math.inf)
+        first: tuple[Array, int] | None = None
+        if not begin or not len(kept):
+            least, short = signs or self.tail.signs(near, asked)
+            margins, lost = self.shown(key, low, high, kept, least, short, off)
+            if lost is None:
+                return 0, margins, int((margins - off).argmin())
+            first = margins, lost
+            if not len(kept):
+                return None, margins, lost
+        steps = [count for count in (HELD_PARTS if np.isfinite(self.held).any() else PARTS) if count >= begin]
+        for parts, ends in self.pieces(near, asked, steps or [begin]):
+            margins, lost = np.full(len(off), math.inf), None
+            for made in ends:
+                found, lost = self.shown(key, low, high, kept, *made, off)
+                margins = np.minimum(margins, found)
+                if lost is not None:
                     break
-            else:
-                return parts, margins
-            now = float((margins - off).min())
-            if parts > 1 and 2 * now - before <= SAFE:
+            if lost is None:
+                return parts, margins, int((margins - off).argmin())
+            first = first or (margins, lost)
+            now = float(margins[lost] - off[lost])
+            if lost == before[0] and 2 * now - before[1] <= SAFE:
                 break  # what is lost goes down by a half at most
-            before = now
-        return None, first
+            before = lost, now
+        assert first is not None
+        return None, *first
+
+    def pieces(self, near: Near, asked: Asked, counts: list[int]) -> Iterator[tuple[int, list[tuple[Array, Array]]]]:
+        """Each of some counts of parts, with the bounds at their ends: two counts at a time."""
+        for some in (counts[:2], counts[2:]):
+            if some:
+                yield from zip(some, self.tail.pieces(near, asked, some, self.held), strict=True)
 
     def shown(
         self, key: Key, low: Array, high: Array, kept: I64, least: Array, short: Array, off: Array
-    ) -> Array:  # fmt: skip
+    ) -> tuple[Array, int | None]:
         """What is shown of the combinations that are asked for on a cell, by affine bounds on them; where these are not
-        beyond ``off``, by own directions."""
+        beyond ``off``, by own directions. Then one that is not shown, if there is one: others are left as they are."""
         lines = np.zeros((len(off), len(low)))
         lines[:, kept] = short
         margins: Array = least - np.abs(lines).sum(1)
-        for label in np.flatnonzero((margins <= SAFE + off) & (least > SAFE + off)):
-            margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
-        return margins
+        if not off.any() and (sunk := np.flatnonzero(least <= SAFE)).size:
+            return margins, int(sunk[margins[sunk].argmin()])  # rarely of use, and more pieces cost more than halves
+        for label in np.argsort(margins - np.where(np.isfinite(off), off, 0)).tolist():
+            if margins[label] <= SAFE + off[label]:
+                margins[label] = max(margins[label], self.own(key, low, high, least[label], lines[label]))
+                if margins[label] <= SAFE + off[label]:
+                    return margins, label
+        return margins, None
 
     def start(self, key: Key) -> Array:
         """The stream of a case without what the heads read."""
@@ -417,7 +402,8 @@ class Search:
         for h, (basis, (ratio, off)) in enumerate(zip(self.atoms.bases, quotients, strict=True)):
             part = slice(at, at + len(basis.rows))
             at = part.stop
-            against = slope[part] @ middle[part] - np.tensordot(slope[part], basis.at[:, : key[0] + 1], 1)
+            seen = basis.at[:, : key[0] + 1]
+            against = slope[part] @ middle[part] - (slope[part] @ seen.reshape(len(seen), -1)).reshape(seen.shape[1:])
             if h:
                 share = self.weights[h] / self.weights[0]
                 values = values + share * (ratio * against + off * np.abs(line[part]).sum())
@@ -480,6 +466,8 @@ def outward(high: Iterable[float], low: Iterable[float]) -> tuple[list[int], lis
 def widest(cell: Cell) -> tuple[Cell, I64]:
     """A cell in its widest coordinates, with the others in its remainder, and which these are."""
     low, high = cell.low, cell.high
+    if len(low) <= SPANS:
+        return cell, np.arange(len(low))
     kept = np.sort(np.argsort(low - high, kind="stable")[:SPANS])
     others = np.setdiff1d(np.arange(len(low)), kept)
     start = cell.start + (low + high)[others] / 2 @ cell.rows[others]
