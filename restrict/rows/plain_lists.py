@@ -117,7 +117,7 @@ def pairs_of_row(
     if inside:  # the first pair of the own position stands for its only one
         mine, after, w = int(begin[own_j - low]), int(begin[own_j - low + 1]), w.copy()
         w[mine], s[mine + 1 : after] = own_w, NONE
-        s[mine] = scores_after(states[own_j - low : own_j - low + 1], own_w)[0]
+        s[mine] = scores_after(states[own_j - low : own_j - low + 1], w[mine : mine + 1])[0]
     kept, bar = s != NONE, len(s) - count
     if count and bar > 0:
         kept &= s >= np.partition(s, bar)[bar]
