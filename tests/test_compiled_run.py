@@ -28,7 +28,7 @@ def agrees(instance: Instance, position: int, run: CompiledRun, fixed: dict[int,
         v = run.index[name]
         if run.run.stamp[v * instance.n + i] == run.run.tally[0]:
             assert run._bits(v, i) == values
-    read = set(run.tokens_read())
+    read = set(run.read().tolist())
     assert read <= set(range(instance.n))
     assert run.look({i: a for i, a in fixed.items() if i in read}) == found
     assert run.look(dict.fromkeys(set(instance.unpinned) - read, 0) | fixed) == found

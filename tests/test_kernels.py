@@ -127,6 +127,29 @@ def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: 
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(24))
+def test_short_hashed_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By numpy with the pairs of all positions, which rows share, with those that the row sees, and by the kernel."""
+    rng = np.random.default_rng(seed)
+    n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
+    more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
+    at = instance("hash(i, q, j, k)", n, domain, **more)
+    for _ in range(4):
+        exceptions = {
+            j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
+            for j in range(n)
+            if rng.random() < 0.4
+        }
+        i, u = int(rng.integers(n)), int(rng.integers(domain))
+        assert row_of(at, i, u).seed is not None
+        for short, numpys in ((rows.SHORT_ROW, 0), (0, rows.NUMPY_PAIRS), (0, 0)):
+            with monkeypatch.context() as patch:
+                patch.setattr(rows, "SHORT_ROW", short)
+                patch.setattr(rows, "NUMPY_PAIRS", numpys)
+                check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+
+
+@pytest.mark.nojit
 @pytest.mark.parametrize(("ties", "i"), [("left", 0), ("right", 3)])
 def test_the_own_position_has_only_the_query_value_where_query_and_key_are_one_variable(ties: str, i: int) -> None:
     everything = Values.make(3, {})

@@ -4,6 +4,7 @@ has to be believed in its place. The checker knows nothing of this file."""
 
 from __future__ import annotations
 
+from functools import cache, partial
 from hashlib import sha256
 
 import numpy as np
@@ -25,7 +26,7 @@ class CompiledProof(Proof):
     """A proof whose rows are scanned by the engine's kernels, on the instance that the program was made from."""
 
     def __init__(self, data: bytes, program: Program, digest: str, meter: Meter, instance: Instance) -> None:
-        self.instance = instance
+        self.instance, self.free = instance, cache(partial(unrestricted, instance))
         super().__init__(data, Place("proof"), program, digest, meter)
 
     def row(self, h: int, i: int, u: int, s: int, p: int, r: int) -> None:
@@ -42,7 +43,7 @@ class CompiledProof(Proof):
         if unlisted:
             row = Row(self.instance, mine, i, u)
             row.own = (-1, -1)  # nothing is known of this position, either
-            places, values, _ = row.best(unrestricted(self.instance, self.instance.key(mine)), most)
+            places, values, _ = row.best(self.free(self.instance.key(mine)), most)
             outside = np.flatnonzero(np.searchsorted(np.array(ends, dtype=np.int64), places, side="right") % 2 == 0)
             for at in outside[:1].tolist():
                 j, w = int(places[at]), int(values[at])

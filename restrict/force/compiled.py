@@ -86,9 +86,9 @@ class CompiledRun:
         self.run.tokens[:] = tokens
         return self._values()
 
-    def tokens_read(self) -> list[int]:
-        """The positions whose tokens the last run read, sorted: freeing or fixing others changes nothing."""
-        return sorted(self.run.read[: self.run.tally[run.READ]].tolist())
+    def read(self) -> I64:
+        """The positions whose tokens the last run read, ascending: freeing or fixing others changes nothing."""
+        return np.sort(self.run.read[: self.run.tally[run.READ]])
 
     @property
     def examined(self) -> int:

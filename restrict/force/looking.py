@@ -59,7 +59,7 @@ class Looking:
     def tokens_read(self) -> set[int]:
         """The positions whose tokens the last run read, markers left out: fixing or freeing others changes nothing."""
         if self.compiled is not None:
-            return set(self.compiled.tokens_read()).difference(self.instance.pinned)
+            return set(self.compiled.read().tolist()).difference(self.instance.pinned)
         return self.state.read_tokens(self.node).difference(self.instance.pinned)
 
     def cone(self) -> dict[str, tuple[int, ...]]:
@@ -70,8 +70,9 @@ class Looking:
         """The free positions that the last run read, each with how much the nodes that read it leave open: a node of
         more than one value that reads ``m`` free tokens counts ``2^-m`` for each."""
         if self.compiled is not None:
-            weight, fixed = self.compiled.weights(), self.compiled.run.tokens
-            return {i: float(weight[i]) for i in self.compiled.tokens_read() if fixed[i] == FREE_INPUT}
+            read = self.compiled.read()
+            free, weight = read[self.compiled.run.tokens[read] == FREE_INPUT], self.compiled.weights()
+            return dict(zip(free.tolist(), weight[free].tolist(), strict=True))
         free = [i for i in self.tokens_read() if i not in self.state.tokens]
         counts = dict.fromkeys(free, 0.0)
         for node, sources in self.state.reads.items():

@@ -51,7 +51,10 @@ def _root(x: I64) -> I64:
 def hashed(x: I64) -> I64:
     """An array multiplied, its high half mixed into the low one."""
     h = x * MULTIPLIER
-    return np.asarray(h ^ ((h >> 32) & LOW32))
+    high = h >> 32
+    high &= LOW32
+    h ^= high
+    return np.asarray(h)
 
 
 def hashed_scores(seed: int | I64, j: I64, w: I64) -> I64:
@@ -61,7 +64,10 @@ def hashed_scores(seed: int | I64, j: I64, w: I64) -> I64:
 
 def scores_after(state: I64, w: I64) -> I64:
     """The scores of some pairs, from the hash states after their positions."""
-    return np.asarray((hashed(hashed(state ^ w)) >> 1) & HALF)
+    scores = hashed(hashed(state ^ w))
+    scores >>= 1
+    scores &= HALF
+    return scores
 
 
 WITH_NUMPY: dict[int, Callable[[I64, I64, I64], Any]] = {

@@ -199,11 +199,14 @@ def run_map(program: ProgramArrays, rows: RowArrays, run: RunArrays, node: int, 
         odometer[1, t] = stride
         stride *= 1 if a == POSITION else program.domain[a]
         odometer[0, t] = 0 if a == POSITION else next_value(program, run, a, i, -1)
+    found = 0
     while True:
         point = 0
         for t in range(count):
             point += odometer[0, t] * odometer[1, t]
-        put(run, place, rows.cell[table + point])
+        found += put(run, place, rows.cell[table + point])
+        if found == program.domain[v]:
+            return DONE
         t = count - 1
         while t >= 0:
             a = program.args[first + t]

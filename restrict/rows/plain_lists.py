@@ -9,13 +9,13 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import Deadline
-from restrict.kernels.machine import HALF, hashed_scores
+from restrict.kernels.machine import HALF, hashed, hashed_scores, scores_after
 from restrict.kernels.scan_lists import ScanKeys
 
 MOST_PAIRS = 1 << 24
 """So many pairs take about half a second, a quarter of what compilation takes."""
-BLOCK = 1 << 17
-"""Pairs that are scored at a time: what is made of them stays in the cache."""
+BLOCK = 1 << 15
+"""Pairs that are scored at a time: what is made of them stays in the cache, and is made where the last block was."""
 NONE = np.int64(-1)
 """The score of a pair that a row does not have."""
 
@@ -80,7 +80,9 @@ def _scored(seeds: I64, own_j: I64, own_w: I64, bounds: I64, pairs: Pairs) -> I6
     shown = (own_w >= 0) & (bounds[0] <= own_j) & (own_j < bounds[1])
     own = np.where(shown, own_j, NONE)[:, None]
     scores = np.empty((len(seeds), len(pairs.j) + 1), np.int64)
-    scores[:, :-1] = hashed_scores(seeds[:, None], pairs.j, pairs.w)
+    sizes = np.diff(np.append(pairs.first, len(pairs.j)))
+    states = hashed(pairs.j[pairs.first] ^ seeds[:, None])
+    scores[:, :-1] = scores_after(np.repeat(states, sizes, axis=1), pairs.w)
     scores[:, :-1][(pairs.j < low) | (pairs.j >= high) | (pairs.j == own)] = NONE
     scores[:, -1] = np.where(shown, hashed_scores(seeds, own_j, own_w), NONE)
     return scores
@@ -98,3 +100,34 @@ def _floors(s: I64, own_j: I64, right: bool, pairs: Pairs) -> tuple[I64, I64]:
     floor_j = np.full(len(s), NONE if right else HALF)
     (np.maximum if right else np.minimum).at(floor_j, row, j)
     return floor_s, floor_j
+
+
+def pairs_of_row(
+    seed: int, span: tuple[int, int, int, int], right: bool, count: int, pairs: tuple[I64, I64, I64], start: int
+) -> I64:
+    """One hashed row: its pairs (3, m) with their scores, by position, down to the floor; with a ``count`` the best,
+    at least so many. ``span``: the row sees ``low .. high - 1``, and at ``own_j`` only the key ``own_w`` (-1: none).
+    ``pairs``: :meth:`restrict.rows.values.Values.pairs`, from position ``start`` on. Cost: a score for each pair."""
+    low, high, own_j, own_w = span
+    j, w, begin = pairs
+    begin = begin[low - start : max(low, high) - start + 1]
+    j, w, begin = j[begin[0] : begin[-1]], w[begin[0] : begin[-1]], begin - begin[0]
+    states = hashed(np.arange(low, high) ^ seed)
+    s, inside = scores_after(states[j - low], w), own_w >= 0 and low <= own_j < high
+    if inside:  # the first pair of the own position stands for its only one
+        mine, after, w = int(begin[own_j - low]), int(begin[own_j - low + 1]), w.copy()
+        w[mine], s[mine + 1 : after] = own_w, NONE
+        s[mine] = scores_after(states[own_j - low : own_j - low + 1], w[mine : mine + 1])[0]
+    kept, bar = s != NONE, len(s) - count
+    if count and bar > 0:
+        kept &= s >= np.partition(s, bar)[bar]
+    elif not count and len(s):
+        worst = np.minimum.reduceat(s, begin[:-1])
+        if inside:
+            worst[own_j - low] = s[mine]
+        floor_s = worst.max()
+        best = np.flatnonzero(worst == floor_s)
+        floor_j = low + int(best[-1 if right else 0])
+        kept &= (s > floor_s) | ((s == floor_s) & (j >= floor_j if right else j <= floor_j))
+    at = np.flatnonzero(kept)
+    return np.stack((j[at], w[at], s[at]))

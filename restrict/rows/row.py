@@ -11,7 +11,6 @@ from itertools import pairwise
 import numpy as np
 
 from restrict.base.arrays import I64, MIN64, offsets, take_rows
-from restrict.base.deadline import NEVER
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK, hashed_scores
@@ -30,10 +29,10 @@ LONG_ROW = 2**18
 """Pairs from which a row is shared among threads."""
 PART = 2**20
 """Positions of a hashed row that are scanned at a time."""
-NUMPY_PAIRS = 2**20
-"""Pairs up to which numpy may scan a hashed row."""
-
-
+SHORT_ROW, NUMPY_PAIRS = 2**13, 2**20
+"""Pairs of all positions up to which numpy scans a hashed row sooner than the kernel, whose call has many arguments (at
+3200 pairs in 0.15 to 0.2 ms for 0.3 to 0.6); and pairs of a row up to which it may do so until that has taken as long
+as to compile the kernel."""
 PROCESSORS = os.cpu_count() or 1
 WIDE_KEY, MOST_KNOWN = 64, 256
 """In a long row, or with at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed first,
@@ -113,23 +112,24 @@ class Row:
                 f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
             )
         if self.seed is not None:
+            if max(self.instance.n * keys.domain, len(keys.flat)) <= SHORT_ROW:
+                return self._plainly(self.seed, keys, count, 0, self.instance.n), False
+            with instead_of(scan_row) as may:
+                if may and total <= NUMPY_PAIRS:
+                    return self._plainly(self.seed, keys, count, self.first, max(self.first, self.stop)), False
             want = count + int(4 * count**0.5) + 8
             if not count and (known := self.known_floor(keys, total)):
                 want, least = total, max(least, known[0])
             elif not count:  # hashes are spread evenly: about so many reach the best of the positions' worst scores
                 want = int(1.5 * total / (self.stop - self.first) ** (1 / keys.domain)) + FEW
-            return self._hashed(
-                self.seed, keys, Wanted(count, want, int(not count), least, self.most or 1 << 60)
-            ), False
+            goal = Wanted(count, want, int(not count), least, self.most or 1 << 60)
+            return self._hashed(self.seed, keys, goal), False
         return self._stream(keys, count or None, least)
 
     def _hashed(self, seed: int, keys: Values, goal: Wanted) -> I64:
         """The pairs of a hashed row, by parts, which long rows share among threads: a pair that survives the whole row
-        survives its part. Few pairs are left to numpy as long as that is faster than to compile the kernel."""
+        survives its part."""
         total = (self.stop - self.first) * keys.domain
-        with instead_of(scan_row) as may:
-            if may and total <= NUMPY_PAIRS:
-                return self._plainly(seed, keys, goal)
         parts = max(threads() if total >= LONG_ROW else 1, -(-(self.stop - self.first) // PART))
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
         each = pool().map if parts > 1 else map
@@ -141,18 +141,12 @@ class Row:
         best = max(floors, key=lambda floor: (floor[0], floor[1] if self.right else -floor[1]))
         return self._compact(pairs, None, self._state_of(best))
 
-    def _plainly(self, seed: int, keys: Values, goal: Wanted) -> I64:
-        """The pairs of a hashed row by numpy: down to the floor, or all."""
-        given, (own_j, own_w) = keys.scan(self.first, self.stop), self.own
-        if goal.floor:
-            one = np.array([seed]), np.array([own_j]), np.array([own_w]), np.array([[self.first], [self.stop]])
-            j, w = plain_lists.listed(*one, 1, self.right, 0, given, NEVER)[0]
-        else:
-            j, w, _ = plain_lists.Pairs.of(given)
-            if self.first <= own_j < self.stop:
-                j, w = np.append(j[j != own_j], own_j), np.append(w[j != own_j], own_w)
-        order = np.lexsort((w, j))  # as the kernel finds them
-        return np.stack((j[order], w[order], hashed_scores(seed, j[order], w[order])))
+    def _plainly(self, seed: int, keys: Values, count: int, start: int, end: int) -> I64:
+        """The pairs of a hashed row by numpy, by position: down to the floor, or with a ``count`` the best, more of
+        them where there are more. ``start``, ``end``: the positions whose pairs are written out, and kept; all of a
+        short row, which its neighbours share."""
+        span, wanted = (self.first, self.stop, *self.own), count + 1 if count else 0
+        return plain_lists.pairs_of_row(seed, span, bool(self.right), wanted, keys.pairs(start, end), start)
 
     def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, tuple[int, int] | None]:
         """The pairs of some positions, with score and position of their floor where they reach it."""

@@ -13,6 +13,9 @@ from restrict.base.arrays import I64, offsets, take_rows
 from restrict.kernels.scan_lists import ScanKeys
 from restrict.model.program import Instance
 
+KEPT = 2**21
+"""The most positions of all spans that are kept for scans, two numbers each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Values:
@@ -51,7 +54,20 @@ class Values:
         return self.scan(0, len(self.positions))
 
     def scan(self, first: int, stop: int) -> ScanKeys:
-        """The values at the positions ``first .. stop - 1``, as a scan takes them."""
+        """The values at the positions ``first .. stop - 1``, as a scan takes them; the last spans are kept, since many
+        rows share them: to write them out takes as long as half of a scan of 26 key values."""
+        found = self._scans.get((first, stop))
+        if found is None:
+            if sum(b - a for a, b in list(self._scans)) + stop - first > KEPT:
+                self._scans.clear()
+            found = self._scans[first, stop] = self._scan(first, stop)
+        return found
+
+    @cached_property
+    def _scans(self) -> dict[tuple[int, int], ScanKeys]:
+        return {}
+
+    def _scan(self, first: int, stop: int) -> ScanKeys:
         at = np.arange(*np.searchsorted(self.positions, (first, stop)))
         listed = np.diff(self.ptr)[at]
         at = at[(listed != self.domain) | (self.domain == 1)]
@@ -60,6 +76,26 @@ class Values:
         sizes[places - first] = own
         plain = np.delete(plain, places - first) if len(places) else plain
         return ScanKeys(self.domain, plain, np.repeat(places, own), self.flat[take_rows(self.ptr, at)], sizes, first)
+
+    def pairs(self, first: int, stop: int) -> tuple[I64, I64, I64]:
+        """All pairs of the positions ``first .. stop - 1`` with their values, by position: positions, values, and where
+        each position begins (stop - first + 1). Those of the last span are kept: many short rows share them."""
+        found = self._pairs.get((first, stop))
+        if found is None:
+            at = np.arange(*np.searchsorted(self.positions, (first, stop)))
+            sizes = np.full(stop - first, self.domain)
+            sizes[self.positions[at] - first] = np.diff(self.ptr)[at]
+            begin, j = offsets(sizes), np.repeat(np.arange(first, stop), sizes)
+            w = np.arange(len(j)) - begin[j - first]
+            w[take_rows(begin, self.positions[at] - first)] = self.flat[take_rows(self.ptr, at)]
+            found = j, w, begin
+            self._pairs.clear()
+            self._pairs[first, stop] = found
+        return found
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[int, int], tuple[I64, I64, I64]]:
+        return {}
 
     def sparse(self) -> Values:
         """The values without entries for positions that have the whole domain."""
