@@ -508,7 +508,7 @@ TWINS = {
 """Within a few steps they are as another shape is."""
 SECONDS = SLOW | {
     "a machine of many states", "a pattern with a long middle", "an automaton of many states", "many boxes",
-    "many boxes of a bound", "many labels", "many states", "two words of many runs", "a box of many positions",
+    "many boxes of a bound", "many labels", "many states", "two words of many runs",
     "boxes that examine much", "a word of a million symbols and none shorter",
     "a word of a million symbols that deviates", "a pattern with long ends", "a box with many entries", "many heads",
     "sets of lengths with long lists", "many states of which the last is wrong",
