@@ -486,7 +486,7 @@ def one_box(n: int) -> Trial:
 
 
 SHAPES |= {
-    "a box of many positions": lambda: one_box(4_000),
+    "a box of many positions": lambda: one_box(10_000),
     "a box of hundreds of thousands of positions": lambda: one_box(400_000),
 }
 
