@@ -11,7 +11,6 @@ import pytest
 
 from scripts.docs_commands import blocks, pages, printed
 from scripts.make_notebook import NOTEBOOK, differences, dumped, executed
-from tests.commands import typed
 
 ROOT = Path(__file__).parent.parent
 
@@ -109,14 +108,3 @@ def test_lines_of_prose_are_wrapped_to_one_width(path: Path) -> None:
         if len(line) > WIDTH and not code and not whole:
             long.append(f"{path.name}:{number}: {len(line)} characters")
     assert long == []
-
-
-@pytest.mark.heavy
-def test_the_readme_shows_what_its_first_command_prints() -> None:
-    """Every symbol of it, by a search as users have it."""
-    page = (ROOT / "README.md").read_text()
-    sample = page.partition("## What it says")[2].partition("```text\n")[2].partition("```")[0]
-    command = next(line for line in page.splitlines() if ".venv/bin/restrict " in line).rpartition("restrict ")[2]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        assert typed(*command.split()).output == sample
