@@ -15,8 +15,10 @@ import pytest
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save_file
 
+from restrict.base.errors import UsageError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
+from restrict.languages.dfa import minimal
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import Graph, graph_of, tagged_graph, task_language
 from restrict.soft.trained.model import Trained, forward, load
@@ -96,8 +98,10 @@ def test_where_every_label_is_wanted_nothing_is_asked() -> None:
     model, _ = verdict_cases.kept(verdict_cases.NAMES[0])
     graph = graph_of(model, task_language(model), read_out="next")
     whole = replace(graph, want=(frozenset(graph.labels),) * len(graph.want))
-    found = verify_trained(model, whole, 5)
+    found = verify_trained(model, whole, 5, float32=True)
     assert found.status == "right"
+    assert found.float32 is not None
+    assert found.float32[::2] == (5, None)  # no margin is infinite in a sentence or in JSON
     assert verify(model.content, found.to_bytes()).startswith("s VERIFIED right n=0..5 greatest ")
     assert wrong_of(model, whole, (0,)) is None
 
@@ -238,6 +242,17 @@ def test_a_read_out_that_does_not_fit_is_one_line(headed: Path, given: tuple[str
     assert found.exit_code != 0
     assert re.search(says, str(found.exception)), found.exception
     assert "\n" not in str(found.exception)
+
+
+def test_a_prefix_behind_which_no_label_is_right_is_refused_however_long_its_words_are(headed: Path) -> None:
+    """`aaa` goes on to `aaaaab`, which has more symbols than there are states; the only label is the greatest there,
+    too, where it is not to be."""
+    whole = load(headed)
+    model = replace(whole, labels=("yes",), unembed=whole.unembed[1:], shifts=whole.shifts[1:])
+    delta = [[1, 5], [2, 4], [3, 5], [0, 5], [5, 5], [5, 5]]
+    inputs, right = (minimal(model.symbols, delta, 0, accept) for accept in ([4], [0, 1, 2, 4]))
+    with pytest.raises(UsageError, match="behind a prefix that may come no label is right"):
+        graph_of(model, right, inputs, "greatest", "yes")
 
 
 def test_tags_need_a_label_for_each_state(headed: Path) -> None:

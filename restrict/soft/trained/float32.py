@@ -56,7 +56,7 @@ SLACK = 1 + 1e-6
 
 class Float32(NamedTuple):
     """Every prefix of at most ``upto`` symbols is right in every execution that Theorem F covers; ``closest``: the
-    margin nearest to its rounding."""
+    margin nearest to its rounding, if anything is asked of them."""
 
     upto: int
     cells: int
@@ -223,7 +223,7 @@ def as_run(
             cells, closest = cells + found[0], min(closest, found[1])
     except KeyboardInterrupt:
         upto = key[0] - 1
-    return Float32(upto, cells, closest if upto >= 0 else None)
+    return Float32(upto, cells, closest if upto >= 0 and closest is not NONE else None)
 
 
 def weighty(search: Search, key: Key) -> bool:

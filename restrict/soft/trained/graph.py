@@ -288,8 +288,9 @@ def asked_labels(model: Trained, read_out: str, label: str | None) -> tuple[int,
 
 
 def compared(graph: Graph) -> Graph:
-    """The graph whose wanted labels hold the greatest; some label is wanted in every state that a prefix reaches."""
-    reached = {q for states in graph.prefixes(len(graph.delta))[1 - graph.empty :] for q in states}
+    """The graph whose wanted labels hold the greatest; some label is wanted in every state that a prefix reaches, be
+    the words that go there and on as long as they may. ``graph``: all states are reached, and live."""
+    reached = {t for row in graph.delta for t in row if t >= 0} | ({0} if graph.empty else set())
     if any(not graph.want[q] for q in reached):
         raise UsageError("behind a prefix that may come no label is right, so none can be the greatest")
     everything = frozenset(graph.labels)
