@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.soft.bounds.rounding import Ball, Pass, U, added, as_executed, linear, normalised
+from restrict.soft.bounds.rounding import Ball, Pass, U, added, as_executed, averaged, linear, normalised, scored
 from restrict.soft.importers import Options, import_weights
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first, parity, random
@@ -221,6 +221,26 @@ def test_a_weight_that_is_flushed_to_zero_is_not_certain() -> None:
     large = dataclasses.replace(model, embed=np.full_like(model.embed, 1e36), layers=(), final_norm=None, output=output)
     found = as_executed(large, model.encode([["1", "0"]])[0])
     assert (found.error >= 1e-3 * 0.9).all()
+
+
+def test_nothing_is_said_where_a_number_on_the_way_may_overflow() -> None:
+    """Behind LayerNorm, in the sum of weighted values, and in a scaled query: later weights make all of them small."""
+    run, wide = Pass(U, 4), np.zeros((1, 16))
+    wide[0, 0] = 1
+
+    def points(x: Any) -> Ball:
+        return Ball(x, np.zeros(x.shape), np.zeros((len(x), 0, x.shape[1])))
+
+    for power, finite in ((126, False), (100, True)):
+        weight = np.full(16, 2.0**power)
+        with np.errstate(all="ignore"):
+            overflows = np.float32(3.87) * np.float32(4 * 2.0**power)
+            assert np.isfinite(overflows) == finite
+            assert np.isfinite(normalised(weight, np.zeros(16), 1e-5, points(wide), run).error[0, 0]) == finite
+            size = np.full((1, 1), 2.0 ** (power - 1))
+            assert np.isfinite(averaged(0 * size, size, 0 * size, np.array([[16.0]]), run)).all() == finite
+            q, k = points(np.full((1, 2), 2.0 ** (power - 1))), points(np.full((3, 2), 2.0**-80))
+            assert np.isfinite(scored(q, k, 8.0, np.ones((1, 3), bool), run)[2]).all() == finite
 
 
 def test_what_is_certain_is_decided_by_the_margin() -> None:

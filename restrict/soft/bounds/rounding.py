@@ -283,7 +283,8 @@ def normalised(
     first = (gens - inward * (c * f**2)[:, None]) * steep[:, :, None]
     size = np.abs(weight)
     scaled = top * steep + np.abs(first).sum(axis=1) + np.abs(once[:, 0]) + aside
-    final = run.gamma(3) * (size * scaled + np.abs(bias)) + vanishing(size) * scaled + size * TINY
+    whole = size * scaled + np.abs(bias)
+    final = run.gamma(3) * whole + vanishing(size) * scaled + size * TINY + beyond(whole)
     made = _with(
         np.concatenate([first, once], axis=1) * weight,
         size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
@@ -377,8 +378,9 @@ def attended(head: SoftHead, x: Ball, run: Pass) -> Ball:
 def averaged(turn: Floats, size: Floats, slip: Floats, n: Floats, run: Pass) -> Floats:
     """A bound on the error of an average of ``n`` unmasked values (a term that is exactly 0 has no error): ``turn``, by
     which the exact average of computed weights may be off, ``slip``, the average of the values' errors, and its sums;
-    ``size``: the average size of the values, by the computed weights."""
-    return np.asarray(turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * (size + slip) + 2 * n * TINY)
+    ``size``: the average size of the values, by the computed weights, each of which is at most about 1."""
+    most = size + slip
+    return np.asarray(turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * most + 2 * n * TINY + beyond(2 * n * most))
 
 
 def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pass) -> tuple[Floats, Floats, Floats]:
@@ -405,7 +407,7 @@ def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pa
     sums = q.error @ k.exact.T + q.exact @ k.error.T
     error = scale * ((moved + turned) * (1 + 1e-9) + second + run.gamma(dk + 4) * both + 16 * dk * V * sums)
     error += TINY * (1 + 2 * dk * max(scale, 1) + k.computed.sum(axis=1))
-    error += beyond(max(scale, 1) * both)
+    error += beyond(max(scale, 1) * both) + beyond(scale * q.computed.max(axis=1, keepdims=True))
     error = np.where(seen, error, 0)
     spread = (
         np.where(seen, score.max(axis=1, keepdims=True) - score, 0) + 2 * known + 2 * error.max(axis=1, keepdims=True)
