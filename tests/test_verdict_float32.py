@@ -221,6 +221,32 @@ def test_nothing_is_right_as_run_of_words_that_vanish_beside_other_symbols() -> 
     assert forward(model, [1, 1])[-1, 0] < 0 < max(Run(model, rng).logits([1, 1])[0][-1, 0] for _ in range(20))
 
 
+def test_what_a_block_adds_to_the_stream_may_be_added_one_by_one() -> None:
+    """Sixty-four neurons of nearly half a unit in the last place of the stream: added to it one after the other, all of
+    them are lost, and the logit is negative; together they are 63 times as much, and it is positive."""
+    unit, sizes = F(2.0**-4), {"attn.c_attn": (2, 6), "attn.c_proj": (2, 2), "mlp.c_fc": (2, 64), "mlp.c_proj": (64, 2)}
+    made = {"wte.weight": np.array([[2.0**20, 0], [0, 0]], F)}
+    for name, shape in sizes.items():
+        made |= {f"h.0.{name}.weight": np.zeros(shape, F), f"h.0.{name}.bias": np.zeros(shape[1], F)}
+    made["h.0.mlp.c_fc.bias"][:], made["h.0.mlp.c_proj.weight"][:, 0] = F(0.99) * unit, 1
+    made = {f"transformer.{name}": tensor for name, tensor in made.items()}
+    made |= {"lm_head.weight": np.array([[1, 0]], F), "lm_head.bias": np.array([-(2.0**20) - 16 * unit], F)}
+    config = {
+        "n_layer": 1, "n_head": 1, "n_embd": 2, "n_inner": 64, "vocab_size": 2, "vocab": ["a", "b"], "labels": ["yes"],
+        "bos_token_id": None, "eos_token_id": None, "layer_norm": False, "activation_function": "relu",
+        "tie_word_embeddings": False, "position_embeddings": "none",
+    }  # fmt: skip
+    model = trained("added", save(made), config, "added")
+    graph = Graph(((0, -1),), frozenset({0}), (0,), (frozenset({0}),), (0,), empty=False)
+    stream = made["transformer.wte.weight"][0, 0]
+    for neuron in made["transformer.h.0.mlp.c_fc.bias"]:
+        stream = F(stream + neuron)
+    assert F(stream + made["lm_head.bias"][0]) < 0 < forward(model, [0])[-1, 0]
+    found = verify_trained(model, graph, 1, float32=True)
+    assert found.float32 is not None
+    assert (found.status, found.float32.upto) == ("right", 0)
+
+
 @pytest.mark.parametrize("name", ["tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope"])
 def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -> None:
     """What is beyond the rounding of all cases at once is so cell by cell, and of no case more is said."""

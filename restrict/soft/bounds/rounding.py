@@ -215,7 +215,7 @@ def linear(matrix: Floats, bias: Floats, x: Ball, run: Pass, within: tuple[Float
 
 def added(x: Ball, y: Ball, run: Pass, terms: int = 1, within: tuple[Floats, ...] | None = None) -> Ball:
     """``x + y``, (n, w) each; the generators of ``y`` count as others than those of ``x``. ``terms``: of which ``y`` is
-    the sum, in an execution that adds them to ``x`` one by one."""
+    the sum (its own rounding is known), in an execution that may add them to ``x`` one by one."""
     size = x.computed + y.computed
     gens = np.concatenate([x.gens, y.gens], axis=1)
     return run.ball(x.centre + y.centre, _with(gens, run.gamma(terms) * size + terms * TINY + beyond(size)), within)
@@ -308,14 +308,14 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     if not heads:  # only the bias is added
         heads, outputs = [Ball(np.zeros((n, 1)), np.zeros((n, 1)), np.zeros((n, 0, 1)))], [np.zeros((d, 1))]
     centre, radius = (np.concatenate([getattr(h, part) for h in heads], axis=1) for part in ("centre", "radius"))
-    joined = Ball(centre, radius, _blocks([h.gens for h in heads]))
-    x = added(x, linear(np.concatenate(outputs, axis=1), layer.attention_bias, joined, run), run, len(heads) + 1)
+    joined, terms = Ball(centre, radius, _blocks([h.gens for h in heads])), centre.shape[1] + 1
+    x = added(x, linear(np.concatenate(outputs, axis=1), layer.attention_bias, joined, run), run, terms)
     if layer.norm == "post" and layer.norm1 is not None:
         x = _normed(layer.norm1, x, run)
     if layer.ffn is None:
         return x
     inner = _normed(layer.norm2, x, run) if layer.norm == "pre" and layer.norm2 is not None else x
-    x = added(x, _network(layer.ffn, inner, run), run)
+    x = added(x, _network(layer.ffn, inner, run), run, len(layer.ffn.inner_bias) + 1)
     return _normed(layer.norm2, x, run) if layer.norm == "post" and layer.norm2 is not None else x
 
 

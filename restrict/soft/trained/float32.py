@@ -85,7 +85,8 @@ class Rounding:
         if model.positions is not None:
             moved = model.positions[model.table(last)[self.places[:, 0], self.places[:, 1]]]
             self.x, self.size = self.x + moved, self.size + np.abs(moved)
-        self.streams = twice(self._streams, ulps)[1]
+        with np.errstate(all="ignore"):  # where a number may overflow the bound is infinite, or NaN, which counts so
+            self.streams = twice(self._streams, ulps)[1]
 
     def _read_out(self, final: Norm) -> None:
         """What the rows behind the last LayerNorm make of errors."""
@@ -113,7 +114,7 @@ class Rounding:
         joined = Ball(np.zeros_like(reach), reach, own[:, :, None] * np.eye(d))
         matrix, bias = layer.projection.weight.T, layer.projection.bias
         out = linear(matrix, bias, joined, run, (np.tile(bias, (len(reach), 1)), reach @ np.abs(matrix).T))
-        return added(x, out, run, model.heads + 1, (x.centre, x.radius)).gens
+        return added(x, out, run, d + 1, (x.centre, x.radius)).gens
 
     def _read(self, q: Ball, k: Ball, v: Ball, run: Pass) -> tuple[Array, Array]:
         """The size of what a head reads, and its error, for every last symbol: at most those of the symbols."""
@@ -124,7 +125,8 @@ class Rounding:
         found = []
         for row, mask in zip(lift, seen, strict=True):
             values, most = v.centre[mask], v.exact[mask].max(axis=0)
-            far = np.maximum(values - values.min(axis=0), values.max(axis=0) - values) + 2 * v.radius[mask]
+            far = np.maximum(values - values.min(axis=0), values.max(axis=0) - values)
+            far += v.radius[mask] + v.radius[mask].max(axis=0)
             found.append((most, (row[mask, None] * far).max(axis=0), v.error[mask].max(axis=0)))
         size, turn, slip = (np.array(part) for part in zip(*found, strict=True))
         grown = (1 + loose) * worst**2
@@ -156,7 +158,7 @@ class Rounding:
             h = linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
             values = neurons(model.kind, h, run, stage.neurons)
             network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
-            z = added(u if model.post else x, network, run, 1, stage.out)
+            z = added(u if model.post else x, network, run, len(layer.inner.bias) + 1, stage.out)
             if model.final is None:
                 at, none = list(self.tail.labels), np.zeros((len(keys), len(self.tail.labels)))
                 found = linear(model.unembed[at], model.shifts[at], z, run, (none, none)).error

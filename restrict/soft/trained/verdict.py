@@ -403,7 +403,8 @@ class Search:
             part = slice(at, at + len(basis.rows))
             at = part.stop
             seen = basis.at[:, : key[0] + 1]
-            against = slope[part] @ middle[part] - (slope[part] @ seen.reshape(len(seen), -1)).reshape(seen.shape[1:])
+            flat = np.ascontiguousarray(seen).reshape(len(seen), math.prod(seen.shape[1:]))  # it may have no rows
+            against = slope[part] @ middle[part] - (slope[part] @ flat).reshape(seen.shape[1:])
             if h:
                 share = self.weights[h] / self.weights[0]
                 values = values + share * (ratio * against + off * np.abs(line[part]).sum())
