@@ -47,7 +47,7 @@ HOPELESS = 1e6
 SCORES, WIDE_SCORES, CLOSE_LOOK = 6_000_000_000, 9_000_000_000, 150_000_000
 """The most scores for the rows of all choices of the roots: in general, in a wide model, and for a variable that is
 priced closely. One choice is always tried."""
-A_POSITION = 2**26
+A_POSITION = 2**24
 """In a wide model there is also this limit for each position, so that short instances take less."""
 HUNGRY = 16
 """While no box has been found at all, this many choices of the roots are tried, whatever they cost."""

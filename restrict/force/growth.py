@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 from math import prod
 
 import numpy as np
@@ -145,15 +146,17 @@ class GrowingBoxes:
             prices.append(price[rows] - saved)
         every, every_price = np.concatenate(boxes), np.concatenate(prices)
         order = np.argsort(every_price, kind="stable")[: 4 * width]
-        _, first = np.unique(every[order], axis=0, return_index=True)
-        chosen = order[np.sort(first)[:width]]
+        first = {tuple(box): t for t, box in zip(order[::-1].tolist(), every[order[::-1]].tolist(), strict=True)}
+        chosen = list(first.values())[: -width - 1 : -1]
         return every[chosen], every_price[chosen]
 
     def _good_boxes(self, boxes: I64) -> NDArray[np.bool_]:
         """Which boxes are good everywhere; of large ones this is not examined, and they count as not good."""
-        good = np.zeros(len(boxes), dtype=bool)
-        for out in {tuple(np.flatnonzero(row).tolist()) for row in boxes == LEFT_OUT}:
-            rows = np.flatnonzero(((boxes == LEFT_OUT) == np.isin(np.arange(boxes.shape[1]), out)).all(axis=1))
+        good, alike = np.zeros(len(boxes), dtype=bool), dict[tuple[int, ...], list[int]]()
+        for t, row in enumerate((boxes == LEFT_OUT).tolist()):
+            alike.setdefault(tuple(compress(range(len(row)), row)), []).append(t)
+        for out in set(alike):
+            rows = np.array(alike[out])
             if prod(len(self.full[t]) for t in out) > BOX_POINTS:
                 continue
             points = box_points([self.full[t] for t in out])

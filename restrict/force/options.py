@@ -61,6 +61,7 @@ class SearchOptions:
     first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")
     more_work: int = _option(200_000, 1, HUGE, "work of all later attempts together", 1)
     work_per_token: int = _option(20_000, 0, HUGE, "and that much more for each token of the first answer", 0)
+    spare: int = _option(16, 0, HUGE, "not deep: but at most for so many tokens more than the best answer has", HUGE)
     many_values: int = _option(16, 2, HUGE, "not wide: that much twice where some map has so many values", HUGE)
     """Two layers, two heads, 16 states, n = 100 000, seeds 0 to 2: 27 fixed in 16 processor seconds, off: 35 in 11."""
     wide_work: int = _option(8_000_000, 1, HUGE, "work of an attempt with priced boxes: a node takes many walks")

@@ -81,8 +81,7 @@ class GoalSearch:
         self.prices: dict[Wish, float] = {}
         self._ticks = 0
         self._alone: tuple[object, list[tuple[Node, set[int]]]] = None, []
-        self._last_work = 0
-        self._first = 0
+        self._first, self._since = 0, 0
         self._nodes = instance.n * max(1, len(instance.model.variables))
         output = instance.model.output.variable
         groups: dict[str, set[int]] = {}
@@ -185,7 +184,7 @@ class GoalSearch:
                     manner = Manner((1,), 0.0, self.opt.plan_work, plan=planner.plan)
                     self._dive(Solver(state, rng, manner, tick=self._tick), goal, least, rng)
         self._most_scores = state.scores + self.opt.planned_scores
-        self._last_work = state.work + self._allowance()
+        self._since = state.work
 
     def _commit(self, rng: np.random.Generator) -> None:
         """A committed dive for each label; after an answer that took most of the scores, or of a crowded word, no
@@ -264,10 +263,12 @@ class GoalSearch:
         state.tokens = tokens
 
     def _allowance(self) -> int:
-        """Work for the passes, and half as much for the improvement; more for answers that are large."""
+        """Work for the passes, and half as much for the improvement; more for answers that are large. Below depth
+        three a first answer far above the best one, such as nearly the whole of a short word, does not count."""
+        most = 300 if self.deep else min(300, (self.best.count or 0) + self.opt.spare)
         maps = (self.instance.domains[v.name] for v in self.instance.model.variables if not isinstance(v, Head))
         times = 2 if not self.wide and max(maps, default=1) >= self.opt.many_values else 1
-        return self.opt.more_work + times * self.opt.work_per_token * min(self._first, 300)
+        return self.opt.more_work + times * self.opt.work_per_token * min(self._first, most)
 
     def _over(self) -> bool:
         if self.timed:
@@ -317,8 +318,8 @@ class GoalSearch:
         if self.best.fixed is not None:
             attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
             work = (
-                max(0, self._last_work - state.work) // attempts if not self.timed else self.opt.more_work // attempts
-            )
+                self.opt.more_work if self.timed else max(0, self._since + self._allowance() - state.work)
+            ) // attempts
         first = self.wide and turn == 0 and self.best.fixed is None and limit < self.instance.n
         self._dive(self._solver(rng, kind, work, self._dive_scores if first else None), goal, limit, rng)
 
@@ -354,8 +355,7 @@ class GoalSearch:
             self.refused += 1
             return
         if self.best.fixed is None:
-            self._first = len(fixed)
-            self._last_work = state.work + self._allowance()
+            self._first, self._since = len(fixed), state.work
         self.best.offer(fixed, needed_cone(state, self.target), state, tuple(state.values(*self.target)))
         self.task.tell("searching", self.best.count)
 
