@@ -11,14 +11,18 @@ with a link to ``instances``. A block after a paragraph ``*Not run by the tests 
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -92,18 +96,46 @@ def _console(content: str, folder: Path, installed: bool) -> str:
 
 def _output(command: str, folder: Path, installed: bool) -> list[str]:
     """What one command prints, errors and an exit code other than 0 included."""
-    program = f'"{Path(sys.executable).parent}/restrict"' if installed else f'"{sys.executable}" -m restrict.cli'
-    here = f'restrict() {{ {program} "$@"; }}; export -f restrict; {command}'
-    done = _run(["bash", "-c", here], folder, installed)
+    if (plain := PLAIN.match(command)) is None or installed:
+        program = f'"{Path(sys.executable).parent}/restrict"' if installed else f'"{sys.executable}" -m restrict.cli'
+        here = f'restrict() {{ {program} "$@"; }}; export -f restrict; {command}'
+        done = _run(["bash", "-c", here], folder, installed)
+    else:
+        done = _here(shlex.split(plain[1]), folder)
+        if plain[2]:
+            told, done = done.stderr, _run(["bash", "-c", plain[2]], folder, installed, done.stdout)
+            done.stderr += told
     tail = [f"[exit code {done.returncode}]"] if done.returncode else []
     return [*(done.stdout + done.stderr).splitlines(), *tail]
 
 
-def _run(words: Sequence[str], folder: Path, installed: bool) -> subprocess.CompletedProcess[str]:
+WORDS = """(?:[^|<>;&$`'"]|'[^']*'|"[^"$`]*")*"""
+PLAIN = re.compile(rf"(restrict {WORDS})(?:\|({WORDS}(?:\|{WORDS})*))?$")
+"""One of our commands and nothing else, or with its output sent on."""
+
+
+def _here(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command in this process, which has imported and compiled what the ones before needed."""
+    from restrict.cli import common, main
+
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, COLUMNS="80"):
+        common._pending.clear()
+        with patch.object(sys, "argv", words):
+            try:
+                main.main()
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else 0
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+def _run(
+    words: Sequence[str], folder: Path, installed: bool, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80"} | ({} if installed else {"PYTHONPATH": str(ROOT)})
     return subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )  # fmt: skip
+        words, cwd=folder, env=environment, input=given, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def main(words: list[str]) -> int:

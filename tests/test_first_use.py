@@ -23,6 +23,7 @@ from restrict.kernels.cache import Kept
 from restrict.kernels.jit import kernel, sized_kernel
 from restrict.kernels.shield import uninterrupted
 from tests.commands import typed
+from tests.marks import heavy_after
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
@@ -160,10 +161,11 @@ def test_blocks_with_numpy_are_those_of_the_kernel(op: int) -> None:
 ALWAYS = {plain.ALWAYS: "always"}
 
 
-def run(words: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], code: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "RESTRICT_", "XDG_"))}
+    begun = [sys.executable, *(["-c", code] if code else ["-m", "restrict"]), *words]
     return subprocess.run(
-        [sys.executable, "-m", "restrict", *words], capture_output=True, text=True, timeout=300, check=False,
+        begun, capture_output=True, text=True, timeout=300, check=False,
         env={**kept, "PYTHONPATH": str(ROOT), **environment}, cwd=ROOT,
     )  # fmt: skip
 
@@ -315,11 +317,20 @@ def test_warm_up_says_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.heavy
-def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
+@pytest.mark.parametrize("only", heavy_after(['"every length"', ""], 1))
+def test_after_warming_up_nothing_is_compiled(only: str, tmp_path: Path) -> None:
+    """By all exercises at full size, else by the one of what is asked afterwards."""
     words = ["verify", "contains-one", "-L", "regex:(0|1)*1(0|1)*"]
-    done = run(["warm-up", "--json"], RESTRICT_CACHE=str(tmp_path))
+    code = f"""
+from restrict.cli import entry
+from restrict.sweep import exercises
+if only := [{only}]:
+    exercises.EXERCISES = {{name: exercises.EXERCISES[name] for name in only}}
+entry.main()
+"""
+    done = run(["warm-up", "--json"], code, RESTRICT_CACHE=str(tmp_path))
     count = json.loads(done.stdout)["kernels"]
-    assert count >= 50  # those that Python calls; a kernel that only kernels call is linked into them
+    assert count >= (1 if only else 50)  # those that Python calls; one that only kernels call is linked into them
     assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
     assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count
 

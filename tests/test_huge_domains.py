@@ -11,6 +11,7 @@ import pytest
 import restrict
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
+from tests.marks import heavy_after
 from tests.transformer_programs import write_program
 
 HUGE = 10**12
@@ -67,10 +68,19 @@ def test_an_output_of_10_to_the_12_values_is_refused_at_once() -> None:
 
 
 @pytest.mark.heavy
-def test_programs_of_many_classes_are_certified(tmp_path: Path) -> None:
+@pytest.mark.parametrize("each", heavy_after((2, 4), 1))
+def test_programs_of_many_classes_are_certified(each: int, tmp_path: Path) -> None:
     """Exact weights of eleven digits: sums over 16 classes were kept in one number, and certify ran out of memory."""
     path, _ = write_program(
-        tmp_path, np.random.default_rng(1), heads=4, mlps=4, letters=5, classes=16, digits=11, longest=16, markers=False
+        tmp_path,
+        np.random.default_rng(1),
+        heads=each,
+        mlps=each,
+        letters=5,
+        classes=16,
+        digits=11,
+        longest=16,
+        markers=False,
     )
     program = restrict.import_transformer_program(path).model
     found = restrict.certify(program, 12)

@@ -219,7 +219,7 @@ def test_words_are_carried_as_runs() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("n", heavy_after([80, 200], 1))
+@pytest.mark.parametrize("n", heavy_after([40, 80, 200], 1))
 def test_a_report_of_three_layers_is_small_and_fetches_nothing(n: int, tmp_path: Path) -> None:
     certificate = random_certificate("random:layers=3,heads=3,states=4,seed=2,every=1", n, 0.6, target="all")
     certificate.save(tmp_path / "c.json")
@@ -233,9 +233,9 @@ def test_a_report_of_three_layers_is_small_and_fetches_nothing(n: int, tmp_path:
 
 
 @pytest.mark.heavy
-def test_a_report_at_n_1_000_000_is_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("n", heavy_after([448**2, 1_000_000], 1))
+def test_a_report_of_many_positions_is_small(n: int, tmp_path: Path) -> None:
     """Half of the positions fixed one by one: the worst case for runs."""
-    n = 1_000_000
     model = restrict.load("and-of-ors")
     at = model.at(n)
     cone = {v.name: (n - 1,) for v in model.variables if v.name == model.output.variable}

@@ -38,8 +38,7 @@ from restrict.soft.trained.cells import Tables, activated, gelu
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.forms import Tail
 from restrict.soft.trained.graph import Graph, graph_of, task_language
-from restrict.soft.trained.model import Trained, forward, forward_all, load, trained
-from restrict.soft.trained.verdict import Search
+from restrict.soft.trained.model import Trained, forward, load, trained
 from tests import verdict_cases
 from tests.clock import quicker_than
 from tests.commands import typed
@@ -190,26 +189,6 @@ def test_a_network_is_made_ready_within_its_bounds(seed: int) -> None:
 
 
 # ---------------------------------------------------------------- supports and enclosures
-
-
-@pytest.mark.parametrize("name", heavy_after(verdict_cases.NAMES[::-1], 1))
-def test_supports_equal_the_greatest_value_over_all_words(name: str) -> None:
-    model, naive, graph = claim(name)
-    n = 5
-    search = Search(model, graph, n)
-    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n)
-    basis = search.atoms.bases[0]
-    rows, centre = np.array(basis.rows) / 2**24, np.array(basis.centre) / 2**24
-    seen = 0
-    for key in graph.cases(n):
-        ends = [w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])]
-        outs = [naive.attention(tuple(model.tokens[s] for s in w))[1][0] for w in ends]
-        points = (np.array(outs) - centre) @ rows.T
-        high, low = search.box(key)
-        assert np.allclose(points.max(0), high, atol=1e-9)
-        assert np.allclose(points.min(0), low, atol=1e-9)
-        seen += 2 * len(high)
-    assert seen > 20
 
 
 def test_a_light_word_that_goes_farther_is_found() -> None:
@@ -401,14 +380,6 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(300), 6))
-def test_verdicts_on_random_models_are_true(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph, n = verdict_cases.random_graph(rng, model, naive), int(rng.integers(0, 6))
-    verdict_cases.agrees(verify_trained(model, graph, n, seconds=60))
-
-
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4))
 def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
@@ -444,36 +415,7 @@ def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch
     raise AssertionError(seen)
 
 
-def test_both_answers_occur_among_random_models() -> None:
-    cases = ((*verdict_cases.random_checkpoint(rng), rng) for rng in map(np.random.default_rng, range(16)))
-    answers = (verify_trained(m, verdict_cases.random_graph(rng, m, naive), 3, seconds=60) for m, naive, rng in cases)
-    assert verdict_cases.occur((found.status for found in answers), {"right", "wrong"})
-
-
-def test_the_forward_pass_is_the_plain_one() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(12):
-        model, naive = verdict_cases.random_checkpoint(rng)
-        word = tuple(rng.integers(0, len(model.symbols), size=5).tolist())
-        rows = model.rows([model.symbols[s] for s in word])
-        assert np.allclose(forward(model, rows)[-1], naive.logits(tuple(rows[1:])), atol=1e-9)
-        whole, last = (forward_all(model, np.array([rows, rows[::-1]]), last=alone) for alone in (False, True))
-        assert last.shape[1] == 1
-        assert np.allclose(whole[:, -1:], last, atol=1e-9)
-
-
 # ---------------------------------------------------------------- certificates that are changed
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(60), 2))
-def test_a_mutant_is_refused_or_true(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
-    if not found.proves:
-        pytest.skip("nothing is proved")
-    document = found.document()
-    verdict_cases.taken(model, (verdict_cases.mutated(rng, document) for _ in range(150 if seed > 1 else 30)))
 
 
 def test_a_memory_must_project_to_the_language() -> None:

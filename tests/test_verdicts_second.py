@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError
-from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import LONG, distance, merged, opened
 from restrict.checker.verdict_forms import Form as Whole
-from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import ONE
 from restrict.checker.verdict_paths import Language
-from restrict.checker.verdict_second import LAYERS, edged
 from restrict.checker.verdict_second import Second as Checked
+from restrict.checker.verdict_second import edged
 from restrict.kernels.second import beyond, ends
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
@@ -248,20 +247,11 @@ def test_slopes_are_one_for_each_direction_and_coordinate(monkeypatch: pytest.Mo
         hints[0][:] = kept
 
 
-def checked(model: Trained, graph: Graph) -> Checked:
-    """The checker's own record of a model, at length 0."""
-    document = verify_trained(model, graph, 0, seconds=0).document()
-    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**10))
-    made = Model(task, document["model"], Place("c"), LAYERS)
-    language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
-    return Checked(task, made, language, Atoms(made, 0, task.meter))
-
-
 @pytest.mark.parametrize("seed", heavy_after(range(200, 240), 2))
 def test_every_point_is_inside_the_checkers_forms_of_keys_and_values(seed: int) -> None:
     """With keys and values as they are, turned, and by matrices that turn nothing (Lemma V18)."""
     model, naive, graph, rng = case(seed)
-    check, d, turns = checked(model, graph), model.d, None
+    check, d, turns = verdict_cases.checked(model, graph), model.d, None
     if seed % 3:
         turns = [[matrix(rng, size, seed % 3 == 1) for size in (model.dk, d)] for _ in range(model.heads)]
     check.read_more({"second": []} | ({} if turns is None else {"turn": turns}), Place("c"))
@@ -409,28 +399,6 @@ def test_more_short_words_are_run_where_there_is_time(monkeypatch: pytest.Monkey
 
 
 # ---------------------------------------------------------------- claims
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(300, 500), 4))
-def test_verdicts_on_random_models_of_several_layers_are_true(seed: int) -> None:
-    model, _, graph, rng = case(seed, 3 if seed % 4 == 3 else 2)
-    n = int(rng.integers(0, 5))
-    verdict_cases.agrees(verify_trained(model, graph, n, seconds=60))
-
-
-def test_all_answers_occur_among_random_models() -> None:
-    answers = (verify_trained(model, graph, 2, seconds=60) for model, _, graph, _ in map(case, range(40)))
-    assert verdict_cases.occur(((x.status, x.shortest) for x in answers), {("right", False), ("wrong", True)})
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(600, 640), 1))
-def test_a_mutant_is_refused_or_true(seed: int) -> None:
-    model, _, graph, rng = case(seed)
-    found = verify_trained(model, graph, 3, seconds=60)
-    if not found.proves:
-        pytest.skip("nothing is proved")
-    document = found.document()
-    verdict_cases.taken(model, (verdict_cases.mutated(rng, document) for _ in range(30)), limit=10**8)
 
 
 def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:

@@ -23,6 +23,7 @@ from restrict.model.program import Map, Model
 from restrict.model.restriction import Restriction
 from tests import mutations, naive
 from tests.generator import random_length, random_program
+from tests.marks import rows_after
 
 
 @pytest.fixture
@@ -149,11 +150,17 @@ def test_map_points_are_the_table_s() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("spec", "n", "most"),
-    [
-        ("layers=2,heads=4,states=16", 300, 45),
-        ("layers=2,heads=2,states=64", 2000, 20),
-        ("layers=1,heads=3,states=4,symbols=300", 60, 12),
-    ],
+    rows_after(
+        [
+            ("layers=2,heads=4,states=16", 100, 30),
+            ("layers=2,heads=2,states=64", 300, 16),
+            ("layers=1,heads=3,states=4,symbols=300", 30, 8),
+            ("layers=2,heads=4,states=16", 300, 45),
+            ("layers=2,heads=2,states=64", 2000, 20),
+            ("layers=1,heads=3,states=4,symbols=300", 60, 12),
+        ],
+        3,
+    ),
 )
 def test_wide_models_are_forced_by_few_positions(spec: str, n: int, most: int) -> None:
     """Models that were refused for their width; the trusted checker follows, since examined images are small."""

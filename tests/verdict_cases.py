@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy as np
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
 from restrict.checker.verdict import Check
-from restrict.checker.verdict_model import Atoms, Model
+from restrict.checker.verdict_model import MODEL, Atoms, Model
 from restrict.checker.verdict_paths import Language
+from restrict.checker.verdict_second import LAYERS, Second
 from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
@@ -139,19 +140,75 @@ def graph_of_words(rng: np.random.Generator, model: Trained, naive: Naive, great
     return next(g for g in iter(lambda: random_graph(rng, model, naive, greatest), None) if g.cases(1))
 
 
+Case = tuple[Trained, Naive, Graph, int]
+NORMS = ("", "", "", "post", "no-last", "none")
+
+
+def drawn(
+    rng: np.random.Generator, greatest: bool, layers: int = 1, start: bool = True, norm: str = "", reads: str = ""
+) -> Case:
+    """A random model, a claim and a length; with layers of 0 there is one, or two."""
+    layers = layers or (2 if rng.random() < 0.3 else 1)
+    model, naive = random_checkpoint(rng, layers, start, norm, reads)
+    graph = graph_of_words(rng, model, naive, greatest)
+    return model, naive, graph, int(rng.integers(0 if graph.empty else 1, 7 - layers))
+
+
+def read_at(rng: np.random.Generator, seed: int) -> Case:
+    """A model that is read at a token of its own."""
+    reads = ("first", "last")[seed % 2]
+    start = reads == "first" or bool(rng.random() < 0.5)
+    return drawn(rng, seed % 3 == 0, start=start, norm=str(rng.choice(NORMS[2:])), reads=reads)
+
+
+class Family(NamedTuple):
+    """``made``: a random case. Among the first cases are so many pairs of an answer and a kind of model as ``shows``
+    says. ``few`` of them, and changes of the certificates of ``changed``, are tried always, the others at full size."""
+
+    made: Callable[[np.random.Generator, int], Case]
+    shows: int
+    few: int
+    changed: int
+
+
+FAMILIES = {
+    "plain": Family(lambda rng, _: drawn(rng, False), 2, 6, 2),
+    "several layers": Family(lambda rng, seed: drawn(rng, False, 3 if seed % 4 == 3 else 2), 3, 4, 1),
+    "greatest": Family(lambda rng, _: drawn(rng, True, 0), 4, 8, 2),
+    "no start": Family(lambda rng, seed: drawn(rng, seed % 3 == 0, 0, start=False), 4, 10, 1),
+    "norms": Family(
+        lambda rng, seed: drawn(rng, seed % 4 == 0, 0, bool(rng.random() < 0.7), NORMS[3 + seed % 3]), 12, 6, 1
+    ),
+    "reader": Family(read_at, 13, 8, 2),
+}
+
+
+def case(name: str, seed: int) -> Case:
+    """The random case of a seed."""
+    return FAMILIES[name].made(np.random.default_rng([seed, list(FAMILIES).index(name)]), seed)
+
+
+def first(name: str, seed: int, *, placed: bool | None = None) -> Case:
+    """A case of one layer, with position embeddings or without, where that is said."""
+    rng = np.random.default_rng([seed, list(FAMILIES).index(name), 1])
+    made = iter(lambda: FAMILIES[name].made(rng, seed), None)
+    return next(c for c in made if len(c[0].layers) == 1 and placed in (None, c[0].positions is not None))
+
+
 def at_every_length(model: Trained, graph: Graph, longest: int) -> EveryLength:
     """The verdict at every length; a search that does not end is over after twelve looks at the clock."""
     with looks("restrict.soft.trained.every_length"):
         return verify_every_length(model, graph, longest=longest, seconds=12)
 
 
-def checked(model: Trained, graph: Graph) -> Check:
-    """The checker's own record of a model, at length 0."""
-    document = verify_trained(model, graph, 0).document()
-    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
-    made = Model(task, document["model"], Place("c"))
+def checked(model: Trained, graph: Graph, n: int = 0) -> Check:
+    """The checker's own record of a model, at a length."""
+    document = verify_trained(model, graph, n, seconds=60).document()
+    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**10))
+    layers, kind = (MODEL, Check) if len(model.layers) == 1 else (LAYERS, Second)
+    made = Model(task, document["model"], Place("c"), layers)
     language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
-    return Check(task, made, language, Atoms(made, 0, task.meter))
+    return kind(task, made, language, Atoms(made, n + (model.reader is not None), task.meter))
 
 
 def searched(found: Verdict) -> Search:

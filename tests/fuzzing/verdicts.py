@@ -9,18 +9,14 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 from numpy.random import Generator
 
 from restrict.soft.trained import verdict as search
 from restrict.soft.trained.decide import verify_trained
-from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Trained
 from tests import verdict_cases
 from tests.fuzzing.changes import bytes_changed, nudge, restructure
 from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
 from tests.fuzzing.operators import pick
-from tests.naive_gpt2 import Naive
 
 N = 3
 READ_AS = (
@@ -124,12 +120,3 @@ def judge(trial: Trial) -> Verdict:
 
 
 KINDS = [Kind("verdict", original, mutant, judge, suffix=".safetensors", each=400)]
-
-
-def changed_is_refused(seed: int, model: Trained, _: Naive, graph: Graph, n: int) -> None:
-    """The certificate about a random model, changed in many ways: each is refused, or true."""
-    rng = np.random.default_rng(seed)
-    found = verify_trained(model, graph, min(n, 3), seconds=60)
-    if not found.proves:
-        pytest.skip("nothing is proved")
-    verdict_cases.taken(model, (altered(rng, found.to_bytes()) for _ in range(100 if seed > 1 else 30)))

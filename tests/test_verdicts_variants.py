@@ -1,5 +1,5 @@
-"""Verdicts on models whose answer is read at a token of its own: in front of the word, without a mask, or behind it
-(Lemma V17)."""
+"""Verdicts on models that are not GPT-2's block with a start token: read at a token of their own, in front of the word,
+without a mask, or behind it (Lemma V17); without a start token; with LayerNorm elsewhere."""
 
 from __future__ import annotations
 
@@ -12,51 +12,30 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
+from restrict.checker import verdict_forms
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
-from restrict.checker.verdict import Check
-from restrict.checker.verdict_model import Atoms, Model
+from restrict.checker.verdict import FREE
+from restrict.checker.verdict_model import Model
 from restrict.checker.verdict_numbers import BITS
-from restrict.checker.verdict_paths import Language
 from restrict.report.source import page_of
 from restrict.soft.importers import Options, import_weights
 from restrict.soft.importers.gpt2_names import gpt2_names, save_gpt2_names
 from restrict.soft.restriction.forced import Decision, force_decision
+from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.forms import Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, trained
-from restrict.soft.trained.reader import as_read
 from restrict.soft.trained.verdict import Search
 from restrict.soft.trained.wrong import logits
 from tests import verdict_cases
 from tests.commands import typed
-from tests.fuzzing import every_length as judged
-from tests.fuzzing.verdicts import changed_is_refused
 from tests.layouts import by_hand, encoder
 from tests.marks import heavy_after
-from tests.naive_gpt2 import Naive, completes
+from tests.naive_gpt2 import Naive
 
 WHERE = ("first", "last")
-
-
-def case(seed: int, positions: bool | None = None) -> tuple[Trained, Naive, Graph, int]:
-    """A random model of one layer that is read at a token of its own, a claim and a length."""
-    rng, reads = np.random.default_rng([seed, 17]), WHERE[seed % 2]
-    while True:
-        start, norm = reads == "first" or bool(rng.random() < 0.5), str(rng.choice(["", "post", "no-last", "none"]))
-        model, naive = verdict_cases.random_checkpoint(rng, 1, start, norm, reads)
-        if positions is None or positions == (model.positions is not None):
-            break
-    return model, naive, verdict_cases.graph_of_words(rng, model, naive, seed % 3 == 0), int(rng.integers(0, 5))
-
-
-def words(model: Trained, graph: Graph, n: int) -> list[tuple[int, ...]]:
-    """All words of at most ``n`` symbols from which some word of the language goes on."""
-    live = {q for q in range(len(graph.delta)) if completes([list(row) for row in graph.delta], [*graph.accept], q, 99)}
-    found = [w for k in range(n + 1) for w in itertools.product(range(len(model.symbols)), repeat=k)]
-    states = ((w, (0, *itertools.accumulate(w, lambda q, s: graph.delta[q][s] if q >= 0 else -1, initial=0))[-1])
-              for w in found)  # fmt: skip
-    return [w for w, q in states if q in live]
 
 
 def unmasked(model: Trained, word: tuple[int, ...]) -> np.ndarray:
@@ -100,7 +79,7 @@ class _Kind:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_logits_are_those_of_the_tokens_as_they_stand(seed: int) -> None:
-    model, naive, _, _ = case(seed)
+    model, naive, _, _ = verdict_cases.case("reader", seed)
     for word in itertools.product(range(len(model.symbols)), repeat=3):
         every = logits(model, np.array([word]))[0]
         for j in range(4):
@@ -110,22 +89,6 @@ def test_logits_are_those_of_the_tokens_as_they_stand(seed: int) -> None:
             assert np.allclose(plain, naive.logits((*(model.tokens[s] for s in word[:j]), model.reader)), atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(200), 8))
-def test_answers_about_random_models_are_those_of_all_words(seed: int) -> None:
-    model, _, graph, n = case(seed)
-    found = verify_trained(model, graph, n, seconds=60, float32=True)
-    line = verdict_cases.agrees(found)
-    assert (f" read={WHERE[seed % 2]} " in line) == found.proves
-    if found.status == "right":
-        labels = list(graph.labels)
-        for word in words(model, graph, n):
-            said, want = unmasked(model, word)[labels], graph.want[graph.state(word)]
-            good = [x for x, k in zip(said, labels, strict=True) if k in want]
-            bad = [x for x, k in zip(said, labels, strict=True) if k not in want]
-            assert max(good) > max(bad, default=-np.inf) if graph.greatest else min(good, default=1) > 0 > max(
-                bad, default=-1)  # fmt: skip
-
-
 def test_every_word_that_goes_on_is_in_the_claim() -> None:
     """Two brackets deep: a case for each depth that a length allows, though words of the greatest length go on."""
     delta = ((1, -1), (2, 0), (-1, 1))
@@ -133,67 +96,9 @@ def test_every_word_that_goes_on_is_in_the_claim() -> None:
     assert closed.cases(6) == [(1, 2, 3), (2, 2, 4), (3, 2, 3), (3, 2, 5), (4, 2, 4), (5, 2, 3), (5, 2, 5), (6, 2, 4)]
 
 
-def test_all_answers_occur_among_random_models() -> None:
-    made = ((seed, case(seed)) for seed in (2, 4, 11, 33))
-    answers = ((WHERE[s % 2], verify_trained(m, g, n, seconds=60).status) for s, (m, _, g, n) in made)
-    assert verdict_cases.occur(answers, {(where, status) for where in WHERE for status in ("right", "wrong")})
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(120), 2))
-def test_a_changed_certificate_is_refused_or_true(seed: int) -> None:
-    changed_is_refused(seed, *case(seed))
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
-def test_answers_at_every_length_are_true(seed: int) -> None:
-    model, _, graph, _ = case(seed, positions=False)
-    found = verdict_cases.at_every_length(model, graph, 8)
-    if found.proves:
-        assert f" read={WHERE[seed % 2]} " in verify(model.content, found.to_bytes())
-        assert judged.true_of(model.content, found.document())
-    if found.wrong is not None and not found.wrong.word:
-        assert found.shortest
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(24), 6))
-def test_the_box_of_a_case_is_that_of_its_words(seed: int) -> None:
-    """By all words: the search's ends are the greatest and least coordinates, the checker takes a bound just above the
-    greatest and none below it, and its run of a word contains the word's stream."""
-    (model, naive, graph, _), n, unit = case(seed), 4, 1 << BITS
-    search, found = Search(*as_read(model, graph, n)), verify_trained(model, graph, n, seconds=60).document()
-    task = Task(found, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
-    made = Model(task, found["model"], Place("c"))
-    language = Language(found["language"], None, Place("c"), len(made.rows), made.labels)
-    check = Check(task, made, language, Atoms(made, n + 1, task.meter))
-    inner, last = search.graph, len(model.symbols)
-    keys = inner.cases(n + 1)
-    assert keys == list(check.keys(n + 1, 0, n + 1))
-    assert all(a == last for _, a, _ in keys)
-    for key in keys:
-        ends = [w for w in words(model, graph, n) if len(w) + 1 == key[0] and inner.state((*w, last)) == key[2]]
-        outs = [naive.attention((*(model.tokens[s] for s in w), made.rows[-1])) for w in ends]
-        high, low = search.box(key)
-        at = 0
-        check.weigh(key[0], key[1])
-        for h, basis in enumerate(search.atoms.bases):
-            rows, centre = np.array(basis.rows).reshape(-1, model.d) / 2**24, np.array(basis.centre) / 2**24
-            points = (np.array([out[h] for _, out in outs]) - centre) @ rows.T
-            assert np.allclose(points.max(0), high[at : at + len(rows)], atol=1e-9)
-            assert np.allclose(points.min(0), low[at : at + len(rows)], atol=1e-9)
-            at += len(rows)
-            for k, x in enumerate(points.max(0)):
-                values = [[int(v * unit) + 1 for v in row[: 1 if not j else None]] for j, row in enumerate(basis.at[k])]
-                assert check.bounded(h, key, values[: key[0] + 1], int((x + 1e-6) * unit))
-                assert not check.bounded(h, key, values[: key[0] + 1], int((x - 1e-6) * unit))
-        for word, (x, heads) in zip(ends, outs, strict=True):
-            y, bias = check.point([-1, *word, last]), naive.tensors["h.0.attn.c_proj.bias"]
-            exact = [sum(parts) for parts in zip(x, bias, *heads, strict=True)]
-            assert all(abs(a - c / unit) <= r / unit + 1e-9 for a, c, r in zip(exact, y.centre, y.rest, strict=True))
-
-
 @pytest.mark.parametrize("seed", heavy_after([38, *range(38), 39], 6))  # 38 fixes symbol 2 of a word of one symbol
 def test_forced_decisions_hold_behind_every_completion(seed: int) -> None:
-    model, naive, _, n = case(seed)
+    model, naive, _, n = verdict_cases.case("reader", seed)
     decision = Decision(tuple(range(1 + seed % len(model.labels))), seed % 5 == 0)
     try:
         found = force_decision(model, n, decision, seconds=2)
@@ -213,7 +118,7 @@ def test_forced_decisions_hold_behind_every_completion(seed: int) -> None:
 
 
 def test_a_reader_takes_one_of_the_lengths_that_a_certificate_holds() -> None:
-    model = next(model for model, *_ in map(case, range(0, 60)) if model.positions is None)
+    model = verdict_cases.first("reader", 0, placed=False)[0]
     with pytest.raises(UsageError, match="-n must be at most 4095, not 4096"):
         force_decision(model, 4096, Decision((0,), False))
 
@@ -224,9 +129,9 @@ def test_a_reader_takes_one_of_the_lengths_that_a_certificate_holds() -> None:
 def proved(reads: str) -> tuple[Trained, dict[str, Any]]:
     """A certificate without a wrong word."""
     for seed in range(WHERE.index(reads), 60, 2):
-        model, _, graph, _ = case(seed, positions=True)
+        model, _, graph, _ = verdict_cases.first("reader", seed, placed=True)
         found = verify_trained(model, graph, 2, seconds=60)
-        if found.status == "right" and len(model.symbols) > 1:
+        if found.status == "right" and found.memory == () and len(model.symbols) > 1:
             return model, found.document()
     raise AssertionError
 
@@ -261,19 +166,22 @@ def test_the_checker_refuses_what_is_no_such_claim(reads: str) -> None:
     assert "reads: expected one layer" in refusal(model, layers)
 
 
-def test_one_embedding_less_fits_the_symbols() -> None:
-    """Of twelve embeddings the reader has one, and a start token in front of the word has another."""
+@pytest.mark.parametrize(
+    ("start", "reads", "most"),
+    [(True, "", 11), (False, "", 12), (True, "first", 11), (False, "last", 11), (True, "last", 10)],
+)
+def test_of_twelve_embeddings_the_start_token_has_one_and_a_reader_another(start: bool, reads: str, most: int) -> None:
     rng = np.random.default_rng(0)
-    for start, reads, most in ((True, "first", 11), (False, "last", 11), (True, "last", 10)):
-        made = [verdict_cases.random_checkpoint(rng, start=start, reads=reads)[0] for _ in range(20)]
-        model = next(model for model in made if model.positions is not None)
-        assert model.longest == most
-        nothing = Graph((tuple(0 for _ in model.symbols),), frozenset({0}), (0,), (frozenset(),))
-        with pytest.raises(UsageError, match="embeddings for words"):
-            verify_trained(model, nothing, most + 1)
-        found = verify_trained(model, nothing, most, seconds=60)
-        line = verify(model.content, found.to_bytes())
-        assert line.startswith(f"s VERIFIED {'wrong' if found.wrong else 'right'} n=0..{most} ")
+    made = (verdict_cases.random_checkpoint(rng, start=start, reads=reads)[0] for _ in range(20))
+    model = next(model for model in made if model.positions is not None)
+    assert model.longest == most
+    nothing = Graph(((0,) * len(model.symbols),), frozenset({0}), (0,), (frozenset(),), empty=start or reads != "")
+    told = "embeddings for words" if reads else f"at most {most} symbols, not {most + 1}"
+    with pytest.raises(UsageError, match=told):
+        verify_trained(model, nothing, most + 1)
+    found = verify_trained(model, nothing, most, seconds=60)
+    line = verify(model.content, found.to_bytes())
+    assert line.startswith(f"s VERIFIED {'wrong' if found.wrong else 'right'} n=0..{most} ")
 
 
 @pytest.mark.parametrize(
@@ -349,33 +257,193 @@ def test_an_import_that_is_not_covered_is_refused(options: Options, causal: bool
         gpt2_names(found)
 
 
+# ---------------------------------------------------------------- LayerNorm elsewhere
+
+
+UNIT = 1 << BITS
+NORMS = ("post", "no-last", "none")
+
+
+def units(a: np.ndarray) -> list[int]:
+    """Numbers in units, rounded to the nearest."""
+    return [round(v * UNIT) for v in a.tolist()]
+
+
+def scaled(naive: Naive, y: np.ndarray) -> np.ndarray:
+    """The logits behind a stream, times the last deviation where there is a last LayerNorm, by the plain block."""
+    last, naive.tensors = naive.tensors, dict(naive.tensors)
+    z = np.array(naive.network(list(y), 0))
+    said = np.array(naive.unembedded(list(z)))
+    if naive.post:
+        one, none = [1.0] * naive.d, [0.0] * naive.d
+        naive.tensors |= {"h.0.ln_2.weight": one, "h.0.ln_2.bias": none}
+        root = np.sqrt(1 - np.square(naive.network(list(y), 0)).mean())  # of epsilon by the variance
+        said = said * np.sqrt(1e-5) / root
+    naive.tensors = last
+    return said
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
+def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
+    """Cells of the stream behind attention, by the plain block at their points: the bounds of search and checker are
+    below what is asked there, by the chord and by pieces."""
+    rng = np.random.default_rng([seed, 5])
+    model, naive = verdict_cases.random_checkpoint(rng, norm=norm)
+    graph = verdict_cases.graph_of_words(rng, model, naive)
+    document = verify_trained(model, graph, 1, seconds=60).document()
+    made = Model(Task({}, Place("c"), model.content, Place("m"), Path(), Meter(10**9)), document["model"], Place("c"))
+    (block,), labels, asked, tail = made.blocks, list(graph.labels), graph.asked[0], Tail(model, graph.labels)
+    free, held = (
+        [FREE] * len(block.network.inner.bias),
+        np.array([[-np.inf], [np.inf]]) + np.zeros(len(tail.tables.inner)),
+    )
+    for size in (0.02, 0.3):
+        y = Form(
+            rng.normal(size=model.d), rng.normal(size=(model.d, 3)) * size, np.abs(rng.normal(size=model.d)) * size
+        )
+        eps = rng.uniform(-1, 1, size=(40, 3))
+        points = y.c + eps @ y.g.T + rng.uniform(-1, 1, size=(40, model.d)) * y.r
+        exact = np.array([scaled(naive, point) for point in points])[:, labels]
+        near = tail.near(y)
+        for bounds in ([tail.signs(near, asked)], next(tail.pieces(near, asked, [2], held))):
+            below = np.array([least + eps @ lines.T for least, lines in bounds]).min(0)
+            assert (below <= asked.signs * exact + 1e-9).all()
+        stream = verdict_forms.Form(units(y.c), [units(g) for g in y.g.T], units(y.r))
+        image = verdict_forms.moved(block.network.normal, stream)
+        for cells in (
+            [verdict_forms.network(made.epsilon, block.network, stream, *image)],
+            list(verdict_forms.between(made.epsilon, block.network, stream, *image, 2, free)),
+        ):
+            for place, label in enumerate(labels):
+                sign = made.sign(label)
+                for way, one in ((1, sign), (-1, verdict_forms.Sign([0] * model.d, 0, 0).less(sign))):
+                    ends = [end for z in cells for end in verdict_forms.signed(one, z, block.network, made.epsilon)]
+                    least = np.array([(k - sum(map(abs, lines[3:]))) / UNIT for k, lines in ends])
+                    below = (
+                        least[:, None] + np.array([lines[:3] for _, lines in ends]).astype(float) / UNIT @ eps.T
+                    ).min(0)
+                    assert (below <= way * exact[:, place] + 1e-9).all()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", range(6))
+def test_an_attack_follows_the_gradient(norm: str, seed: int) -> None:
+    rng = np.random.default_rng([seed, 6])
+    model, naive = verdict_cases.random_checkpoint(rng, norm=norm)
+    graph = verdict_cases.graph_of_words(rng, model, naive, bool(seed % 2))
+    attack, y, label = Attack(model, graph, Search(model, graph, 2).atoms), rng.normal(size=model.d), graph.labels[0]
+    value, gradient = attack.label(y, label)
+    assert np.isclose(value, scaled(naive, y)[label], rtol=1e-6, atol=1e-9)
+    ends = [[attack.label(y + step * e, label)[0] for step in (1e-6, -1e-6)] for e in np.eye(model.d)]
+    assert np.allclose(gradient, [(up - down) / 2e-6 for up, down in ends], rtol=1e-4, atol=1e-5)
+
+
+def said(model: Trained, **changed: object) -> Trained:
+    """The model read again with a changed configuration."""
+    config = {
+        "n_layer": len(model.layers), "n_head": model.heads, "n_embd": model.d, "vocab_size": len(model.vocab),
+        "activation_function": model.activation, "layer_norm_epsilon": "1e-05", "vocab": list(model.vocab),
+        "tie_word_embeddings": model.tied, "position_embeddings": "none" if model.positions is None else "learned",
+        "n_positions": 12, "norm_first": not model.post, "final_norm": model.norm == "",
+        "layer_norm": model.norm != "none",
+    }  # fmt: skip
+    return trained("other", model.content, config | changed, "m.safetensors")
+
+
+def test_what_a_configuration_says_must_fit_the_weights() -> None:
+    """A file has the same tensors with LayerNorm behind each half and without a last one: neither is guessed."""
+    rng, made = np.random.default_rng(3), list[Trained]()
+    for norm in (*NORMS, ""):
+        random = (verdict_cases.random_checkpoint(rng, norm=norm)[0] for _ in range(50))
+        made.append(next(model for model in random if model.labels == model.vocab))
+        assert said(made[-1]).norm == norm
+    post, bare, none, usual = made
+    for model, changed, message in (
+        (bare, {"final_norm": True}, r"m.safetensors: the tensor transformer.ln_f.weight is missing"),
+        (post, {"final_norm": True}, r"config final_norm: LayerNorm stands behind each half \(norm_first\)"),
+        (usual, {"final_norm": False}, r"the tensor transformer.ln_f.bias is not one of GPT-2's block"),
+        (none, {"layer_norm": True}, r"the tensor transformer.h.0.ln_1.weight is missing"),
+        (none, {"norm_first": False}, r"config layer_norm: there is none, but norm_first says"),
+        (none, {"layer_norm": 0}, r"config layer_norm: expected true or false, not '?0"),
+        (usual, {"layer_norm": False, "final_norm": False}, r"h.0.ln_1.bias is not one of GPT-2's block"),
+        (post, {"norm_first": "no"}, r"config norm_first: expected true or false, not 'no'"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            said(model, **changed)
+
+
+def test_another_norm_in_the_certificate_is_another_claim() -> None:
+    """The wording is a part of the claim: with the other one the checker reads another model, or refuses the file."""
+    seen = set[str]()
+    for seed in range(12):
+        model, _, graph, _ = verdict_cases.case("norms", seed)
+        found = verify_trained(model, graph, 1, seconds=60)
+        for other in (*NORMS, None, "pre"):
+            document = json.loads(found.to_bytes())
+            if document["model"].pop("norm") == other:
+                continue
+            document["model"] |= {} if other is None else {"norm": other}
+            try:
+                verify(model.content, json.dumps(document).encode())
+                assert verdict_cases.true_of(model.content, document) is not False
+                seen.add("true as well")
+            except Reject as reason:
+                seen.add("missing" if "the tensor is missing" in str(reason) else "refused")
+    assert "missing" in seen
+
+
+def test_the_empty_prefix_is_no_case_and_no_wrong_word() -> None:
+    model, _, graph, _ = verdict_cases.case("no start", 1)
+    with pytest.raises(
+        UsageError, match="no start token, and so no answer behind the empty word: -n must be at least 1"
+    ):
+        verify_trained(model, graph, 0)
+    cases = (verdict_cases.case("no start", seed) for seed in range(40))
+    answers = (verify_trained(model, graph, 2) for model, _, graph, _ in cases)
+    found = next(found for found in answers if found.wrong is not None)
+    claim = found.document() | {"wrong": {"word": [], "label": found.graph.labels[0]}}
+    with pytest.raises(Reject, match="expected a symbol: there is no start token"):
+        verify(found.model.content, json.dumps(claim).encode())
+
+
 # ---------------------------------------------------------------- the command, on models that torch trained
 
+SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
+COMMANDS = {
+    SHIPPED / "no-equal-neighbours-1l1h16d-relu-post": (None, "at most 3", "Attention of the hardest word", "abc"),
+    SHIPPED / "first-is-last-1l1h16d-bare": ("start=none", "1 to 3", "Attention of the hardest word", "ab"),
+    verdict_cases.FOLDER / "first-is-last-1l1h16d-last": ("read=last", "at most 3", "counts this token, too", "ab"),
+    verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-first": ("read=first", "at most 3", "counts this token, too", ""),
+}
 
-@pytest.mark.parametrize(
-    ("name", "reads"), [("dyck1-depth2-1l1h16d-first", "first"), ("first-is-last-1l1h16d-last", "last")]
-)
-def test_the_command(name: str, reads: str, tmp_path: Path) -> None:
-    model, proof = str(verdict_cases.FOLDER / f"{name}.safetensors"), tmp_path / "c.json"
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.name)
+def test_the_command(path: Path, tmp_path: Path) -> None:
+    """From a checkpoint to its verdict, its check, its report, an import and a restriction; then to a wrong word."""
+    (mark, prefixes, shown, symbols), model, proof = COMMANDS[path], f"{path}.safetensors", tmp_path / "c.json"
     said = typed("soft", "verify", model, "-n", 3, "-o", proof)
     assert said.exit_code == 0, said.output
+    assert "n = 0 .. 3: right" in said.output
     assert "right as run in float32: every prefix" in said.output
+    assert ("no start token: nothing is asked behind the empty word" in said.output) == (mark == "start=none")
+    assert json.loads(proof.read_text())["model"].get("norm") == (None if mark else "post")
     line = said.output.splitlines()[-2]
-    assert line.startswith(f"s VERIFIED right n=0..3 read={reads} cases=")
+    assert line.startswith(f"s VERIFIED right n=0..3 {f'{mark} cases=' if mark else 'cases='}")
     assert typed("check", model, proof).output.strip() == line
     page = str(page_of(proof, model))
-    assert "a position counts this token, too" in page
-    assert "behind every prefix of at most 3 symbols" in page
-    record, weights = verdict_cases.FOLDER / f"{name}.record.json", tmp_path / "again.safetensors"
+    assert shown in page
+    assert f"behind every prefix of {prefixes} symbols" in page
+    weights, record = tmp_path / "again.safetensors", f"{path}.record.json"
     made = typed("soft", "import", model, "--compare", record, "--weights", weights)
     assert made.exit_code == 0, made.output
+    assert ("LayerNorm last" in made.output) == (mark is None)
     same = typed("soft", "verify", weights, "-n", 3)
     assert same.output.splitlines()[-1].rsplit(" ", 1)[0] == line.rsplit(" ", 1)[0]
     s = load(model).symbols[-1]
     said = typed("soft", "certify", model, "-n", 2, "--fix", f"1:{s},2:{s}")
     assert f"fixed: 1: {s}, 2: {s}\nforced behind every completion: " in said.output
-    if reads == "first":
-        return
-    said = typed("soft", "verify", model, "-n", 2, "-L", "regex:(a|b)*", "-o", proof)
-    assert said.exit_code == 3, said.output
-    assert "The wrong word, step by step" in str(page_of(proof, model))
+    if symbols:
+        said = typed("soft", "verify", model, "-n", 4, "-L", f"regex:({'|'.join(symbols)})*", "-o", proof)
+        assert said.exit_code == 3, said.output
+        assert "The wrong word, step by step" in str(page_of(proof, model))
