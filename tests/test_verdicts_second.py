@@ -644,7 +644,7 @@ def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int
         assert greatest(e, v, ptr, source, symbol, case, 0.0) == whole
         back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
         heaviest(e, v, ptr, source, symbol, case, whole, back)
-        word = traced(back, source, symbol, case)
+        word = traced(back, source, symbol, case.tolist())
         assert made.state(word) == key[2]
         weights = e[range(key[0] + 1), (0, *word)]
         assert weights @ v[range(key[0] + 1), (0, *word)] / weights.sum() == pytest.approx(whole, abs=1e-12)

@@ -321,12 +321,13 @@ class _Layers(_Run):
         """The graph, then with memories made for the model, then finer cells, and other memories with finer cells."""
         graph = self.states[0].graph
         yield self.begun(graph)
+        last = graph
         for most in HISTORIES:
             self.tell("histories")
-            merged = merged_histories(self.model, graph, self.n, most, self.late)
-            if merged is None:
+            if (merged := merged_histories(self.model, graph, self.n, most, self.late)) is None:
                 return
-            yield self.begun(merged, (SEEN,), WIDER[0], 1)
+            last = merged
+            yield self.begun(last, (SEEN,), WIDER[0], 1)
         yield self.begun(graph, fine=FINER[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):
@@ -334,7 +335,7 @@ class _Layers(_Run):
                 if len((made := graph.remembering(table)).delta) > len(graph.delta):
                     finer[name] = made
         yield from (self.begun(finer[name], (name,), FINER[1]) for name in LAST if name in finer)
-        yield from (self.begun(merged, (SEEN,), fine, 1) for fine in WIDER[1:])
+        yield from (self.begun(last, (SEEN,), fine, 1) for fine in WIDER[1:])
         yield from (self.begun(graph, fine=fine, share=1) for fine in FINER[2:])
         for name, made in finer.items():
             yield from (self.begun(made, (name,), fine, 1) for fine in FINER[2 if name in LAST else 1 :])

@@ -458,7 +458,7 @@ class Search:
         limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
         back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
         heaviest(weights, values, ptr, source, symbol, case, limit, back)
-        word, steps = traced(back, source, symbol, case), np.arange(key[0] + 1)
+        word, steps = traced(back, source, symbol, case.tolist()), np.arange(key[0] + 1)
         share = weights[steps, (0, *word)]
         return word, at[:, steps, (0, *word)] @ share / share.sum()
 
