@@ -23,13 +23,13 @@ from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import Second as Checked
 from restrict.checker.verdict_second import edged
 from restrict.kernels.second import beyond, ends
-from restrict.kernels.verdict import greatest
+from restrict.kernels.verdict import greatest, heaviest
 from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.axes import Table
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form
-from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.graph import Graph, graph_of, task_language, traced
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
@@ -344,7 +344,7 @@ def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
     model, _, graph, _ = case(seed)
 
     def found(leaves: int) -> bool:
-        monkeypatch.setattr(second, "LEAVES", leaves)
+        monkeypatch.setattr(second, "LEAVES", (leaves, leaves))
         search = Second(model, graph, 5, 0.2, 0)
         return all(isinstance(search.case(key), Layered) for key in graph.cases(5))
 
@@ -537,19 +537,22 @@ def test_memories_remember_what_they_are_called() -> None:
         )
 
 
-def test_the_last_symbols_are_remembered_before_a_memory_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tries up to there, in order; a memory that needs too many states is left out."""
+def test_a_memory_is_made_before_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tries, in order: one with few states first; a memory that needs too many states is left out."""
     model, graph = trained("contains-aba-2l1h16d")
-    monkeypatch.setattr(decide, "merged_histories", lambda *_: None)
+    made = list[int]()
+    monkeypatch.setattr(decide, "merged_histories", lambda model, graph, n, most, late: made.append(most) or graph)
 
-    def tries() -> list[tuple[tuple[str, ...], float]]:
-        made = decide._Layers(model, graph, 3, lambda _: None).tries()
-        return [(at.memory, at.search.fine) for at in made if isinstance(at.search, Second)]
+    def tries() -> list[tuple[tuple[str, ...], float, int]]:
+        found = decide._Layers(model, graph, 3, lambda _: None).tries()
+        return [(at.memory, at.search.fine, at.share) for at in found if isinstance(at.search, Second)]
 
-    plain = [((), 0.2), ((), 0.1)]
-    assert tries() == [*plain, *(((name,), 0.1) for name in decide.LAST)]
+    first = [((), 0.2, 8), ((decide.SEEN,), 0.5, 1), ((decide.SEEN,), 0.5, 1), ((), 0.1, 8)]
+    then = [((decide.SEEN,), 0.2, 1), ((decide.SEEN,), 0.1, 1), ((), 0.05, 1)]
+    assert tries()[:9] == [*first, *(((name,), 0.1, 8) for name in decide.LAST), *then]
+    assert made == [40, 80]
     monkeypatch.setattr("restrict.soft.trained.graph.MOST_STATES", 12)
-    assert tries() == [*plain, ((decide.LAST[0],), 0.1)]
+    assert tries()[:8] == [*first, ((decide.LAST[0],), 0.1, 8), *then]
 
 
 def test_a_memory_is_not_made_beyond_the_time() -> None:
@@ -592,9 +595,43 @@ def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
     for made in (merged, graph, other):
         for key in made.cases(5):
             plain, spanned = np.array(key, dtype=np.int64), made.spanned(key)
-            assert greatest(e[: key[0] + 1], v, *made.edges, spanned, 0.0) == greatest(
-                e[: key[0] + 1], v, *made.edges, plain, 0.0
-            )
+            whole = greatest(e[: key[0] + 1], v, *made.edges, plain, 0.0)
+            assert greatest(e[: key[0] + 1], v, *made.edges, spanned, 0.0) == whole
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int) -> None:
+    """The answer and the word are those of the whole automaton, with few of its transitions."""
+    model, graph = trained("no-equal-neighbours-2l1h16d")
+    made, rng, fewer = merged_histories(model, graph, 9, 12, lambda: False), np.random.default_rng(seed), 0
+    assert made is not None
+    for key in made.cases(9):
+        e, v = rng.random((key[0] + 1, 3)) + 0.1, rng.normal(size=(key[0] + 1, 3))
+        whole = greatest(e, v, *made.edges, np.array(key, dtype=np.int64), 0.0)
+        ptr, source, symbol, case = made.led(key)
+        assert greatest(e, v, ptr, source, symbol, case, 0.0) == whole
+        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
+        heaviest(e, v, ptr, source, symbol, case, whole, back)
+        word = traced(back, source, symbol, case.tolist())
+        assert made.state(word) == key[2]
+        weights = e[range(key[0] + 1), (0, *word)]
+        assert weights @ v[range(key[0] + 1), (0, *word)] / weights.sum() == pytest.approx(whole, abs=1e-12)
+        fewer += len(source) < len(made.edges[1]) // 2
+    assert fewer > 10
+    assert graph.led((3, 0, graph.cases(3)[-1][2]))[1] is graph.edges[1]
+
+
+def test_a_node_of_one_word_does_not_keep_its_axes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node is in the coordinates in which its sides add up to least, of the last ones of its symbol and state."""
+    model, graph = trained("no-equal-neighbours-2l1h16d")
+    search = Second(model, graph, 12, 0.2, 0)
+    monkeypatch.setattr(second, "NEAR", 1e9)  # all are wide enough for coordinates of their own
+    for key in graph.cases(12):
+        case, _ = search.node(key)
+        numbers = search.turned[key[1], graph.roots[key[2]]]
+        least = min(search.boxed(key, number)[0] for number in numbers[-second.TURNS :])
+        assert search.boxed(key, case.basis)[0] <= least + 1e-9
+    assert max(len(numbers) for numbers in search.turned.values()) > 1
 
 
 @pytest.mark.parametrize("seed", range(6))

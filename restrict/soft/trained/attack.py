@@ -12,7 +12,7 @@ import numpy as np
 from restrict.kernels.verdict import heaviest
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
-from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
@@ -85,7 +85,7 @@ class Attack:
         back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
         case = np.array(key, dtype=np.int64)
         heaviest(np.ones_like(lengths), lengths, *self.graph.edges, case, 0.0, back)
-        return self.graph.traced(back, key)
+        return traced(back, *self.graph.edges[1:], key)
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
         """Words of a case, each with the value of what is asked of the label. ``key``: the case, of position 1 at

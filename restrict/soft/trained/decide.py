@@ -42,12 +42,14 @@ FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
 WIDER = ((0.5, 3), *FINER[:2])
 """The same, with the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway."""
-SHARE = 8
-"""Two layers: a graph has one part of so many of the time that is left, until a memory is made for the model."""
+HUNT, SHARE = 4, 8
+"""Two layers: the hunt for wrong words has one part of so many of the time, and without a memory that is made for the
+model, cases have one part of so many of what is left."""
 MEMORIES = 3
 """Memories, one upon the other."""
-HISTORIES = 80
-"""Two layers: what came before is remembered by at most so many states for a position."""
+HISTORIES = (40, 80)
+"""Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
+do, are half as many cases."""
 Tell = Callable[[str], None]
 Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
 """Gets what a certificate is going to say beside its cases, the cases that are decided so far, in order, and bases."""
@@ -141,7 +143,8 @@ class Verdict(Decided):
 
 @dataclass
 class _State:
-    """The cases of one graph: the first ``done`` of them are decided or open."""
+    """The cases of one graph: the first ``done`` of them are decided or open. ``share``: they have one part of so many
+    of the time that is left."""
 
     graph: Graph
     search: Search | Second
@@ -150,6 +153,7 @@ class _State:
     found: list[Case] = field(default_factory=list)
     open: list[Open] = field(default_factory=list)
     done: int = 0
+    share: int = 1
 
     def upto(self) -> int:
         """The greatest length up to which every case is right."""
@@ -290,15 +294,17 @@ class _Run:
 class _Layers(_Run):
     """The run for several layers: words by sampling alone; two layers are decided with finer and finer cells."""
 
-    def begun(self, graph: Graph, memory: tuple[str, ...] = (), fine: tuple[float, int] = FINER[0]) -> _State:
+    def begun(
+        self, graph: Graph, memory: tuple[str, ...] = (), fine: tuple[float, int] = FINER[0], share: int = SHARE
+    ) -> _State:
         """All cases of a graph are to be decided, with cells as fine as is said."""
-        return _State(graph, Second(self.model, graph, self.n, *fine), graph.cases(self.n), memory)
+        return _State(graph, Second(self.model, graph, self.n, *fine), graph.cases(self.n), memory, share=share)
 
     def hunted(self) -> None:
-        """Short words, then random ones, the worst of which are changed again and again: half of the time is left for
+        """Short words, then random ones, the worst of which are changed again and again: most of the time is left for
         cases, if they can be decided."""
         self.tell("words")
-        begin, part = time.monotonic(), 2 if len(self.model.layers) == 2 else 1
+        begin, part = time.monotonic(), HUNT if len(self.model.layers) == 2 else 1
         end = math.inf if self.until is None else begin + (self.until - begin) / part
         self.wrong, length = self.hunt.short(lambda: time.monotonic() > end or self.late())
         if self.wrong is None and length < self.n:
@@ -312,34 +318,37 @@ class _Layers(_Run):
                 return
 
     def tries(self) -> Iterator[_State]:
-        """The graph, then with the last symbols as memory, then with one made for the model, then finer cells, then
-        other memories with finer cells."""
+        """The graph, then with memories made for the model, then finer cells, and other memories with finer cells."""
         graph = self.states[0].graph
-        yield from (self.begun(graph, fine=fine) for fine in FINER[:2])
+        yield self.begun(graph)
+        last = graph
+        for most in HISTORIES:
+            self.tell("histories")
+            if (merged := merged_histories(self.model, graph, self.n, most, self.late)) is None:
+                return
+            last = merged
+            yield self.begun(last, (SEEN,), WIDER[0], 1)
+        yield self.begun(graph, fine=FINER[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):
             with suppress(ModelError):
                 if len((made := graph.remembering(table)).delta) > len(graph.delta):
                     finer[name] = made
         yield from (self.begun(finer[name], (name,), FINER[1]) for name in LAST if name in finer)
-        self.tell("histories")
-        merged = merged_histories(self.model, graph, self.n, HISTORIES, self.late)
-        if merged is None:
-            return
-        yield from (self.begun(merged, (SEEN,), fine) for fine in WIDER)
-        yield from (self.begun(graph, fine=fine) for fine in FINER[2:])
+        yield from (self.begun(last, (SEEN,), fine, 1) for fine in WIDER[1:])
+        yield from (self.begun(graph, fine=fine, share=1) for fine in FINER[2:])
         for name, made in finer.items():
-            yield from (self.begun(made, (name,), fine) for fine in FINER[2 if name in LAST else 1 :])
+            yield from (self.begun(made, (name,), fine, 1) for fine in FINER[2 if name in LAST else 1 :])
 
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before.
 
-        What comes before the memory made for the model has a part of the time only, behind which its next case counts
-        as open. Time is looked at inside a case, too; one that it ends is not listed as open where all time is over.
+        What has a part of the time only counts its next case as open behind that. Time is looked at inside a case, too;
+        one that it ends is not listed as open where all time is over.
         """
         assert isinstance(at.search, Second)
-        begin, early = time.monotonic(), all(state.memory != (SEEN,) for state in self.states)
-        share = begin + (self.until - begin) / SHARE if early and self.until is not None else math.inf
+        begin = time.monotonic()
+        share = math.inf if self.until is None or at.share == 1 else begin + (self.until - begin) / at.share
 
         def over() -> bool:
             return time.monotonic() > share or self.late()

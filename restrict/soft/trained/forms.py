@@ -207,3 +207,21 @@ def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
     below, above = high.copy(), low.copy()
     below[m], above[m] = (low[m] + high[m]) / 2 + 1e-9, (low[m] + high[m]) / 2 - 1e-9
     return below, above
+
+
+def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
+    """A tree with other trees in place of its leaves, from left to right."""
+    return [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)] if tree != 0 else next(parts)
+
+
+def opened(y: Form) -> Form:
+    """A form with a generator for each entry of its remainder."""
+    return Form(y.c, np.hstack([y.g, np.diag(y.r)]), np.zeros(len(y.r)))
+
+
+def merged(y: Form, most: int) -> Form:
+    """A form with its largest generators, exactly ``most``; the others go to the remainder."""
+    order = np.argsort(-np.abs(y.g).sum(0), kind="stable")
+    kept = y.g[:, order[:most]]
+    kept = np.hstack([kept, np.zeros((len(y.c), most - kept.shape[1]))])
+    return Form(y.c, kept, y.r + np.abs(y.g[:, order[most:]]).sum(1))

@@ -21,6 +21,8 @@ from restrict.soft.trained.model import Trained, forward
 from restrict.soft.trained.read_out import Asked
 
 MOST_STATES = 4096
+FEW = 100
+"""Transitions, all of which are gone through for a case: to look for those that lead to it takes longer."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,33 @@ class Graph:
             spans.append((min(flow[-1], default=0), max(flow[-1], default=-1) + 1))
         return np.array([*key, *itertools.chain.from_iterable(spans[: key[0] + 1])], dtype=np.int64)
 
+    def led(self, key: tuple[int, int, int]) -> tuple[I64, I64, I64, I64]:
+        """The transitions that lead to a case, by target, and the case, for the kernels. Where the states count
+        positions, only the states from which it can be reached are left, with numbers of their own: a fifth of the
+        search went through the others."""
+        case, (ptr, source, symbol) = self.spanned(key), self.edges
+        spans = self.spans[: key[0] + 1]
+        if len(source) < FEW or any(one[1] > other[0] for one, other in itertools.pairwise(spans)):
+            return ptr, source, symbol, case
+        ahead, levels = np.array([key[2]]), list[tuple[I64, I64, I64]]()
+        for low, high in spans[:0:-1]:
+            edges = np.arange(ptr[low], ptr[high])
+            target = np.repeat(np.arange(low, high), np.diff(ptr[low : high + 1]))
+            here = np.zeros(high - low, dtype=bool)
+            here[ahead - low] = True
+            kept = here[target - low]
+            edges, target = edges[kept], target[kept]
+            levels.append((ahead, edges, target))
+            ahead = np.unique(source[edges])
+        levels.append((ahead, np.zeros(0, dtype=np.int64), ahead[:0]))
+        states, edges, target = (np.concatenate(part) for part in zip(*levels[::-1], strict=True))
+        count = np.searchsorted(target, states, "right") - np.searchsorted(target, states)
+        ends = np.cumsum([0, *(len(level[0]) for level in levels[::-1])])
+        spread = np.stack([ends[:-1], ends[1:]], 1).ravel()
+        found = np.concatenate([np.cumsum([0, *count]), np.searchsorted(states, source[edges]), symbol[edges]])
+        first, second = len(states) + 1, len(states) + 1 + len(edges)
+        return found[:first], found[first:second], found[second:], np.array([*key[:2], len(states) - 1, *spread])
+
     @cached_property
     def roots(self) -> tuple[int, ...]:
         """For each state that of the graph without memories."""
@@ -126,15 +155,6 @@ class Graph:
     def state(self, word: Iterable[int]) -> int:
         """The state behind a word (indices of symbols)."""
         return reduce(lambda state, s: self.delta[state][s], word, 0)
-
-    def traced(self, back: I64, case: tuple[int, int, int]) -> tuple[int, ...]:
-        """The word of a case from the table of a kernel: the last edge of the best path to each position and state."""
-        _, source, symbol = self.edges
-        state, word = case[2], [0] * case[0]
-        for j in range(case[0], 0, -1):
-            edge = back[j, state]
-            word[j - 1], state = int(symbol[edge]), int(source[edge])
-        return tuple(word)
 
     def reached(self, n: int) -> list[set[int]]:
         """The states of all words of each length. Gives ``n + 1`` sets."""
@@ -168,6 +188,15 @@ class Graph:
         accept = frozenset(p for p, q in enumerate(of) if q in self.accept)
         delta = tuple(row for _, _, row in found)
         return replace(self, delta=delta, accept=accept, want=tuple(self.want[q] for q in of), of=of, base=self)
+
+
+def traced(back: I64, source: I64, symbol: I64, case: Sequence[int]) -> tuple[int, ...]:
+    """The word of a case from the table of a kernel: the last edge of the best path to each position and state."""
+    state, word = case[2], [0] * case[0]
+    for j in range(case[0], 0, -1):
+        edge = back[j, state]
+        word[j - 1], state = int(symbol[edge]), int(source[edge])
+    return tuple(word)
 
 
 def paired(

@@ -79,22 +79,29 @@ class Histories:
         d = self.model.d
         self.scale = np.repeat([far[1] / root, size / root, 1 / far[2]], d)
 
-    def profile(self, state: State) -> Array:
-        """What the second layer sees behind a state's words, and behind some that go on from there."""
-        words, j, parts = state.words, state.words.shape[1], [self.seen(state.words)]
-        for s, t in enumerate(self.graph.delta[state.of]):
-            if t >= 0 and j < self.n:
-                parts.append(self.seen(np.hstack([words, np.full((len(words), 1), s)])))
-        q, way = state.of, list[int]()
-        for length in range(max(AHEAD)):
-            s = self.ways[q][length]
-            q = self.graph.delta[q][s]
-            if q < 0 or j + len(way) >= self.n:
-                break
-            way.append(s)
-            if len(way) in AHEAD:
-                parts.append(self.seen(np.hstack([words, np.tile(way, (len(words), 1))])))
-        return np.hstack([part * self.scale for part in parts])
+    def profiles(self, states: list[State]) -> list[Array]:
+        """What the second layer sees behind the words of states of one position, and behind some that go on from there.
+        Words of one length are run together: one by one they were a third of a search."""
+        asked, j = dict[int, list[tuple[int, I64]]](), states[0].words.shape[1]
+        for k, (_, of, words) in enumerate(states):
+            goes = [(), *((s,) for s, t in enumerate(self.graph.delta[of]) if t >= 0 and j < self.n)]
+            q, way = of, list[int]()
+            for length in range(min(max(AHEAD), self.n - j)):
+                way.append(self.ways[q][length])
+                q = self.graph.delta[q][way[-1]]
+                if q < 0:
+                    break
+                if length + 1 in AHEAD:
+                    goes.append(tuple(way))
+            for more in goes:
+                tail = np.tile(np.array(more, dtype=np.int64), (len(words), 1))
+                asked.setdefault(len(more), []).append((k, np.hstack([words, tail])))
+        found = list[list[Array]]([] for _ in states)
+        for parts in asked.values():
+            seen = self.seen(np.concatenate([words for _, words in parts])) * self.scale
+            for (k, _), part in zip(parts, np.split(seen, np.cumsum([len(words) for _, words in parts])), strict=False):
+                found[k].append(part)
+        return [np.hstack(parts) for parts in found]
 
     def merged(self, most: int, late: Callable[[], bool]) -> Graph | None:
         """The graph with at most so many states for a position."""
@@ -135,7 +142,7 @@ class Histories:
 
     def grouped(self, states: list[State], most: int) -> list[tuple[list[int], State]]:
         """The states of a position after merging: which of the given ones, and the state that stands for them."""
-        profiles = [self.profile(state) for state in states]
+        profiles = self.profiles(states)
         kinds = {(state.symbol, state.of): k for k, state in enumerate(states)}
         width = max(p.shape[1] for p in profiles)
         low = np.full((len(states), width), 0.0)

@@ -6,7 +6,7 @@ generator for every error, cell by cell; the boxes of the second layer's output 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.axes import Table, Tuple3, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
-from restrict.soft.trained.forms import Cell, Form, Tail, Tree, halved
+from restrict.soft.trained.forms import Cell, Form, Tail, Tree, grafted, halved, merged, opened
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
@@ -56,8 +56,13 @@ SLOPE = 1 << 16
 STEPS, FINE, WIDE = (0.5, 1.0, 2.0, 0.02, -1.0), (0.75, 1.3), 0.1
 """Slopes that are tried, as multiples of the last good one, then of the best; and the share of the widest side from
 which a side of the box has one."""
-LEAVES, SPLIT = 24, 8
-"""Cells of a case's own node, before the case is open, and how often one that is not decided is halved on a branch."""
+LEAVES, SPLIT = (24, 200), 10
+"""More cells of a case's own node, before the case is tried in coordinates of its own, and before it is open; and how
+often one that is not decided is halved on a branch."""
+TURNS, BETTER, NEAR, REST = 4, 0.75, 4, 15
+"""A node is tried in the last coordinates of its symbol and state, and in some of its own where the sides of its box
+add up to more than this part of the width that its keys may have; these are kept where that sum is so much smaller. In
+vain, more and more nodes are left alone, up to the last number. Those of one word, which has no axes, hold no other."""
 
 
 class Leaf(NamedTuple):
@@ -95,28 +100,10 @@ class Layered(Case):
     leaves: list[list[Any]] = field(default_factory=list)
 
 
-def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
-    """A tree with other trees in place of its leaves, from left to right."""
-    return [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)] if tree != 0 else next(parts)
-
-
 def lines(basis: Basis) -> list[tuple[Array, float]]:
     """The directions of a basis, and where its centre is along each."""
     near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
     return [(row, float(row @ centre)) for row in near]
-
-
-def opened(y: Form) -> Form:
-    """A form with a generator for each entry of its remainder."""
-    return Form(y.c, np.hstack([y.g, np.diag(y.r)]), np.zeros(len(y.r)))
-
-
-def merged(y: Form, most: int) -> Form:
-    """A form with its largest generators, exactly ``most``; the others go to the remainder."""
-    order = np.argsort(-np.abs(y.g).sum(0), kind="stable")
-    kept = y.g[:, order[:most]]
-    kept = np.hstack([kept, np.zeros((len(y.c), most - kept.shape[1]))])
-    return Form(y.c, kept, y.r + np.abs(y.g[:, order[most:]]).sum(1))
 
 
 class Second:
@@ -143,7 +130,10 @@ class Second:
         self.places: list[dict[int, list[int]]] = [{}]
         self.starts, self.before, self.into = [0], [0], list[int]()
         self.entries = list[tuple[int, int]]()
-        self.turned: dict[tuple[int, int], tuple[int, int]] = {}
+        self.turned: dict[tuple[int, int], list[int]] = {}
+        self.waiting: dict[tuple[int, int], tuple[int, int]] = {}
+        """Coordinates of the first layer by symbol and state; how many nodes are left alone before some of their own
+        are tried, and how many were the last time."""
         self.framed: dict[tuple[int, int], tuple[int, int]] = {}
         self.frames: list[list[Basis]] = []
         self.most = [np.zeros(d) for _ in range(heads)]
@@ -182,21 +172,36 @@ class Second:
             return 0
         return halved(lambda low, high, depth: self.cells(key, low, high, depth, found), low, high, m, depth)
 
-    def node(self, key: Key) -> tuple[Layered, list[Part]]:
-        """The node of a case: its box in the first layer, halved."""
+    def node(self, key: Key, hard: bool = False) -> tuple[Layered, list[Part]]:
+        """The node of a case: its box in the coordinates in which its sides add up to least, halved. ``hard``: some of
+        its own are tried in any case."""
         first, group = self.first, (key[1], self.graph.roots[key[2]])
-        at, number = self.turned.get(group, (0, 0))
-        if key[0] >= 2 and key[0] >= AGAIN * at:
-            first.use(number)
+        numbers, (wait, rest) = self.turned.setdefault(group, [0]), self.waiting.get(group, (0, 0))
+        best = min((self.boxed(key, number) for number in numbers[-TURNS:]), key=lambda box: box[0])
+        if key[0] >= 2 and (hard or (best[0] > self.fine / NEAR and wait <= 0)):
+            first.use(0)
             first.turns.append(first.turned(key))
-            number = len(first.turns) - 1
-            self.turned[group] = key[0], number
+            own = self.boxed(key, len(first.turns) - 1)
+            if own[0] < best[0] * (1 if hard else BETTER):
+                best, rest = own, 0
+                numbers.append(own[1])
+            else:
+                first.turns.pop()
+                rest = min(2 * rest + 1, REST)
+            wait = rest + 1
+        self.waiting[group] = wait - 1, rest
+        _, number, top, bottom = best
         first.use(number)
-        top, bottom = first.box(key)
         upper, width = outward(top, bottom)
         high, parts = np.array(upper) / BOUND, list[Part]()
         tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, parts)
         return Layered(key, upper, width, tree, len(parts), math.inf, number), parts
+
+    def boxed(self, key: Key, number: int) -> tuple[float, int, Array, Array]:
+        """The box of a case in a basis: the sum of its sides, the number, upper and lower ends."""
+        self.first.use(number)
+        top, bottom = self.first.box(key)
+        return float((top - bottom).sum()), number, top, bottom
 
     def keep(self, key: Key, leaves: list[Leaf]) -> None:
         """Make a node ready for the cases behind it."""
@@ -240,18 +245,31 @@ class Second:
     # ---------------------------------------------------------------- cases
 
     def case(self, key: Key) -> Layered | Open:
-        """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node."""
-        case, parts = self.node(key)
-        for h, (_, turn) in enumerate(self.turns):
-            for v in (part.leaf.values[h] for part in parts):
-                self.most[h] = np.maximum(self.most[h], np.abs(turn.T) @ (np.abs(v.c) + np.abs(v.g).sum(1) + v.r))
+        """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node.
+        What is open is tried again in coordinates of its own, with many more cells: all that follows needs it."""
         self.way = self.leading(key)
+        for hard in (False, True):
+            case, parts = self.node(key, hard)
+            for h, (_, turn) in enumerate(self.turns):
+                for v in (part.leaf.values[h] for part in parts):
+                    self.most[h] = np.maximum(self.most[h], np.abs(turn.T) @ (np.abs(v.c) + np.abs(v.g).sum(1) + v.r))
+            found = self.framed_by(case, parts, LEAVES[hard])
+            if found is not None:
+                self.keep(key, found[1])
+                return found[0]
+            if self.late():
+                break
+        return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
+
+    def framed_by(self, case: Layered, parts: list[Part], most: int) -> tuple[Layered, list[Leaf]] | None:
+        """Decide a case in the second basis of its group, or in one of its own where that is open or old."""
+        key = case.key
         group = key[1], self.graph.roots[key[2]]
         seen, number = self.framed.get(group, (0, -1))
-        found = self.tried(case, parts, number) if number >= 0 else None
+        found = self.tried(case, parts, number, most) if number >= 0 else None
         if (found is None or key[0] >= AGAIN * seen) and not self.late():
             self.frames.append(self.frame(At(self, case, parts[0], self.way)))
-            other = self.tried(case, parts, len(self.frames) - 1)
+            other = self.tried(case, parts, len(self.frames) - 1, most)
             if other is not None and (found is None or other[0].cells < GAIN * found[0].cells):
                 found = other
             else:
@@ -260,15 +278,13 @@ class Second:
                     table.reached.pop(len(self.frames), None)
             if found is not None:
                 self.framed[group] = key[0], found[0].second
-        if found is None:
-            return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
-        self.keep(key, found[1])
-        return found[0]
+        return found
 
-    def tried(self, case: Layered, parts: list[Part], number: int) -> tuple[Layered, list[Leaf]] | None:
-        """Decide a case at every cell of its node in a second basis: the case and the cells, or ``None``."""
+    def tried(self, case: Layered, parts: list[Part], number: int, most: int) -> tuple[Layered, list[Leaf]] | None:
+        """Decide a case at every cell of its node in a second basis, with at most so many more cells: the case and the
+        cells, or ``None``."""
         made, leaves = replace(case, second=number, leaves=[], least=math.inf, cells=0), list[Leaf]()
-        self.left, trees = LEAVES, list[Tree]()
+        self.left, trees = most, list[Tree]()
         for part in parts:
             tree = self.settled(made, part, SPLIT, leaves)
             if tree is None:

@@ -16,7 +16,7 @@ from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Near
 from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved, leaves
-from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
@@ -118,6 +118,7 @@ class Search:
         self.held = np.zeros((2, 0))
         self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
+        self.led = (0, -1, 0), graph.led((0, -1, 0))
         self.use(0)
 
     def use(self, number: int) -> None:
@@ -138,10 +139,10 @@ class Search:
     def box(self, key: Key) -> tuple[Array, Array]:
         """The exact range of every coordinate over the words of a case: upper and lower ends, all heads in a row."""
         self.weigh(key[0], key[1])
-        found, case = [], self.graph.spanned(key)
+        found, ways = [], self.ways(key)
         for h, basis in enumerate(self.atoms.bases):
             bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
-            supports(self.weights[h], basis.at, *self.graph.edges, case, bounds)
+            supports(self.weights[h], basis.at, *ways, bounds)
             found.append(bounds.copy())
         both = np.concatenate(found, axis=1)
         return both[0], both[1]
@@ -415,7 +416,13 @@ class Search:
     def most(self, key: Key, h: int, values: Array) -> float:
         """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the
         position."""
-        return greatest(self.weights[h], values, *self.graph.edges, self.graph.spanned(key), 0.0)
+        return greatest(self.weights[h], values, *self.ways(key), 0.0)
+
+    def ways(self, key: Key) -> tuple[I64, I64, I64, I64]:
+        """What leads to a case, for the kernels: that of the last one is known."""
+        if self.led[0] != key:
+            self.led = key, self.graph.led(key)
+        return self.led[1]
 
     def quotient(self, key: Key) -> list[tuple[float, float]]:
         """Middle and half width of the quotient of the first head's denominator by that of each other head, for a case
@@ -448,12 +455,11 @@ class Search:
     def word(self, key: Key, direction: Array, h: int = 0) -> tuple[tuple[int, ...], Array]:
         """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
         at, weights = self.atoms.bases[h].at, self.weights[h]
-        ptr, source, symbol = self.graph.edges
-        values, case = np.tensordot(direction, at, 1), self.graph.spanned(key)
+        values, (ptr, source, symbol, case) = np.tensordot(direction, at, 1), self.ways(key)
         limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
-        back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
+        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
         heaviest(weights, values, ptr, source, symbol, case, limit, back)
-        word, steps = self.graph.traced(back, key), np.arange(key[0] + 1)
+        word, steps = traced(back, source, symbol, case.tolist()), np.arange(key[0] + 1)
         share = weights[steps, (0, *word)]
         return word, at[:, steps, (0, *word)] @ share / share.sum()
 
