@@ -4,8 +4,6 @@ A mutant may well be wrong. The trusted checker has to refuse it, or its claim h
 agree with ``fixed`` may differ by more than epsilon, evaluated by :mod:`tests.naive_soft`.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools

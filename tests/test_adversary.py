@@ -4,8 +4,6 @@ Most attacks are a certificate or a model that must be refused. The others are w
 checker's values and dependencies are compared with the oracle's, and with the truth on every input.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Symbols that a program cannot tell apart: the kinds, runs on alike words, and the abstract run by kinds."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

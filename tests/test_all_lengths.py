@@ -1,7 +1,5 @@
 """Programs at every length at once: star-free languages, and what is declined. Automata: tests/test_every_length.py."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Proofs for all lengths: what the construction writes is verified, and no mutant with a false claim is."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from itertools import product

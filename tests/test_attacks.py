@@ -4,8 +4,6 @@ Every pair gets a verdict, or exit 3, 4 or 5, within ten seconds of processor ti
 The limit is that of the automatic check after a search.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

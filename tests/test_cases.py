@@ -1,7 +1,5 @@
 """Trees of cases: the checker, its fast run and brute force agree; a small tree proves what the plain run cannot."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections import Counter

@@ -1,7 +1,5 @@
 """Certificates: the strongest claim, the same bytes every time, a round trip, errors with file, place and reason."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable

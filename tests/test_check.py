@@ -4,8 +4,6 @@ Expressions are in tests/test_expr.py, random ones in tests/test_adversary.py, r
 tests/test_differential.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The CNF of a cone is exact: its models are the inputs that agree with the restriction, with the true values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pysat.solvers import Solver

@@ -1,7 +1,5 @@
 """Formulas as softmax transformers: exact at every position, every Boolean within its certified bound."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

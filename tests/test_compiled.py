@@ -1,7 +1,5 @@
 """`check --fast`: rows by the engine's scans have the verdicts of the kernel's loop, on proofs and their mutants."""
 
-from __future__ import annotations
-
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The elaborator: bounded before each step, small files, trees that close, and verdicts as those of the checker."""
 
-from __future__ import annotations
-
 import json
 import struct
 from hashlib import sha256

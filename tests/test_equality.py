@@ -1,7 +1,5 @@
 """`verify --equals`: equal labels wherever both models are defined, in either order, and where only one is defined."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evaluation agrees with the slow, obvious evaluator: all values, all attended positions, one input or a batch."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Random programs at every length: the automaton, and what is proved about it, against the words; and the sweep's own
 eyes: an automaton, a label or a claim that is wrong is seen."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

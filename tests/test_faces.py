@@ -1,7 +1,5 @@
 """The largest faces against the table of all restrictions, and trees of cases against every input."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The fuzzer of the checker: a short run of every kind of proof finds nothing, and a fault that is put in is found."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Transformer Programs: the imported model equals the program when it is run, and other Python is refused by line."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

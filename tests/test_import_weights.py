@@ -1,7 +1,5 @@
 """Exact transformers: the imported model equals rational arithmetic, and bad files are refused in one line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The kernel that only checks: the present checker's verdicts, nothing false accepted, every refusal tried."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Large files of every shape are read in linear time or refused in one line, by the checker and by the package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

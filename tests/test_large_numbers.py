@@ -1,7 +1,5 @@
 """Numbers near 2^63 beside positions: a difference that 64 bits do not hold is declined, never wrapped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Limits known before the work starts: small models that asked for hours or gigabytes, or met an internal error."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,8 +1,6 @@
 """The oracle itself: values worked out by hand. Its abstract run is that of the cases in tests/test_check.py, and holds
 the truth on the random programs of tests/test_differential.py."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

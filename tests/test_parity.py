@@ -1,7 +1,5 @@
 """Package and checker read models in the same way, so that an elaborated proof is about the same program."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,7 +1,5 @@
 """What certify says of programs of many variables, where every word can be run but no optimum has a certificate."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from pathlib import Path
 

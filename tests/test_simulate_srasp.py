@@ -1,7 +1,5 @@
 """S-RASP: interpreter, uniform-tieless transformer and its softmax, against each other and against definitions."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """`soft import`: nothing is guessed silently, recorded logits exclude wrong guesses, malformed weights are refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

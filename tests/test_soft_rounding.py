@@ -1,7 +1,5 @@
 """The bound on float32 holds for many orders of summation, in numpy and in torch, and the bound on float64 for both."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

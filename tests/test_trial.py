@@ -1,7 +1,5 @@
 """Answers are run on the concrete model: a false one, wherever it comes from, is exit 1 and a file, never an answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Models without a start token: the same verdicts, but of the empty prefix, which such a model does not read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Models with LayerNorm behind each half of a block, without one at the end, or without any: the same verdicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Verdicts on models whose answer is read at a token of its own: in front of the word, without a mask, or behind it
 (Lemma V17)."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

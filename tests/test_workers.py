@@ -1,7 +1,5 @@
 """Blocks of one large certificate: whoever does them, the certificate is the same, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

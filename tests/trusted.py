@@ -1,7 +1,5 @@
 """The trusted checker as the tests use it: its parts under one name, with proofs from the elaborator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path

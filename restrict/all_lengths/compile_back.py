@@ -3,8 +3,6 @@ level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the ri
 the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the tile is
 t" says "no reset since the last reset to t"."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Where two new sides of a bimachine meet (docs/all-lengths.md): what the states of each say, which pairs of that occur
 together, and which states have the same labels."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

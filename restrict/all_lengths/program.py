@@ -3,8 +3,6 @@ variables at the same position) and :class:`Look` (a head whose score is a table
 besides the token: ``@p`` and ``@s``, the classes of the number of positions to the left and to the right (exact below
 ``threshold``, then by residue modulo ``period``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@ expressions that depend on position classes only (:mod:`restrict.all_lengths.for
 ``k`` and such classes of ``i`` and of ``j``, or orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a
 constant (:mod:`restrict.all_lengths.window`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import lcm, prod

@@ -2,8 +2,6 @@
 items)``: row ``r`` is ``items[ptr[r] : ptr[r + 1]]``, with ``ptr[0] = 0``. This is the layout that every kernel
 takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

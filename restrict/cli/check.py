@@ -1,7 +1,5 @@
 """The command `check`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

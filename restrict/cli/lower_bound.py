@@ -1,7 +1,5 @@
 """The command `lower-bound`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 

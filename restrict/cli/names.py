@@ -1,8 +1,6 @@
 """The names that a shell completes, written down: to import the models and languages takes half a second. A test holds
 them equal to what there is."""
 
-from __future__ import annotations
-
 MODELS = (
     "all-ones",
     "alternating-tree",

@@ -1,7 +1,5 @@
 """The command `new`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """The command `run`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 import click
 
 from restrict.cli import common

@@ -1,7 +1,5 @@
 """The command `tighten`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``restrict warm-up``: compile every kernel now, so that no later command waits for it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 

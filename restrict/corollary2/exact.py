@@ -9,8 +9,6 @@ does is forbidden, for every label. If some input under it has another label, a 
 label is added. Otherwise it is the answer; where nothing is proposed, ``k`` grows, up to the number of positions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An answer to a covering problem, which can be checked without the solver that gave it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 

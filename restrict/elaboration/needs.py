@@ -3,8 +3,6 @@ rests on. Before anything is examined, what the target cannot read is left out (
 statements are gone through backwards: one is kept if a later one that is kept reads it, and would not hold without it
 (:func:`needed`)."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain

@@ -1,7 +1,5 @@
 """The rows that a proof shares: what each has to list, found by one scan with nothing known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -23,8 +23,6 @@ part below ``U``; the tournament carries both parts of the best class. There are
 the abstract run is less precise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

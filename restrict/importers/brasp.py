@@ -6,8 +6,6 @@ where there is one, otherwise those of some other ``j`` or its default. A map th
 ``D``: it has all that they read, at ``i`` directly and at ``j`` from the head. So the model equals the definition, by
 induction over the program."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

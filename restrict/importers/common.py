@@ -1,7 +1,5 @@
 """What the importers share: the result type, reading files, and expressions that look a value up."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

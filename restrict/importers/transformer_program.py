@@ -12,8 +12,6 @@ score of pairs can express it. But where at most one key matches, or the self ca
 *printed* rule is therefore refused where neither can be seen from the program; the message names these heads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -2,8 +2,6 @@
 one exact length. The proofs of the closed forms are at the classes, and the tests compare all of them with
 enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

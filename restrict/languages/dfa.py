@@ -2,8 +2,6 @@
 automaton; states are numbered in breadth-first order from the start state 0 and symbols in the order of the alphabet,
 so two languages over the same alphabet are equal iff their :class:`Dfa` are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

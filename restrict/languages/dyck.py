@@ -11,8 +11,6 @@ anywhere, and one is enough next to a fixed opener. So Theorem 1 reaches these l
 type of bracket, which are the Dyck-1 language (Hahn 2020, section 5; theory of the project, section 8).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb

@@ -11,8 +11,6 @@ set ``R`` of states from which the rest is accepted; ``R`` runs through the stat
 right to left. So the maximum is a longest walk over pairs (state, set), an exact dynamic program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ whether a restriction has a member among its completions: that answer is a proof
 *non-member* has no such chart (it is the complement's question): it is enumeration where completions are few and search
 beyond, and then ``ResourceLimit`` says that nothing is known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

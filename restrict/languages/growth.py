@@ -23,8 +23,6 @@ Where the costs settle soon enough, :mod:`restrict.languages.quasilinear` gives 
 rate with it; the theorem is for all other graphs, whose rate stays open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -3,8 +3,6 @@ at most ``MAX_WORDS`` completions everything is enumerated, and answers are exac
 at random (the same words every time). What is found is right, because the predicate was asked. Where nothing is found,
 the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 Completions and counts are dynamic programming over (position, state), exact at any length. Regular expressions are read
 by :mod:`restrict.languages.regex`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

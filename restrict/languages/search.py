@@ -10,8 +10,6 @@ is none, it is a cheapest forcing restriction (the relaxation had no cheaper one
 the number of rounds is known, so there is a limit.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ exchanged for ``c``). Then pairing ``c`` with ``o`` and ``f`` with ``x`` is no w
 no opener take the earliest free cell, which is of least use to the openers that are left. Among openers the latest is
 taken first, so that those left over have the most free cells after them; they take free cells from right to left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb

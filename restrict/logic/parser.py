@@ -21,8 +21,6 @@ on how they group.
 The numbers of the grammar of formulas: which words are numbers, and what the operators between numbers make.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

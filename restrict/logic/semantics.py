@@ -4,8 +4,6 @@
 easier than an earlier one. A strict operator at ``i`` is the reflexive one at ``i - 1``; a future operator is the past
 one on the reversed word. The compiler uses none of this. Counts are running sums (:mod:`restrict.logic.counting`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

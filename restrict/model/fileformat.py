@@ -1,7 +1,5 @@
 """Reading and writing ``restrict-model/1`` files (docs/format.md). Loading a file never runs code from it."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ flattest arc that keeps clear of other states, whose label keeps clear of states
 arrows before it; of two arrows there and back, both keep to their right, or both to their left. A point of the plane
 is a complex number."""
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Iterator

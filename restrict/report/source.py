@@ -1,7 +1,5 @@
 """Which report a file gets: the file says what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

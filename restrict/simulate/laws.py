@@ -13,8 +13,6 @@ Invariants: every row of :func:`weights` sums to 1 (exactly for hard laws on exa
 visible; as ``scale`` grows, softmax tends to the average law.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Literal

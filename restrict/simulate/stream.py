@@ -8,8 +8,6 @@ heads of layer ``t+1``; what the units of layer ``t`` add is seen from layer ``t
 Invariant: the weights are the numbers given, nothing is rounded here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Certificates: for one position, for all, with a split, with cases. Operators: those of tests/mutations.py."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ construction stands above it. The integer parameters choose one member of a fami
 and `when` says which lengths are meant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

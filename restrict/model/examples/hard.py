@@ -7,8 +7,6 @@ restriction rarely forces it (Stage 3). ``shared-hubs``: many layer-1 activation
 positions, or have ties.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ position-wise maps.
 Every score and every map value is a ``hash`` of its arguments, so the file of a model is short whatever the length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

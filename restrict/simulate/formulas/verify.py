@@ -1,7 +1,5 @@
 """A compiled model against the evaluator: its answers, the truth of every subformula, and the deviations measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

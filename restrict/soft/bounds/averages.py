@@ -7,8 +7,6 @@
   (:mod:`restrict.kernels.soft`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from restrict.kernels.soft import coupled_tops

@@ -28,8 +28,6 @@ is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 
 most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

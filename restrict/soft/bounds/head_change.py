@@ -3,8 +3,6 @@ terms are those of :mod:`.exchange`: the exchanged position's own value, the sli
 averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of queries
 that the run of values uses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -22,8 +22,6 @@ All numbers are upper bounds: norms are rounded up, and every result is scaled b
 rounding of the few operations on scalars.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -20,8 +20,6 @@ kind: so the same rules, with ``u = 2^-53``, bound its error first (there the ce
 radius.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -8,8 +8,6 @@ Queries are taken in blocks whose scores fit into the processor's cache: at n = 
 All radii are rounded outward; ``exp`` of the library is taken to be within 16 units in the last place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

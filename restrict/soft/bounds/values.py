@@ -13,8 +13,6 @@ the last place. Theorem (soundness): for every admitted input, every activation 
 the layers; each rule above contains the exact operation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

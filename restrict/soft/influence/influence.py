@@ -9,8 +9,6 @@ largest change of a difference of two logits (of the logit, for a sign output). 
 other than the output's own, as in the paper.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ it still lives; its law converges, along even and along odd lengths, to ``(h+1) 
 the chain be positive recurrent; given survival the limit is this quasi-stationary one, for ``p < 1/2``.)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

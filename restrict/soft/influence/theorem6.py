@@ -18,8 +18,6 @@ bits, ``eta`` in nats.
 The pairs of PARITY use one position; which one is free to choose, so the one with the least bound is taken.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@ computed only at the positions that are read; score matrices are built in blocks
 ``block * n`` numbers per input at any length."""
 
 # mypy: disable-error-code="no-any-return"
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -2,8 +2,6 @@
 safetensors file: the metadata entry ``restrict`` is a JSON object with everything that is not a tensor, the tensors
 have fixed names. Writing is deterministic: the same model gives the same bytes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ bounds of this package are about the real function.
 Invariant: the shapes fit; :class:`SoftModel` checks them when it is made, naming the tensor.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -19,8 +19,6 @@ word ``x`` the attention weights say which positions the output reads, layer by 
 attention that reaches it from the output, skip connections included.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
