@@ -61,12 +61,7 @@ def exchangeable(model: SoftModel, n: int) -> Rows:
 
 
 def influence(
-    model: SoftModel,
-    n: int,
-    *,
-    samples: int = 2000,
-    seed: int = 0,
-    progress: Progress | None = None,
+    model: SoftModel, n: int, *, samples: int = 2000, seed: int = 0, progress: Progress | None = None
 ) -> Influence:
     """All four numbers at length ``n`` (with markers), for all inputs and all exchanges of two symbols at free
     positions but the output's own. ``samples``: exchanges to try where there are more than 65536."""
