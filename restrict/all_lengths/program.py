@@ -6,10 +6,7 @@ besides the token: ``@p`` and ``@s``, the classes of the number of positions to 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I32, I64, Bools
 
 TOKEN, BEFORE, AFTER, WHEN = "token", "@p", "@s", "@when"
 UNDEFINED = ""
@@ -37,7 +34,7 @@ class Look:
     query: str
     pair: str
     rank: I32
-    later: npt.NDArray[np.bool_]
+    later: Bools
     value: I64
     mask: str
     default: int

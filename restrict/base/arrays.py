@@ -9,7 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
+I16 = NDArray[np.int16]
 I8 = NDArray[np.int8]
+U8 = NDArray[np.uint8]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
 F64 = NDArray[np.float64]
 
 MIN64, MAX64 = -(2**63), 2**63 - 1

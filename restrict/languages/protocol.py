@@ -11,8 +11,6 @@ Three kinds of answer are kept apart: a word or number is exact; ``None`` from :
 :meth:`Language.forcing_cost` is a proof that there is none; :class:`restrict.base.errors.ResourceLimit` means unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
@@ -29,7 +27,7 @@ Pattern = tuple[str | None, ...]
 Cell = TypeVar("Cell", str, str | None)
 
 
-def the_language(given: object) -> Language:
+def the_language(given: object) -> "Language":
     """The language of a call."""
     if isinstance(given, Language):
         return given

@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import Bools
 from restrict.base.errors import UsageError, quote
 from restrict.base.strictjson import Node
 from restrict.base.wording import counted
@@ -70,7 +70,7 @@ class Regular(ByPattern):
         index = self.dfa.index
         return [None if s is None else index[s] for s in pattern]
 
-    def _viable(self, cells: Sequence[int | None], last: npt.NDArray[np.bool_]) -> list[bytes]:
+    def _viable(self, cells: Sequence[int | None], last: Bools) -> list[bytes]:
         """For each position, the states from which the rest of the cells can be filled to end in ``last``."""
         table, cache = self.dfa.table, dict[tuple[bytes, int | None], bytes]()
         good = [last.tobytes()]

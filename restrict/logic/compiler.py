@@ -29,16 +29,14 @@ A small Boolean table as a readable expression of docs/format.md: a short sum of
 here with one many-valued variable, the token).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import Bools
 from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.formula import Formula
 from restrict.logic.operators import MIRROR, PAST, SINCE, SYMBOL, UNARY_TEMPORAL, Node
@@ -58,7 +56,6 @@ _DUAL = {"once": "historically", "since": "trigger", "weak since": "strong trigg
 _DUAL |= {"eventually": "always", "until": "release", "weak until": "strong release", "next": "weak next"}
 _DUAL |= {b: a for a, b in _DUAL.items()}
 _FORBIDDEN = {"first": "previous", "last": "next"}
-Bits = npt.NDArray[np.bool_]
 Product = dict[int, tuple[int, ...]]
 """Axis to the values that it may take."""
 MAX_TERMS, MAX_VALUES = 12, 12
@@ -71,14 +68,14 @@ class Signal:
     token, all others are Boolean."""
 
     leaves: tuple[int, ...]
-    table: npt.NDArray[np.bool_]
+    table: Bools
 
     @property
     def constant(self) -> bool | None:
         """The value of a constant function, otherwise ``None``."""
         return None if self.leaves else bool(self.table)
 
-    def __invert__(self) -> Signal:
+    def __invert__(self) -> "Signal":
         return Signal(self.leaves, np.asarray(~self.table))
 
 
@@ -124,7 +121,7 @@ class Circuit:
     def _size(self, leaf: int) -> int:
         return len(self.alphabet) if leaf == _TOKEN else 2
 
-    def _spread(self, signal: Signal, leaves: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    def _spread(self, signal: Signal, leaves: tuple[int, ...]) -> Bools:
         """The table with an axis for every one of ``leaves``."""
         shape = [self._size(leaf) if leaf in signal.leaves else 1 for leaf in leaves]
         return np.broadcast_to(signal.table.reshape(shape), [self._size(leaf) for leaf in leaves])
@@ -147,7 +144,7 @@ class Circuit:
             self._maps[slot] = self._add_map(signal.leaves, table)
         return self._maps[slot], positive
 
-    def _add_map(self, leaves: tuple[int, ...], table: npt.NDArray[np.bool_]) -> int:
+    def _add_map(self, leaves: tuple[int, ...], table: Bools) -> int:
         args = [self.names[leaf] for leaf in leaves]
         name = f"map_{len(self.names)}"
         if not leaves:
@@ -192,7 +189,7 @@ class Circuit:
         return self._add(head)
 
 
-def _reduced(leaves: tuple[int, ...], table: npt.NDArray[np.bool_]) -> Signal:
+def _reduced(leaves: tuple[int, ...], table: Bools) -> Signal:
     """The signal without the variables on which it does not depend."""
     kept = []
     for axis in reversed(range(len(leaves))):
@@ -325,7 +322,7 @@ def _needed(program: Circuit, leaf: int) -> set[str]:
     return needed
 
 
-def expression(table: Bits, args: list[str]) -> str | dict[str, Any]:
+def expression(table: Bools, args: list[str]) -> str | dict[str, Any]:
     """A map that is 1 exactly where a table holds (bool, an axis of size 2 per argument, or of all symbols for
     ``token``): the text of an expression, or a ``table`` of docs/format.md where that would be long."""
     if not args:
@@ -353,12 +350,12 @@ def _literal(name: str, size: int, values: tuple[int, ...]) -> str | None:
     return f"({tests})" if len(few) > 1 else tests
 
 
-def products(table: Bits) -> list[Product]:
+def products(table: Bools) -> list[Product]:
     """Few products, not always the fewest, whose union is the set ``table``. After Minato (1992)."""
     return _cover(table, table, 0)[0]
 
 
-def _cover(low: Bits, high: Bits, axis: int) -> tuple[list[Product], Bits]:
+def _cover(low: Bools, high: Bools, axis: int) -> tuple[list[Product], Bools]:
     """Products over the axes from ``axis``, the arrays' first, on, their union between ``low`` and ``high``."""
     if not low.any():
         return [], np.zeros_like(low)

@@ -9,9 +9,10 @@
 
 import numpy as np
 
+from restrict.base.arrays import Bools
 from restrict.kernels.soft import coupled_tops
 from restrict.soft.bounds.enclosure import Enclosure, U, above, gamma, norms, where
-from restrict.soft.bounds.scores import Bools, Keys, Scores, exponentials
+from restrict.soft.bounds.scores import Keys, Scores, exponentials
 from restrict.soft.models.model import Floats
 
 
