@@ -43,7 +43,8 @@ from restrict.logic.operators import MIRROR, PAST, SINCE, SYMBOL, UNARY_TEMPORAL
 from restrict.logic.parser import parse
 from restrict.logic.printer import shortened
 from restrict.logic.semantics import BOOLEANS
-from restrict.model.fileformat import FORMAT, dumps, loads
+from restrict.model import document
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
 from restrict.model.validate import check_symbol
 
@@ -152,7 +153,7 @@ class Circuit:
         elif leaves == (_TOKEN,) and table.sum() == 1:
             symbol = self.alphabet[int(np.argmax(table))]
             name = f"is_{symbol}" if re.fullmatch("[A-Za-z0-9_]{1,60}", symbol) else f"symbol_{int(np.argmax(table))}"
-        return self._add({"name": name, "kind": "map", "args": args, "domain": 2, "map": expression(table, args)})
+        return self._add(document.mapped(name, args, 2, expression(table, args)))
 
     def _add(self, variable: dict[str, Any]) -> int:
         if len(self.variables) >= MAX_VARIABLES:
@@ -181,12 +182,10 @@ class Circuit:
 
     def _add_head(self, op: str, slot: tuple[str, str, int, bool, int, bool]) -> int:
         mask, ties, key, positive, value, default = slot
-        head: dict[str, Any] = {"name": f"{op.replace(' ', '_')}_{len(self.names)}", "kind": "head"}
-        if key >= 0:
-            head["key"] = self.names[key]
+        name, reads = f"{op.replace(' ', '_')}_{len(self.names)}", {"key": self.names[key]} if key >= 0 else {}
         score = "0" if key < 0 else "k" if positive else "1 - k"
-        head |= {"value": self.names[value], "score": score, "mask": mask, "ties": ties, "default": int(default)}
-        return self._add(head)
+        rest = {"value": self.names[value], "score": score, "mask": mask, "ties": ties, "default": int(default)}
+        return self._add(document.head(name, **reads, **rest))
 
 
 def _reduced(leaves: tuple[int, ...], table: Bools) -> Signal:
@@ -279,8 +278,8 @@ def compile_formula(
         signals.append(_lower(program, node, [signals[a] for a in node.args]))
     leaf, positive = program.materialise(signals[-1])
     if at == "first" and signals[-1].constant is None:
-        fetch = {"name": "at_first", "kind": "head", "value": program.names[leaf], "score": "0"}
-        leaf = program._add(fetch | {"mask": "past", "ties": "left", "default": 0})
+        source = program.names[leaf]
+        leaf = program._add(document.head("at_first", value=source, score="0", mask="past", ties="left", default=0))
     return loads(dumps(_document(formula, program, leaf, positive, at, name)), "the compiled formula")
 
 
@@ -299,18 +298,11 @@ def _document(
 ) -> dict[str, Any]:
     where = {"last": "at the last position", "first": "at position 0", "every": "at each position"}[at]
     needed = _needed(program, leaf)
-    return {
-        "format": FORMAT,
-        "name": name if name is not None else shortened(formula, 80),
-        "description": f"Accepts where this formula of temporal logic holds {where}: {shortened(formula, 2000)}",
-        "alphabet": list(program.alphabet),
-        "variables": [v for v in program.variables if v["name"] in needed],
-        "output": {
-            "variable": program.names[leaf],
-            "position": "every" if at == "every" else "last",
-            "accept": [int(positive)],
-        },
-    }
+    about = f"Accepts where this formula of temporal logic holds {where}: {shortened(formula, 2000)}"
+    variables = [v for v in program.variables if v["name"] in needed]
+    output = document.accept(program.names[leaf], int(positive), position="every" if at == "every" else "last")
+    name = name if name is not None else shortened(formula, 80)
+    return document.model(name, about, program.alphabet, variables, output)
 
 
 def _needed(program: Circuit, leaf: int) -> set[str]:

@@ -11,7 +11,7 @@ from restrict.certificate import lower_bound, outline, refutation
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import Refutation
-from restrict.model import fileformat
+from restrict.model import document
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
 from restrict.report.certificate_page import Loaded, certificate_page
@@ -76,7 +76,7 @@ def document_page(
             return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (outline.FORMAT, refutation.FORMAT):
             return _certificate(path, root, kind, given, check, stages)
-    if kind == fileformat.FORMAT:
+    if kind == document.FORMAT:
         advice = f"`restrict certify {path} -n N -o FILE` makes one"
         raise UsageError(f"{path} is a model, where a file with a result is expected: {advice}")
     raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")
