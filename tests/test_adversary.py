@@ -177,9 +177,7 @@ def test_a_certificate_that_claims_too_much_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "digest",
-    ["0" * 64, "", "A" * 64, None, 0],
-    ids=["of something else", "empty", "upper case", "null", "a number"],
+    "digest", ["0" * 64, "", "A" * 64, None, 0], ids=["of something else", "empty", "upper case", "null", "a number"]
 )
 def test_a_digest_that_is_not_the_models(digest: Any) -> None:
     pair = mutations.sealed(COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1]))
@@ -296,10 +294,7 @@ MODELS: dict[str, Document] = {
     "a remainder by j - i": model(head("h", "1 % (j - i)")),
     "a root of j - i": model(head("h", "isqrt(j - i)")),
     "a dot product that overflows": model(
-        head(
-            "h",
-            {"dot": {"query": {"axes": ["dim"], "values": [2**62]}, "key": {"axes": ["dim"], "values": [2]}}},
-        )
+        head("h", {"dot": {"query": {"axes": ["dim"], "values": [2**62]}, "key": {"axes": ["dim"], "values": [2]}}})
     ),
     "not defined at this length": model(map_("a", [], 2, "0"), when="n != 3"),
     "a number for when": model(map_("a", [], 2, "0"), when=1),
@@ -333,8 +328,7 @@ def test_a_model_that_breaks_a_rule_is_refused(name: str) -> None:
 TREACHEROUS: dict[str, tuple[Document, int]] = {
     "an argument called dim": (
         model(
-            map_("dim", ["token"], 2, "token"),
-            map_("o", ["dim"], 2, {"table": {"axes": ["dim"], "values": [0, 1]}}),
+            map_("dim", ["token"], 2, "token"), map_("o", ["dim"], 2, {"table": {"axes": ["dim"], "values": [0, 1]}})
         ),
         2,
     ),

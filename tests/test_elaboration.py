@@ -381,9 +381,5 @@ def test_a_claim_that_says_nothing_needs_no_facts() -> None:
     empty = {"free": 3, "c": 3, "dependencies": [[0, 1], [2, 2]], "values": [0, 1]}
     made = {"n": 4, "target": "last", "fixed": [[1, 1, "1"]], "cone": {}}
     assert accepted(verdict_of(sealed(model, **made, claim=empty), Path()))
-    for more, code in (
-        ({"values": [1]}, 5),
-        ({"c": 2, "dependencies": [[2, 2]]}, 5),
-        ({"free": 2}, 3),
-    ):
+    for more, code in (({"values": [1]}, 5), ({"c": 2, "dependencies": [[2, 2]]}, 5), ({"free": 2}, 3)):
         assert verdict_of(sealed(model, **made, claim=empty | more), Path()) in (code, 3), more

@@ -118,13 +118,7 @@ def all_members(instance: Instance, language: Language, deadline: Deadline = NEV
     return np.concatenate(parts).reshape((len(alphabet),) * m)
 
 
-def _immune_by_table(
-    instance: Instance,
-    language: Language,
-    labels: I16,
-    names: list[str],
-    members: Bools,
-) -> Immune:
+def _immune_by_table(instance: Instance, language: Language, labels: I16, names: list[str], members: Bools) -> Immune:
     """The proof by the table that no restriction has one label and leaves membership open."""
     count, m = len(labels), len(instance.unpinned)
     mixed = _mixed(labels, members, len(names))

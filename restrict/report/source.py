@@ -14,17 +14,9 @@ from restrict.certificate.refutation import Refutation
 from restrict.model import document
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
+from restrict.report import pages
 from restrict.report.certificate_page import Loaded, certificate_page
 from restrict.report.page import Page
-from restrict.report.pages import (
-    automaton_page,
-    bound_page,
-    influence_page,
-    is_sweep,
-    proof_page,
-    soft_page,
-    sweep_page,
-)
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
@@ -48,9 +40,9 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
 def table_page(content: bytes, path: Path) -> Page | None:
     """The report of a file that is no proof: the rows of a sweep, or an influence table. Result: the page, or ``None``
     where the file is none of these; then no more than its first line was parsed."""
-    if is_sweep(content):
-        return sweep_page(content, path)
-    return influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None
+    if pages.is_sweep(content):
+        return pages.sweep_page(content, path)
+    return pages.influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None
 
 
 def document_page(
@@ -65,15 +57,15 @@ def document_page(
     given = None if model is None else load(model)
     with naming(path):
         if kind == AUTOMATON:
-            return automaton_page(root, path)
+            return pages.automaton_page(root, path)
         if kind == PROOF:
-            return proof_page(root, path)
+            return pages.proof_page(root, path)
         if kind == SOFT:
-            return soft_page(root, path)
+            return pages.soft_page(root, path)
         if kind == lower_bound.FORMAT:
             bound = LowerBound.from_json(root)
             known = _model(bound.model_name, bound.sha256, given)
-            return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
+            return pages.bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (outline.FORMAT, refutation.FORMAT):
             return _certificate(path, root, kind, given, check, stages)
     if kind == document.FORMAT:
