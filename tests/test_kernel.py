@@ -25,7 +25,7 @@ from restrict.checker.formats import Model
 from restrict.checker.lower import lower
 from restrict.checker.normal_form import Head, Program
 from restrict.elaboration.make import Elaboration
-from tests import generator, kernel_cases, naive
+from tests import documents, generator, kernel_cases, naive
 from tests.commands import typed
 from tests.marks import heavy_after
 from tests.mutations import Pair, encode
@@ -106,13 +106,8 @@ def names_of(model: Model) -> list[str] | None:
     "expression", ["hash(k, j, 7)", "min(q, k) - max(q, j)", "abs(j - i) // 2 % 3", "isqrt(k + j)"]
 )
 def test_blocks_are_evaluated_as_numbers_are(expression: str) -> None:
-    document = {
-        "format": "restrict-model/1", "name": "m", "alphabet": ["0", "1", "2"],
-        "variables": [
-            {"name": "h", "kind": "head", "query": "token", "key": "token", "value": "token", "score": expression}
-        ],
-        "output": {"variable": "h", "position": "last"},
-    }  # fmt: skip
+    scored = documents.head("h", expression, query="token", key="token")
+    document = documents.model(scored, alphabet="012", position="last")
     head = Program(lower(read_model(document, 50)), Place("program"), Meter(10**9)).variables[2]
     assert isinstance(head, Head)
     places, keys = list(range(50)), [j % 3 for j in range(50)]
