@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests import naive
+from tests import documents, naive
 from tests.documents import Document, dot, map_, table, tensor_file
-from tests.documents import model as program
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
+program = documents.model
 
 
 def head(**more: Any) -> Document:
