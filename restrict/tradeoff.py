@@ -4,8 +4,6 @@ Each bound on c gives a point of a Pareto front of (free positions, c), with its
 :mod:`restrict.certification` gives the first point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module

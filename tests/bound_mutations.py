@@ -4,8 +4,6 @@ A mutant may well be wrong. The trusted checker has to refuse it, or each number
 fewest fixed positions that force the label, found by trying all restrictions.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A search that ends when its time is over is given a clock that goes on by each l
 not take long is measured in processor seconds of this machine (:func:`quicker_than`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

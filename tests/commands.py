@@ -1,7 +1,5 @@
 """Commands as they are typed, run in this process."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, NamedTuple
 

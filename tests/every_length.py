@@ -5,8 +5,6 @@ nothing of the package: all of up to :data:`LONGEST` positions where they are fe
 longer ones at lengths around the program's threshold and period, and at :data:`FAR`.
 """
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections import Counter
@@ -53,7 +51,7 @@ class Result:
     shown: Counter[str] = field(default_factory=Counter)
     wrong: list[tuple[str, Document]] = field(default_factory=list)
 
-    def add(self, other: Result) -> None:
+    def add(self, other: "Result") -> None:
         """Add the counts of another."""
         for mine, its in ((self.counts, other.counts), (self.declined, other.declined), (self.claims, other.claims)):
             mine.update(its)

@@ -1,8 +1,6 @@
 """Expressions with their values, worked out by hand, and texts that are none: for the package, the checker and the
 naive evaluation alike."""
 
-from __future__ import annotations
-
 ENV = {"n": 10, "i": 3, "j": 4, "q": 1, "k": 2}
 TABLE = """
 1 + 2 * 3: 7 | (1 + 2) * 3: 9 | 10 - 3 - 2: 5 | 100 // 7 // 2: 7 | 100 // 7 % 4 * 5: 10 | -7 // 2: -4 | -7 % 2: 1

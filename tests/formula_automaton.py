@@ -6,8 +6,6 @@ automaton reads the word from the left, guesses the values of what looks right, 
 position, or at the end; its states are vectors of values, and the sets of possible vectors make it deterministic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from restrict.all_lengths.moore import Moore

@@ -1,7 +1,5 @@
 """Random pairs of a program and a proof for the kernel, and mutants of proofs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from hashlib import sha256

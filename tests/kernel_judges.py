@@ -4,8 +4,6 @@ A verdict is the line of success, or the exit code. A process of its own answers
 may decide without a proof, as those before the kernel did.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Random weights with the names of TransformerLens and of PyTorch, and their forward passes, written out by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

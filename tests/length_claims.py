@@ -5,8 +5,6 @@ with the model itself on all short words; truth is decided by walking words, pai
 lengths at which the small automata of the tests have repeated.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -4,8 +4,6 @@ The fuzzer offers them to the trusted checker, which has to refuse a mutant, or 
 (:mod:`tests.fuzzing.all_lengths`).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 

@@ -8,8 +8,6 @@ one can refuse it. A claim is taken that is false of this model, by its own auto
 accepts is decided by these and, word by word, by :mod:`tests.fuzzing.at_all_lengths`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Marks that several test files use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

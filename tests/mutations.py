@@ -6,8 +6,6 @@ label is a function of a set of positions exactly when the set holds every posit
 is that of the fuzzer.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
@@ -600,7 +598,7 @@ class Outcome:
             found = {"operator": name, "fault": "accepted but false"}
             self.faults.append({**found, "model": pair.model, "certificate": pair.certificate})
 
-    def join(self, other: Outcome) -> None:
+    def join(self, other: "Outcome") -> None:
         """Add the counts of another part of a sweep."""
         self.faults += other.faults
         for name, row in other.rows.items():

@@ -6,8 +6,6 @@ that agree with a restriction, so it is meant for a few hundred inputs, except `
 docs/kernel.md rule by rule and costs a scan of all pairs per examined head node and query value.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import itertools

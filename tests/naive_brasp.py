@@ -1,8 +1,6 @@
 """B-RASP by its definition (Yang, Chiang & Angluin 2024, section 3), slow and obvious: what the importer is compared
 with. Of the package it knows the parsed program alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Formula

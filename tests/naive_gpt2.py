@@ -1,8 +1,6 @@
 """Blocks of GPT-2 on one word, from the definition: nested lists, one number at a time; shares nothing with the
 package. Reads a safetensors file by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

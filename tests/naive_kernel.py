@@ -5,8 +5,6 @@ words, a fact about the words of its context, a conclusion about restrictions. N
 says which statements are false. Files are assumed to be well-formed.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ A formula is ``("symbol", "a")`` or ``(operator, operand, ...)``; what counts is
 Nothing here is shared with the package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

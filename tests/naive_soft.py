@@ -4,8 +4,6 @@ It reads what docs/soft-format.md says, obvious and slow, and refuses nothing. G
 is about, are those of doubles.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The examples of a documentation page, run as they stand."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

@@ -8,8 +8,6 @@ Invariant: at every position the activations are those of :func:`.evaluate.activ
 ``n``, up to the order of summation.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import NamedTuple
 
@@ -132,7 +130,7 @@ class _Together(NamedTuple):
     scales: tuple[float, ...]
 
     @staticmethod
-    def of(layer: SoftLayer, n: int, dtype: type) -> _Together:
+    def of(layer: SoftLayer, n: int, dtype: type) -> "_Together":
         """The matrices of a layer, in the type that is computed in."""
         heads = layer.heads
         scales = tuple(dtype(head.scale.value(0, n)) for head in heads)

@@ -4,8 +4,6 @@ B-RASP has formulas of propositional logic and no arithmetic, so ``tests/generat
 from such a text is compared with the definition of B-RASP, not with another model.
 """
 
-from __future__ import annotations
-
 from numpy.random import Generator
 
 MASKS = ("1", "j < i", "j <= i", "j > i", "j >= i", "i > j")

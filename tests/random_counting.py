@@ -1,7 +1,5 @@
 """Random formulas of the logics of sections 4.1 to 4.5, which may count."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ For tests and demonstrations of the Depth Reduction Lemma; the layers above are 
 :func:`restrict.model.examples.random.random_model`, with coarse scores where ties are wanted.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ This is another input language than ``restrict-model/1``: tensors of numbers and
 has no part in it. The evaluator keeps one list of fractions a position and knows nothing of the importer or of models.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from fractions import Fraction

@@ -4,13 +4,10 @@ A mutant may well be wrong. The trusted checker has to refuse it, or its claim h
 agree with ``fixed`` may differ by more than epsilon, evaluated by :mod:`tests.naive_soft`.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools
 import json
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
@@ -29,6 +26,7 @@ from restrict.checker.soft_model import Model
 from restrict.checker.soft_run import Run
 from restrict.checker.soft_sets import ONE
 from tests import naive_soft
+from tests.documents import tensor_file
 from tests.fuzzing import by_shape
 from tests.fuzzing.operators import listed_in, pick
 
@@ -68,8 +66,7 @@ class Soft:
             offsets = [len(data), len(data) + len(piece)]
             header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
             data += piece
-        text = json.dumps(header).encode()
-        return struct.pack("<Q", len(text)) + text + data
+        return tensor_file(header, data)
 
 
 def encoded(array: Any, kind: str) -> bytes:

@@ -1,7 +1,5 @@
 """Functions that the workers of tests/test_sweep.py import."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

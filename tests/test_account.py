@@ -5,8 +5,6 @@ what it takes is compared with the contract of docs/checker.md: about half a mic
 before it is taken. Five times as much is allowed here, on a machine as quick as that of tests/clock.py.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """The account of work in proofs for the kernel, which anyone may write: as tests/test_account.py."""
 
-from __future__ import annotations
-
 import hashlib
 import tracemalloc
 from collections.abc import Callable

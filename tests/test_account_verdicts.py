@@ -1,7 +1,5 @@
 """The account of work in verdicts on trained models, at one length and at every length: as tests/test_account.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -4,10 +4,7 @@ Most attacks are a certificate or a model that must be refused. The others are w
 checker's values and dependencies are compared with the oracle's, and with the truth on every input.
 """
 
-from __future__ import annotations
-
 import hashlib
-import json
 import random
 import struct
 from collections.abc import Callable
@@ -23,30 +20,11 @@ from restrict.model.fileformat import loads
 from restrict.model.trace import run_batch
 from tests import mutations, naive
 from tests import trusted as check
+from tests.documents import Document, dot, head, map_, model, table, tensor_file
 from tests.marks import heavy_after
 
-Document = dict[str, Any]
 LEAST = "(-9223372036854775807 - 1)"
 LARGEST = "9223372036854775807"
-
-
-def head(name: str, score: Any, value: str = "token", **more: Any) -> Document:
-    return {"name": name, "kind": "head", "value": value, "score": score, **more}
-
-
-def map_(name: str, args: list[str], domain: Any, rule: Any) -> Document:
-    return {"name": name, "kind": "map", "args": args, "domain": domain, "map": rule}
-
-
-def table(axes: str, values: Any) -> Document:
-    return {"table": {"axes": axes.split(), "values": values}}
-
-
-def model(*variables: Document, **more: Any) -> Document:
-    """A model whose output is its last variable at every position."""
-    output = {"variable": variables[-1]["name"] if variables else "token", "position": "every"}
-    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": list(variables)}
-    return {**fields, "output": output, **more}
 
 
 def certificate(n: int, **more: Any) -> Document:
@@ -82,10 +60,8 @@ def same_as_the_oracle(document: Document, n: int, fixed: dict[int, str] | None 
         assert set(dependencies) == oracle.dependencies[node], node
         assert naive.is_function_of(document, n, fixed, node, dependencies), node
     for at in range(n):
-        depends, values = (
-            sorted(oracle.dependencies["label", at]),
-            sorted(oracle.values[document["output"]["variable"], at]),
-        )
+        depends = sorted(oracle.dependencies["label", at])
+        values = sorted(oracle.values[document["output"]["variable"], at])
         claim = {"free": len(naive.free_positions(document, n, fixed)), "c": len(depends), "values": values}
         claim["dependencies"] = mutations.joined(depends)
         pair = mutations.sealed(
@@ -99,6 +75,7 @@ def same_as_the_oracle(document: Document, n: int, fixed: dict[int, str] | None 
 
 COPY = model(head("h", "j == i"))
 """The head copies its own token."""
+COPIES = claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1])
 MARKED = {**COPY, "start_marker": "<", "end_marker": ">"}
 
 CERTIFICATES: dict[str, tuple[Document, Document]] = {
@@ -151,10 +128,7 @@ CERTIFICATES: dict[str, tuple[Document, Document]] = {
     ),
     "values for the target all": (COPY, claiming(3, {"target": "all"}, c=1, values=[0, 1])),
     "one label for the target all, but at one position": (
-        model(
-            map_("o", ["token", "position"], 3, "2 if token and position == 1 else token"),
-            output={"variable": "o", "position": "every", "labels": ["x", "x", "y"]},
-        ),
+        model(map_("o", ["token", "position"], 3, "2 if token and position == 1 else token"), labels=["x", "x", "y"]),
         {**certificate(3, target="all"), "claim": {"free": 3, "c": 0}},
     ),
     "an output outside the cone": (COPY, claiming(3, {"cone": {}, "fixed": [[0, 3, "0"]]}, free=0)),
@@ -179,19 +153,17 @@ def test_a_certificate_that_claims_too_much_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "digest",
-    ["0" * 64, "", "A" * 64, None, 0],
-    ids=["of something else", "empty", "upper case", "null", "a number"],
+    "digest", ["0" * 64, "", "A" * 64, None, 0], ids=["of something else", "empty", "upper case", "null", "a number"]
 )
 def test_a_digest_that_is_not_the_models(digest: Any) -> None:
-    pair = mutations.sealed(COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1]))
+    pair = mutations.sealed(COPY, COPIES)
     assert mutations.verdict(pair) == 0
     bound = {"name": "m", "sha256": digest}
     refused(mutations.Pair(COPY, {**pair.certificate, "model": bound}), 4)
 
 
 def test_a_digest_written_in_another_way_is_refused() -> None:
-    pair = mutations.sealed(COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1]))
+    pair = mutations.sealed(COPY, COPIES)
     right = pair.certificate["model"]["sha256"]
     for digest in (right.upper(), right + "\n", right + " ", " " + right, right[:-1], right.translate({0x30: 0xFF10})):
         refused(mutations.Pair(COPY, {**pair.certificate, "model": {"name": "m", "sha256": digest}}), 4)
@@ -207,9 +179,7 @@ def test_a_digest_written_in_another_way_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_json_with_two_readings_is_refused(old: str, new: str) -> None:
-    model_bytes, certificate_bytes = mutations.sealed(
-        COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1])
-    ).bytes
+    model_bytes, certificate_bytes = mutations.sealed(COPY, COPIES).bytes
     assert check.verify(model_bytes, certificate_bytes)
     text = certificate_bytes.decode()
     assert old in text
@@ -255,34 +225,17 @@ MODELS: dict[str, Document] = {
         map_("a", ["token", "position"], 2, "token + token * position // 2")
     ),
     "a map below its domain": model(map_("a", ["token"], 2, "-token")),
-    "a table outside its domain": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [0, 2]}})),
-    "a table too short": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [0]}})),
-    "a table too long": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [0, 1, 0]}})),
-    "a table too short for the positions": model(map_("a", [], 2, {"table": {"axes": ["i"], "values": [0, 1]}})),
-    "a ragged table": model(
-        map_("a", ["token"], 2, {"table": {"axes": ["token", "i"], "values": [[0, 1, 1], [0, 1]]}})
-    ),
-    "a table deeper than its axes": model(
-        map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [[0], [1]]}})
-    ),
+    "a table outside its domain": model(map_("a", ["token"], 2, table("token", [0, 2]))),
+    "a table too short": model(map_("a", ["token"], 2, table("token", [0]))),
+    "a table too long": model(map_("a", ["token"], 2, table("token", [0, 1, 0]))),
+    "a table too short for the positions": model(map_("a", [], 2, table("i", [0, 1]))),
+    "a ragged table": model(map_("a", ["token"], 2, table("token i", [[0, 1, 1], [0, 1]]))),
+    "a table deeper than its axes": model(map_("a", ["token"], 2, table("token", [[0], [1]]))),
     "an axis twice": model(map_("a", ["token"], 2, {"table": {"axes": ["token"] * 2, "values": [[0, 1], [0, 1]]}})),
-    "a table of true": model(map_("a", ["token"], 2, {"table": {"axes": ["token"], "values": [False, True]}})),
-    "an axis dim in a map": model(map_("a", ["token"], 2, {"table": {"axes": ["dim"], "values": [0, 1]}})),
-    "an axis dim in a table of scores": model(
-        head("h", {"table": {"axes": ["k", "dim"], "values": [[0, 1], [1, 0]]}}, key="token")
-    ),
-    "a dot product with dim first": model(
-        head(
-            "h",
-            {
-                "dot": {
-                    "query": {"axes": ["dim"], "values": [1, 2]},
-                    "key": {"axes": ["dim", "k"], "values": [[0, 1], [1, 0]]},
-                }
-            },
-            key="token",
-        )
-    ),
+    "a table of true": model(map_("a", ["token"], 2, table("token", [False, True]))),
+    "an axis dim in a map": model(map_("a", ["token"], 2, table("dim", [0, 1]))),
+    "an axis dim in a table of scores": model(head("h", table("k dim", [[0, 1], [1, 0]]), key="token")),
+    "a dot product with dim first": model(head("h", dot("dim", [1, 2], "dim k", [[0, 1], [1, 0]]), key="token")),
     "a head's domain below its value's": model(head("h", "0", value="position", domain=2)),
     "a default outside the domain": model(head("h", "0", default=2, mask="strict_past")),
     "a default of true": model(head("h", "0", default=True, mask="strict_past")),
@@ -297,19 +250,12 @@ MODELS: dict[str, Document] = {
     "a division by a token": model(head("h", "1 // k", key="token")),
     "a remainder by j - i": model(head("h", "1 % (j - i)")),
     "a root of j - i": model(head("h", "isqrt(j - i)")),
-    "a dot product that overflows": model(
-        head(
-            "h",
-            {"dot": {"query": {"axes": ["dim"], "values": [2**62]}, "key": {"axes": ["dim"], "values": [2]}}},
-        )
-    ),
+    "a dot product that overflows": model(head("h", dot("dim", [2**62], "dim", [2]))),
     "not defined at this length": model(map_("a", [], 2, "0"), when="n != 3"),
     "a number for when": model(map_("a", [], 2, "0"), when=1),
-    "both accept and labels": model(
-        output={"variable": "token", "position": "every", "accept": [], "labels": ["a", "b"]}
-    ),
-    "a label too few": model(output={"variable": "token", "position": "every", "labels": ["a"]}),
-    "an accepted value of no domain": model(output={"variable": "token", "position": "every", "accept": [2]}),
+    "both accept and labels": model(accept=[], labels=["a", "b"]),
+    "a label too few": model(labels=["a"]),
+    "an accepted value of no domain": model(accept=[2]),
     "an output that is not there": model(output={"variable": "x", "position": "every"}),
     "a marker in the alphabet": model(start_marker="0"),
     "one symbol for both markers": model(start_marker="<", end_marker="<"),
@@ -334,10 +280,7 @@ def test_a_model_that_breaks_a_rule_is_refused(name: str) -> None:
 
 TREACHEROUS: dict[str, tuple[Document, int]] = {
     "an argument called dim": (
-        model(
-            map_("dim", ["token"], 2, "token"),
-            map_("o", ["dim"], 2, {"table": {"axes": ["dim"], "values": [0, 1]}}),
-        ),
+        model(map_("dim", ["token"], 2, "token"), map_("o", ["dim"], 2, table("dim", [0, 1]))),
         2,
     ),
     "arguments called dim and table": (
@@ -379,7 +322,7 @@ TREACHEROUS: dict[str, tuple[Document, int]] = {
     "a query mentioned times 0": (model(head("h", "q * 0 + j", query="token")), 3),
     "a key that is not mentioned": (model(head("h", "j", key="token", query="position", value="position")), 3),
     "an unmentioned key that is the value": (model(head("h", "0", key="token", ties="right")), 3),
-    "a table without axes": (model(head("h", {"table": {"axes": [], "values": -5}}, ties="right")), 3),
+    "a table without axes": (model(head("h", table("", -5), ties="right")), 3),
     "a table longer than the input": (
         model(head("h", table("j k", [[3, 0], [0, 2], [1, 1], [9, 9], [9, 9]]), key="token")),
         3,
@@ -390,16 +333,7 @@ TREACHEROUS: dict[str, tuple[Document, int]] = {
     ),
     "a dot product by position only": (
         model(
-            head(
-                "h",
-                {
-                    "dot": {
-                        "query": {"axes": ["i", "q", "dim"], "values": [[[1, 0], [0, 1]]] * 3},
-                        "key": {"axes": ["j", "dim"], "values": [[1, -1], [0, 2], [1, 1], [9, 9]]},
-                    }
-                },
-                query="token",
-            )
+            head("h", dot("i q dim", [[[1, 0], [0, 1]]] * 3, "j dim", [[1, -1], [0, 2], [1, 1], [9, 9]]), query="token")
         ),
         3,
     ),
@@ -411,19 +345,13 @@ TREACHEROUS: dict[str, tuple[Document, int]] = {
         3,
     ),
     "a domain that only all combinations show": (model(map_("o", ["token"], 1, "token - token")), 2),
-    "no accepted value": (model(output={"variable": "token", "position": "every", "accept": []}), 2),
+    "no accepted value": (model(accept=[]), 2),
     "labels that coincide": (
-        model(
-            map_("o", ["token", "position"], 4, "token + 2 * (position % 2)"),
-            output={"variable": "o", "position": "every", "labels": ["a", "a", "a", "b"]},
-        ),
+        model(map_("o", ["token", "position"], 4, "token + 2 * (position % 2)"), labels=["a", "a", "a", "b"]),
         3,
     ),
     "the position as the output": (model(output={"variable": "position", "position": "every"}), 3),
-    "a marker as the output": (
-        model(start_marker="<", output={"variable": "token", "position": "every", "accept": [2]}),
-        2,
-    ),
+    "a marker as the output": (model(start_marker="<", accept=[2]), 2),
     "an end marker alone": (model(end_marker=">"), 1),
     "a chain of comparisons": (model(map_("o", ["token", "position"], 2, "0 <= token < position != 2")), 4),
     "equal to equal": (model(map_("o", ["token", "position"], 2, "token == position == 1")), 3),
@@ -542,12 +470,6 @@ def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
 # ---------------------------------------------------------------- tensor files
 
 
-def stored(entries: Document, data: bytes, header: bytes | None = None) -> bytes:
-    """A safetensors file."""
-    head_bytes = json.dumps(entries).encode() if header is None else header
-    return struct.pack("<Q", len(head_bytes)) + head_bytes + data
-
-
 def with_file(folder: Path, content: bytes, sizes: Document | None = None, digest: str | None = None) -> mutations.Pair:
     """A model that scores tokens by tensor ``t`` of a file, with the last value claimed to be that of a 1."""
     (folder / "x.safetensors").write_bytes(content)
@@ -580,7 +502,7 @@ def test_the_bytes_of_a_tensor_are_read_with_sign_and_byte_order(
     code = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U32": "I", "U16": "H", "U8": "B"}[kind]
     data = struct.pack(f"<2{code}", *numbers)
     entry = {"t": {"dtype": kind, "shape": [2], "data_offsets": [0, len(data)]}}
-    pair = with_file(tmp_path, stored(entry, data))
+    pair = with_file(tmp_path, tensor_file(entry, data))
     assert code_of(pair, tmp_path) == (0 if true else 3)
     inlined = naive.inline(pair.model, tmp_path)
     assert (naive.true_values(inlined, 2, {0: "1"})["h", 1] == {1}) == true
@@ -588,36 +510,36 @@ def test_the_bytes_of_a_tensor_are_read_with_sign_and_byte_order(
 
 GOOD = {"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}}
 FILES: dict[str, bytes] = {
-    "floats": stored({"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
-    "truth values": stored({"t": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, b"\0\1"),
-    "unsigned 64 bits": stored({"t": {"dtype": "U64", "shape": [2], "data_offsets": [0, 16]}}, bytes(16)),
-    "offsets beyond the data": stored({"t": {**GOOD["t"], "data_offsets": [1, 3]}}, b"\0\1"),
-    "offsets the wrong way round": stored({"t": {**GOOD["t"], "data_offsets": [2, 0]}}, b"\0\1"),
-    "negative offsets": stored({"t": {**GOOD["t"], "data_offsets": [-2, 0]}}, b"\0\1"),
-    "one offset": stored({"t": {**GOOD["t"], "data_offsets": [2]}}, b"\0\1"),
-    "a shape of another size": stored({"t": {**GOOD["t"], "shape": [1]}}, b"\0\1"),
-    "a shape of two axes": stored({"t": {**GOOD["t"], "shape": [2, 1]}}, b"\0\1"),
-    "a negative shape": stored({"t": {**GOOD["t"], "shape": [-1, -2]}}, b"\0\1"),
-    "an empty shape": stored({"t": {**GOOD["t"], "shape": []}}, b"\0\1"),
-    "the tensor twice": stored({}, b"\0\1\1\0", b'{"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}, '
-                               b'"t": {"dtype": "I8", "shape": [2], "data_offsets": [2, 4]}}'),
-    "another tensor": stored({"T": GOOD["t"]}, b"\0\1"),
+    "floats": tensor_file({"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
+    "truth values": tensor_file({"t": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, b"\0\1"),
+    "unsigned 64 bits": tensor_file({"t": {"dtype": "U64", "shape": [2], "data_offsets": [0, 16]}}, bytes(16)),
+    "offsets beyond the data": tensor_file({"t": {**GOOD["t"], "data_offsets": [1, 3]}}, b"\0\1"),
+    "offsets the wrong way round": tensor_file({"t": {**GOOD["t"], "data_offsets": [2, 0]}}, b"\0\1"),
+    "negative offsets": tensor_file({"t": {**GOOD["t"], "data_offsets": [-2, 0]}}, b"\0\1"),
+    "one offset": tensor_file({"t": {**GOOD["t"], "data_offsets": [2]}}, b"\0\1"),
+    "a shape of another size": tensor_file({"t": {**GOOD["t"], "shape": [1]}}, b"\0\1"),
+    "a shape of two axes": tensor_file({"t": {**GOOD["t"], "shape": [2, 1]}}, b"\0\1"),
+    "a negative shape": tensor_file({"t": {**GOOD["t"], "shape": [-1, -2]}}, b"\0\1"),
+    "an empty shape": tensor_file({"t": {**GOOD["t"], "shape": []}}, b"\0\1"),
+    "the tensor twice": tensor_file(b'{"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}, '
+                               b'"t": {"dtype": "I8", "shape": [2], "data_offsets": [2, 4]}}', b"\0\1\1\0"),
+    "another tensor": tensor_file({"T": GOOD["t"]}, b"\0\1"),
     "a header longer than the file": struct.pack("<Q", 2**63) + b"{}",
-    "a header that is a list": stored({}, b"\0\1", b"[]"),
+    "a header that is a list": tensor_file(b"[]", b"\0\1"),
     "nothing": b"",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_malformed_tensor_file_is_refused(tmp_path: Path, name: str) -> None:
-    assert code_of(with_file(tmp_path, stored(GOOD, b"\0\1")), tmp_path) == 0
+    assert code_of(with_file(tmp_path, tensor_file(GOOD, b"\0\1")), tmp_path) == 0
     assert code_of(with_file(tmp_path, FILES[name]), tmp_path) == 4
 
 
 def test_a_tensor_file_changed_or_gone_is_refused(tmp_path: Path) -> None:
-    pair = with_file(tmp_path, stored(GOOD, b"\0\1"))
+    pair = with_file(tmp_path, tensor_file(GOOD, b"\0\1"))
     assert code_of(pair, tmp_path) == 0
-    (tmp_path / "x.safetensors").write_bytes(stored(GOOD, b"\1\0"))
+    (tmp_path / "x.safetensors").write_bytes(tensor_file(GOOD, b"\1\0"))
     assert code_of(pair, tmp_path) == 4
     (tmp_path / "x.safetensors").unlink()
     assert code_of(pair, tmp_path) == 2

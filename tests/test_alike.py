@@ -1,9 +1,5 @@
 """Symbols that a program cannot tell apart: the kinds, runs on alike words, and the abstract run by kinds."""
 
-from __future__ import annotations
-
-import json
-
 import numpy as np
 import pytest
 
@@ -11,11 +7,12 @@ import restrict
 from restrict.abstract.run import abstract_run
 from restrict.model import alike
 from restrict.model.alike import kinds_of
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Map, Model, Output
 from restrict.model.restriction import Restriction
 from restrict.model.rules import Dot, Table
 from restrict.rows import winners
+from tests import documents
 from tests.marks import heavy_after
 
 SCORES = (
@@ -106,12 +103,10 @@ def test_the_kinds_are_all_that_is_seen(everything: None) -> None:
 def test_a_large_vocabulary_is_certified_by_its_kinds(symbols: int) -> None:
     """50 000 symbols of seven kinds: a row has 10^8 scores, that of the kinds 14 000."""
     score = "hash(3, i, q % 7, j, k % 7) % 1000003"
-    head = {"name": "a", "kind": "head", "value": "token", "query": "token", "key": "token", "score": score}
-    rule = "hash(5, token % 7, a % 7) % 2"
-    out = {"name": "y", "kind": "map", "args": ["token", "a"], "domain": 2, "map": rule}
-    top = {"format": "restrict-model/1", "name": "vocabulary", "alphabet": [f"s{t}" for t in range(symbols)]}
-    output = {"variable": "y", "position": "last", "accept": [1]}
-    model = loads(json.dumps(top | {"variables": [head, out], "output": output}).encode())
+    head = documents.head("a", score, query="token", key="token")
+    out = documents.map_("y", ["token", "a"], 2, "hash(5, token % 7, a % 7) % 2")
+    alphabet = [f"s{t}" for t in range(symbols)]
+    model = loads(dumps(documents.model(head, out, alphabet=alphabet, position="last", accept=[1])))
     kinds = kinds_of(model)
     assert kinds is not None
     assert len(kinds.least) == 7

@@ -1,7 +1,5 @@
 """Programs at every length at once: star-free languages, and what is declined. Automata: tests/test_every_length.py."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -16,6 +14,7 @@ from restrict.base.errors import ResourceLimit
 from restrict.languages.monoid import star_free
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
+from tests import documents
 from tests.generator import random_order_only, random_transformer
 from tests.marks import heavy_after
 
@@ -68,11 +67,7 @@ DECLINED = [
 
 @pytest.mark.parametrize(("score", "why"), DECLINED)
 def test_what_is_not_order_only_is_declined_by_name(score: str, why: str) -> None:
-    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": score}
-    output = {"variable": "h", "position": "last", "accept": [1]}
-    document = {
-        "format": "restrict-model/1", "name": "x", "alphabet": ["a", "b"], "variables": [head], "output": output,
-    }  # fmt: skip
+    document = documents.model(documents.head("h", score, key="token"), alphabet="ab", position="last", accept=[1])
     with pytest.raises(NotOrderOnly, match=f"variable 'h' is not order-only.*{why}"):
         recognise(model_of(document))
 

@@ -1,7 +1,5 @@
 """Models against languages at every length, and the way back from languages to models and formulas."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """Proofs for all lengths: what the construction writes is verified, and no mutant with a false claim is."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from itertools import product
@@ -17,6 +15,7 @@ from restrict.checker.costs import Costs as CheckedCosts
 from restrict.checker.main import verify
 from restrict.languages.quasilinear import QuasiLinear, least_costs
 from restrict.model.fileformat import dumps
+from tests import documents
 from tests.generator import coverage
 from tests.length_claims import Subject, random_model, true_claim, truth
 from tests.marks import heavy_after
@@ -62,11 +61,10 @@ def test_every_claim_of_every_kind_of_program_has_a_proof(programs: int) -> None
 @pytest.mark.parametrize("rule", ["token if 0 else h", "i if 0 else h", "h + 0 * (n if 0 else 1)", "(h if 1 else 2)"])
 def test_names_in_dead_branches_leave_a_proof(rule: str, score: str) -> None:
     """Found by the sweep over all lengths: the engine folds them, the checker looks them up."""
-    roles = {"query": "token", "key": "token", "value": "token"}
-    head = {"name": "h", "kind": "head", **roles, "score": score, "mask": "past", "ties": "right", "default": 0}
-    last = {"name": "m", "kind": "map", "args": ["h", "token"], "domain": 2, "map": rule}
-    model = {"format": "restrict-model/1", "name": "dead", "alphabet": ["a", "b"], "variables": [head, last]}
-    model["output"] = {"variable": "m", "position": "last", "accept": [1]}
+    roles = {"query": "token", "key": "token"}
+    head = documents.head("h", score, **roles, mask="past", ties="right", default=0)
+    last = documents.map_("m", ["h", "token"], 2, rule)
+    model = documents.model(head, last, alphabet="ab", position="last", accept=[1])
     subject = Subject(model, content := dumps(model))
     claim = true_claim(np.random.default_rng(0), subject)
     assert verify(content, to_bytes(document(subject.model, subject.built, claim))).startswith(
@@ -79,11 +77,8 @@ def test_thousands_of_true_claims_have_a_proof() -> None:
     assert proofs(1, 3000)["too large"] <= 100
 
 
-HEAD = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", "mask": "past"}
-CONTAINS_B = {
-    "format": "restrict-model/1", "name": "contains-b", "alphabet": ["a", "b"], "variables": [HEAD],
-    "output": {"variable": "h", "position": "last", "accept": [1]},
-}  # fmt: skip
+HEAD = documents.head("h", "k", key="token", mask="past")
+CONTAINS_B = documents.model(HEAD, alphabet="ab", position="last", accept=[1], name="contains-b")
 
 
 def proof_of(model: dict[str, Any], claim: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:

@@ -1,7 +1,5 @@
 """The symbol ``*`` of data: it is escaped, since ``*`` means a free position."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Every pair gets a verdict, or exit 3, 4 or 5, within ten seconds of processor ti
 The limit is that of the automatic check after a search.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -20,6 +18,8 @@ import pytest
 
 import restrict
 from restrict.cli.checking import AUTOMATIC_CHECK
+from restrict.model.fileformat import dumps
+from tests import documents
 from tests import trusted as check
 from tests.clock import quicker_than
 from tests.commands import typed
@@ -200,11 +200,8 @@ def table_pair(folder: Path, entries: int) -> list[str]:
     """A model with a large table, and a certificate for it."""
     import hashlib
 
-    table = {"table": {"axes": ["position"], "values": [0] * entries}}
-    variable = {"name": "o", "kind": "map", "args": ["position"], "domain": 2, "map": table}
-    output = {"variable": "o", "position": "last"}
-    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [variable]}
-    data = json.dumps({**fields, "output": output}).encode()
+    rule = documents.table("position", [0] * entries)
+    data = dumps(documents.model(documents.map_("o", ["position"], 2, rule), position="last"))
     document = {
         "format": "restrict-certificate/1",
         "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},

@@ -1,7 +1,5 @@
 """Drawings of automata: what is on them, and that arrows keep clear of states."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The constants of Theorem 1: every inequality, written out a second time from the paper; and what a wrong one does."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

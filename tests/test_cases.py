@@ -1,7 +1,5 @@
 """Trees of cases: the checker, its fast run and brute force agree; a small tree proves what the plain run cannot."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections import Counter
@@ -18,20 +16,13 @@ from restrict.certificate.certificate import Certificate, certificate_of, load_c
 from restrict.elaboration.hints import Hints
 from restrict.model.fileformat import loads
 from restrict.model.restriction import Restriction
-from tests import generator, mutations, naive
+from tests import documents, generator, mutations, naive
 from tests import trusted as check
 
-SAME = {
-    "format": "restrict-model/1",
-    "name": "same",
-    "alphabet": ["0", "1"],
-    "variables": [
-        {"name": "a", "kind": "head", "value": "token", "score": "j == 0"},
-        {"name": "b", "kind": "head", "value": "token", "score": "j == 0", "ties": "right"},
-        {"name": "o", "kind": "map", "args": ["a", "b"], "domain": 2, "map": "a != b"},
-    ],
-    "output": {"variable": "o", "position": "last"},
-}
+SAME = documents.model(
+    documents.head("a", "j == 0"), documents.head("b", "j == 0", ties="right"),
+    documents.map_("o", ["a", "b"], 2, "a != b"), position="last", name="same",
+)  # fmt: skip
 """Two heads copy the same token: the output is always 0, but the plain run takes them for independent."""
 
 
@@ -141,9 +132,7 @@ def test_a_malformed_tree_is_refused_by_both_readers(cases: Any, tmp_path: Any) 
 
 def prepared(cases: Any, alphabet: list[str], variables: Any = ()) -> Hints:
     """A certificate over a tree, read by the elaborator: ``token`` at the last of 40 positions, nothing fixed."""
-    output = {"variable": "token", "position": "last"}
-    model = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [*variables]}
-    model |= {"output": output}
+    model = documents.model(alphabet=alphabet, variables=[*variables], position="last")
     claim = {"free": 40, "c": 40, "dependencies": [[0, 40]], "values": list(range(len(alphabet)))}
     certificate = {
         "format": "restrict-certificate/1", "n": 40, "target": "last", "fixed": [], "cone": {}, "claim": claim,

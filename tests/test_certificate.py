@@ -1,7 +1,5 @@
 """Certificates: the strongest claim, the same bytes every time, a round trip, errors with file, place and reason."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable
@@ -207,10 +205,7 @@ def edited(**more: Any) -> Callable[[], bytes]:
         (lambda: b"\xff", "not UTF-8"),
         (lambda: b"[]", "top level: expected an object, not a list of 0"),
         (lambda: b"{}", "top level: the key format is missing"),
-        (
-            edited(format="restrict-certificate/2"),
-            "format: expected restrict-certificate/1, not",
-        ),
+        (edited(format="restrict-certificate/2"), "format: expected restrict-certificate/1, not"),
         (edited(frog=1), 'top level: unknown key: "frog"'),
         (edited(n=0), "n: expected an integer in 1 .. 100000000, not 0"),
         (edited(n=True), "n: expected an integer in 1 .. 100000000, not true"),

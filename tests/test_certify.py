@@ -1,7 +1,5 @@
 """The search: known optima, determinism, closeness to brute force, and what happens when it is stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

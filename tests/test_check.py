@@ -4,14 +4,13 @@ Expressions are in tests/test_expr.py, random ones in tests/test_adversary.py, r
 tests/test_differential.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import struct
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +18,18 @@ import pytest
 
 from tests import naive
 from tests import trusted as check
+from tests.documents import Document, dot, head, map_, model, table, tensor_file
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "restrict" / "checker"
 PLACE = check.Place("test")
+model_of = partial(model, position="last")
 
 
 # ---------------------------------------------------------------- building models and certificates
 
 
-def head(name: str, score: Any, value: str = "token", **more: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "head", "score": score, "value": value, **more}
-
-
-def map_(name: str, args: list[str], domain: Any, rule: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "map", "args": args, "domain": domain, "map": rule}
-
-
-def model_of(*variables: dict[str, Any], alphabet: str = "01", position: str = "last", **more: Any) -> dict[str, Any]:
-    output = {"variable": variables[-1]["name"] if variables else "token", "position": position}
-    fields = {"format": "restrict-model/1", "name": "m", "alphabet": list(alphabet), "variables": list(variables)}
-    return {**fields, "output": output, **more}
-
-
-def pair(model: dict[str, Any], n: int, claim: dict[str, Any] | None = None, **more: Any) -> tuple[bytes, bytes]:
+def pair(model: Document, n: int, claim: Document | None = None, **more: Any) -> tuple[bytes, bytes]:
     """The bytes of a model and of a certificate for it; by default everything is examined and the claim is void."""
     data = json.dumps(model).encode()
     certificate = {
@@ -53,7 +40,7 @@ def pair(model: dict[str, Any], n: int, claim: dict[str, Any] | None = None, **m
     return data, json.dumps({**certificate, **more}).encode()
 
 
-def run(model: dict[str, Any], n: int, folder: Path = Path(), **more: Any) -> dict[tuple[str, int], Any]:
+def run(model: Document, n: int, folder: Path = Path(), **more: Any) -> dict[tuple[str, int], Any]:
     """Values and dependencies of the examined nodes, which are those of the oracle, too."""
     found, fixed = check.nodes(*pair(model, n, **more), folder), more.get("fixed", [])
     spread = {p: symbol for start, count, symbol in fixed for p in range(start, start + count)}
@@ -63,7 +50,7 @@ def run(model: dict[str, Any], n: int, folder: Path = Path(), **more: Any) -> di
     return found
 
 
-def refusal(model: dict[str, Any], n: int, folder: Path = Path(), **more: Any) -> tuple[int, str]:
+def refusal(model: Document, n: int, folder: Path = Path(), **more: Any) -> tuple[int, str]:
     with pytest.raises(check.Reject) as caught:
         check.verify(*pair(model, n, **more), folder=folder)
     return caught.value.code, str(caught.value)
@@ -119,11 +106,11 @@ def test_what_might_fail_is_refused(text: str, reason: str) -> None:
         (model_of(map_("a", ["token"], 2, "token"), end_marker="$"), 3, "outside the domain"),
         (model_of(head("a", "k", key="token", domain=1)), 3, "variables[0].domain"),
         (model_of(head("a", "k")), 3, "mentions k"),
-        (model_of(head("a", {"table": {"axes": ["i"], "values": [1, 2]}})), 3, "size 2"),
+        (model_of(head("a", table("i", [1, 2]))), 3, "size 2"),
         (model_of(head("a", "4611686018427387904 * j")), 3, "overflows"),
     ],
 )
-def test_a_model_not_defined_at_n_is_refused(model: dict[str, Any], n: int, reason: str) -> None:
+def test_a_model_not_defined_at_n_is_refused(model: Document, n: int, reason: str) -> None:
     code, line = refusal(model, n)
     assert code == 4
     assert reason in line
@@ -137,7 +124,7 @@ def test_when_is_an_expression_though_a_domain_may_be_a_number() -> None:
 def test_the_same_models_are_read_where_they_are_defined() -> None:
     run(model_of(when="n == 4"), 4)
     run(model_of(map_("a", ["position"], 3, "position")), 3)
-    run(model_of(head("a", {"table": {"axes": ["i"], "values": [1, 2]}})), 2)
+    run(model_of(head("a", table("i", [1, 2]))), 2)
     run(model_of(head("a", "4611686018427387904 * j")), 2)
 
 
@@ -149,9 +136,9 @@ def test_a_domain_is_tried_out_where_its_interval_is_too_wide() -> None:
 
 
 def test_an_oversized_table_is_judged_by_the_entries_that_are_used() -> None:
-    table = {"table": {"axes": ["i"], "values": [0, 1, 7]}}
-    run(model_of(map_("a", [], 2, table)), 2)
-    assert refusal(model_of(map_("a", [], 2, table)), 3)[0] == 4
+    longer = model_of(map_("a", [], 2, table("i", [0, 1, 7])))
+    run(longer, 2)
+    assert refusal(longer, 3)[0] == 4
 
 
 def test_markers_have_the_last_token_values() -> None:
@@ -168,13 +155,12 @@ def safetensors(
     folder: Path, name: str, tensors: dict[str, tuple[str, list[int], bytes]], pad: int = 0
 ) -> dict[str, str]:
     """Write the file; returns what belongs under ``files``."""
-    header: dict[str, Any] = {"__metadata__": {"made": "here"}}
+    header: Document = {"__metadata__": {"made": "here"}}
     data = b""
     for key, (dtype, shape, content) in tensors.items():
         header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
-    text = json.dumps(header).encode() + b" " * pad
-    blob = struct.pack("<Q", len(text)) + text + data
+    blob = tensor_file(json.dumps(header).encode() + b" " * pad, data)
     (folder / name).write_bytes(blob)
     return {name: hashlib.sha256(blob).hexdigest()}
 
@@ -190,54 +176,47 @@ def test_a_table_may_lie_in_a_safetensors_file(tmp_path: Path, dtype: str, code:
         {"other": ("F32", [1], b"abcd"), "t": (dtype, [2, 3], struct.pack(f"<6{code}", *entries))},
         pad=5,
     )
-    table = {"table": {"axes": ["k", "j"], "file": "w.safetensors", "tensor": "t"}}
-    inline = {"table": {"axes": ["k", "j"], "values": [entries[:3], entries[3:]]}}
-    stored = run(model_of(head("h", table, key="token"), files=files), 3, tmp_path)
+    filed = {"table": {"axes": ["k", "j"], "file": "w.safetensors", "tensor": "t"}}
+    inline = table("k j", [entries[:3], entries[3:]])
+    stored = run(model_of(head("h", filed, key="token"), files=files), 3, tmp_path)
     assert stored == run(model_of(head("h", inline, key="token")), 3)
 
 
 @pytest.mark.parametrize(
     ("axes", "values"),
     [
-        (["q", "k"], [[0, 1], [2, 3]]),
-        (["k", "q"], [[0, 2], [1, 3]]),
-        (["i", "k", "q", "j"], [[[[2 * q + k] * 5 for q in range(2)] for k in range(2)] for _ in range(4)]),
+        ("q k", [[0, 1], [2, 3]]),
+        ("k q", [[0, 2], [1, 3]]),
+        ("i k q j", [[[[2 * q + k] * 5 for q in range(2)] for k in range(2)] for _ in range(4)]),
     ],
 )
-def test_the_axes_of_a_table_are_named_not_ordered(axes: list[str], values: Any) -> None:
-    table = run(model_of(head("h", {"table": {"axes": axes, "values": values}}, query="token", key="token")), 4)
-    assert table == run(model_of(head("h", "2 * q + k", query="token", key="token")), 4)
+def test_the_axes_of_a_table_are_named_not_ordered(axes: str, values: Any) -> None:
+    nodes = run(model_of(head("h", table(axes, values), query="token", key="token")), 4)
+    assert nodes == run(model_of(head("h", "2 * q + k", query="token", key="token")), 4)
 
 
 def test_a_variable_may_be_called_dim() -> None:
     """``dim`` is an axis of its own in a dot product only."""
-    table = {"table": {"axes": ["dim"], "values": [5, 7]}}
-    nodes = run(model_of(map_("dim", ["token"], 2, "token"), map_("a", ["dim"], 9, table)), 1, fixed=[[0, 1, "1"]])
-    assert nodes["a", 0] == ((7,), ())
+    model = model_of(map_("dim", ["token"], 2, "token"), map_("a", ["dim"], 9, table("dim", [5, 7])))
+    assert run(model, 1, fixed=[[0, 1, "1"]])["a", 0] == ((7,), ())
 
 
 def test_a_table_without_axes_is_a_number() -> None:
-    assert run(model_of(map_("a", [], 9, {"table": {"axes": [], "values": 7}})), 1) == {("a", 0): ((7,), ())}
+    assert run(model_of(map_("a", [], 9, table("", 7))), 1) == {("a", 0): ((7,), ())}
 
 
 def test_a_dot_product_is_the_sum_over_dim() -> None:
-    query = {"axes": ["q", "dim"], "values": [[1, 2], [3, -1]]}
-    key = {"axes": ["j", "k", "dim"], "values": [[[j, k] for k in range(2)] for j in range(6)]}
-    dot = model_of(head("h", {"dot": {"query": query, "key": key}}, query="token", key="token"))
+    score = dot("q dim", [[1, 2], [3, -1]], "j k dim", [[[j, k] for k in range(2)] for j in range(6)])
+    product = model_of(head("h", score, query="token", key="token"))
     plain = model_of(head("h", "3 * j - k if q else j + 2 * k", query="token", key="token"))
     for more in ({}, {"fixed": [[1, 2, "0"]]}):
-        assert run(dot, 4, **more) == run(plain, 4, **more)
-    alone = {"axes": ["dim"], "values": [1]}
-    assert run(model_of(head("h", {"dot": {"query": alone, "key": alone}})), 3)["h", 2] == ((0, 1), (0,))
+        assert run(product, 4, **more) == run(plain, 4, **more)
+    assert run(model_of(head("h", dot("dim", [1], "dim", [1]))), 3)["h", 2] == ((0, 1), (0,))
 
 
 def test_a_dot_product_overflows_by_the_sum_of_the_largest_products() -> None:
-    def dot(a: int, b: int) -> dict[str, Any]:
-        query = {"axes": ["dim"], "values": [a, b]}
-        return model_of(head("h", {"dot": {"query": query, "key": {"axes": ["dim"], "values": [-2, 1]}}}))
-
-    run(dot(2**62 - 1, 1), 2)
-    assert refusal(dot(2**62 - 1, -2), 2)[0] == 4
+    run(model_of(head("h", dot("dim", [2**62 - 1, 1], "dim", [-2, 1]))), 2)
+    assert refusal(model_of(head("h", dot("dim", [2**62 - 1, -2], "dim", [-2, 1]))), 2)[0] == 4
 
 
 # ---------------------------------------------------------------- the abstract run, by hand
@@ -320,7 +299,7 @@ def test_a_candidate_at_the_own_position_contributes_the_query_value_where_the_v
 
 
 def test_a_query_that_the_score_does_not_mention_is_ignored() -> None:
-    nodes = run(model_of(head("h", "j == 0", query="token", key="token"), alphabet="01"), 3, fixed=[[0, 1, "1"]])
+    nodes = run(model_of(head("h", "j == 0", query="token", key="token")), 3, fixed=[[0, 1, "1"]])
     assert nodes["h", 2] == ((1,), ())
 
 
@@ -373,7 +352,7 @@ def test_a_claim_may_be_looser_than_what_is_proved() -> None:
         ),
     ],
 )
-def test_a_claim_that_is_too_small_is_refused_with_its_node(claim: dict[str, Any], line: str) -> None:
+def test_a_claim_that_is_too_small_is_refused_with_its_node(claim: Document, line: str) -> None:
     assert refusal(CONTAINS_ONE, 5, claim={**FREE, **claim}, fixed=[[4, 1, "0"]]) == (3, line)
 
 
@@ -399,8 +378,8 @@ def test_a_single_position_may_be_the_target_of_a_model_with_output_everywhere()
     "output",
     [{"accept": [1, 2]}, {"accept": [0]}, {"labels": ["no", "yes", "yes"]}, {"accept": []}, {"accept": [0, 1, 2]}],
 )
-def test_equal_labels_need_no_dependencies(output: dict[str, Any]) -> None:
-    model = model_of(map_("out", ["token"], 3, "token + 1"), alphabet="01")
+def test_equal_labels_need_no_dependencies(output: Document) -> None:
+    model = model_of(map_("out", ["token"], 3, "token + 1"))
     model["output"] |= output
     model["variables"][0]["domain"] = 3
     claim = {"free": 2, "c": 0, "dependencies": [], "values": [1, 2]}

@@ -1,7 +1,5 @@
 """A claim that says more than its proof is refused: the proof is that of the honest file, only the claim is larger."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line as a newcomer types it: what is printed, the exit codes, and one line for every error."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The commands for all lengths: exit codes and one line of what went wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`restrict compile` as a newcomer types it."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """The CNF of a cone is exact: its models are the inputs that agree with the restriction, with the true values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pysat.solvers import Solver
@@ -10,7 +8,7 @@ from restrict import Model, ResourceLimit, Restriction, load
 from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.cnf import Encoding, encode
-from tests import generator, naive
+from tests import documents, generator, naive
 from tests.marks import heavy_after
 
 SEEDS = range(300)
@@ -81,16 +79,7 @@ def test_two_copies_share_exactly_the_given_inputs() -> None:
 
 
 def test_a_large_domain_is_exactly_one_hot() -> None:
-    document = naive.inline(
-        {
-            "format": "restrict-model/1",
-            "name": "where",
-            "alphabet": ["0", "1"],
-            "variables": [{"name": "w", "kind": "head", "key": "token", "value": "position", "score": "k"}],
-            "output": {"variable": "w", "position": "last"},
-        },
-        None,  # type: ignore[arg-type]
-    )
+    document = documents.model(documents.head("w", "k", "position", key="token"), position="last")
     model = loads(dumps(document), "where")
     assert len(models(encode(model.at(9), Restriction.of(model.at(9)), [8]))) == 2**9
 

@@ -1,7 +1,5 @@
 """Committed dives: the first answer for programs that are deep and wide."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

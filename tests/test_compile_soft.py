@@ -1,7 +1,5 @@
 """Formulas as softmax transformers: exact at every position, every Boolean within its certified bound."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -121,10 +119,7 @@ def test_a_model_that_is_not_sharp_enough_is_wrong() -> None:
     for text in ("1 since 0", "previous 1", "odd(#past 1)", "#past 1 > #past 0", "once 1"):
         compiled = compile_soft(text, AB, at="every")
         layers = tuple(
-            replace(
-                layer,
-                heads=tuple(replace(head, scale=Term(f"({head.scale.text})/10")) for head in layer.heads),
-            )
+            replace(layer, heads=tuple(replace(head, scale=Term(f"({head.scale.text})/10")) for head in layer.heads))
             for layer in compiled.model.layers
         )
         dull = replace(compiled, model=replace(compiled.model, layers=layers))

@@ -1,7 +1,5 @@
 """`check --fast`: rows by the engine's scans have the verdicts of the kernel's loop, on proofs and their mutants."""
 
-from __future__ import annotations
-
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -16,16 +14,8 @@ from restrict.checker.normal_form import Program
 from restrict.elaboration.check import check
 from restrict.elaboration.compiled import CompiledProof, check_compiled
 from restrict.elaboration.make import Elaboration
+from tests import kernel_cases
 from tests.commands import typed
-from tests.kernel_cases import (
-    LARGE_KINDS,
-    Pair,
-    bound_pair,
-    certificate_pair,
-    kernel_verdict,
-    large_trial,
-    mutants,
-)
 from tests.marks import heavy_after
 
 
@@ -60,8 +50,12 @@ def compared(rng: np.random.Generator, model: bytes, proof: bytes, count: int) -
         return Counter()
     told: Counter[str] = Counter()
     whole = found.made.proof
-    for made in [whole, *mutants(rng, whole, count // 2), *(rows_changed(rng, whole) for _ in range(count // 2))]:
-        one, other = kernel_verdict(found.made.program, made), compiled_verdict(found, made)
+    for made in [
+        whole,
+        *kernel_cases.mutants(rng, whole, count // 2),
+        *(rows_changed(rng, whole) for _ in range(count // 2)),
+    ]:
+        one, other = kernel_cases.kernel_verdict(found.made.program, made), compiled_verdict(found, made)
         assert one == other
         told["accepted" if isinstance(one, str) else f"exit {one}"] += 1
     return told
@@ -70,17 +64,19 @@ def compared(rng: np.random.Generator, model: bytes, proof: bytes, count: int) -
 @pytest.mark.parametrize("programs", heavy_after((4, 100, 600), 1))
 def test_small_proofs_and_mutants_have_one_verdict(programs: int) -> None:
     rng, told = np.random.default_rng(5), Counter[str]()
-    pairs: list[Pair] = [(bound_pair if at % 4 == 0 else certificate_pair)(rng) for at in range(programs)]
+    pairs: list[kernel_cases.Pair] = [
+        (kernel_cases.bound_pair if at % 4 == 0 else kernel_cases.certificate_pair)(rng) for at in range(programs)
+    ]
     for pair in pairs:
         told += compared(rng, *pair.bytes, 24)
     assert told["accepted"] > 2 * programs
     assert told["exit 3"] > 2 * programs
 
 
-@pytest.mark.parametrize("kind", LARGE_KINDS)
+@pytest.mark.parametrize("kind", kernel_cases.LARGE_KINDS)
 def test_larger_proofs_and_mutants_have_one_verdict(kind: str) -> None:
     rng = np.random.default_rng(6)
-    trial = large_trial(rng, kind)
+    trial = kernel_cases.large_trial(rng, kind)
     assert compared(rng, trial.model, trial.proof, 10)["accepted"] >= 1
 
 

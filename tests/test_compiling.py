@@ -1,7 +1,5 @@
 """A terminal is told that kernels are compiled, once, and nothing is told where the cache has them."""
 
-from __future__ import annotations
-
 import dis
 import importlib
 import subprocess

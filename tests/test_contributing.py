@@ -1,7 +1,5 @@
 """The contributors' page names files and registries that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Costs claimed of every length are those of all walks: each condition of Theorem D is needed, and together they do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

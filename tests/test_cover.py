@@ -1,7 +1,5 @@
 """The covering problem against enumeration of all partial assignments; proofs, bounds and the local lemma."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Smaller restrictions by SAT from above, minimum explanations from words, and formulas with maps left open."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

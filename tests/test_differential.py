@@ -9,8 +9,6 @@ Over a product of alphabets a function is determined by a set of positions exact
 positions, so "is a function of D" is decided by the essential positions, for every node.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What the documentation says is what happens: commands, Python, links; and no formula needs a network."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

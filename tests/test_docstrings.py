@@ -1,8 +1,6 @@
 """The form of docstrings. What is public, by name or on a page, has Google sections: every argument named, every error
 that is raised here declared; elsewhere a docstring is a sentence or two, and whatever sections it has are complete."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

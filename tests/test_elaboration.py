@@ -1,7 +1,5 @@
 """The elaborator: bounded before each step, small files, trees that close, and verdicts as those of the checker."""
 
-from __future__ import annotations
-
 import json
 import struct
 from hashlib import sha256
@@ -24,7 +22,7 @@ from restrict.elaboration.tokens import Tokens
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.rows.values import Values
-from tests import trusted
+from tests import documents, trusted
 from tests.clock import quicker_than
 from tests.fuzzing.kinds import Trial, kinds
 from tests.kernel_cases import LARGE_KINDS, large_trial, pair_mutants
@@ -38,11 +36,8 @@ NARROW = "random:layers=2,heads=2,states=4,seed=1"
 
 def document(**changes: object) -> dict[str, object]:
     """A model with one head, which shows where the first 1 is."""
-    head = {"name": "h", "kind": "head", "query": "token", "key": "token", "value": "token", "score": "k"}
-    return {
-        "format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [head],
-        "output": {"variable": "h", "position": "last"}, **changes,
-    }  # fmt: skip
+    head = documents.head("h", "k", query="token", key="token")
+    return {**documents.model(head, position="last"), **changes}
 
 
 def sealed(model: dict[str, object], **fields: object) -> Trial:
@@ -161,8 +156,8 @@ def test_a_format_that_is_a_list_is_malformed() -> None:
 
 
 def test_a_number_in_a_tensor_file_has_no_axes(tmp_path: Path) -> None:
-    header = json.dumps({"t": {"dtype": "I64", "shape": [], "data_offsets": [0, 8]}}).encode()
-    content = struct.pack("<Q", len(header)) + header + struct.pack("<q", 3)
+    header = {"t": {"dtype": "I64", "shape": [], "data_offsets": [0, 8]}}
+    content = documents.tensor_file(header, struct.pack("<q", 3))
     (tmp_path / "t.safetensors").write_bytes(content)
     score = {"table": {"axes": [], "file": "t.safetensors", "tensor": "t"}}
     head = {"name": "h", "kind": "head", "value": "token", "score": score}
@@ -383,9 +378,5 @@ def test_a_claim_that_says_nothing_needs_no_facts() -> None:
     empty = {"free": 3, "c": 3, "dependencies": [[0, 1], [2, 2]], "values": [0, 1]}
     made = {"n": 4, "target": "last", "fixed": [[1, 1, "1"]], "cone": {}}
     assert accepted(verdict_of(sealed(model, **made, claim=empty), Path()))
-    for more, code in (
-        ({"values": [1]}, 5),
-        ({"c": 2, "dependencies": [[2, 2]]}, 5),
-        ({"free": 2}, 3),
-    ):
+    for more, code in (({"values": [1]}, 5), ({"c": 2, "dependencies": [[2, 2]]}, 5), ({"free": 2}, 3)):
         assert verdict_of(sealed(model, **made, claim=empty | more), Path()) in (code, 3), more

@@ -1,7 +1,5 @@
 """`verify --equals`: equal labels wherever both models are defined, in either order, and where only one is defined."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path
@@ -16,6 +14,7 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.proof import spoken_of
 from restrict.cli.main import _run
 from restrict.model.fileformat import loads
+from tests import documents
 from tests.marks import heavy_after, rows_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -121,12 +120,8 @@ def test_taggers_that_differ_at_lengths_without_the_other_agree() -> None:
 @pytest.mark.parametrize("first", heavy_after([3, 0, 6], 1))
 def test_markers_of_either_model_count_for_the_first_length(first: int) -> None:
     """A model with a marker that nothing reads, against one without: both proofs hold from their own length on."""
-    variables = [
-        {"name": "h", "kind": "head", "value": "token", "key": "token", "score": "k == 1"},
-        {"name": "out", "kind": "map", "args": ["h"], "domain": 2, "map": "h == 1"},
-    ]
-    plain: dict[str, Any] = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": variables}
-    plain["output"] = {"variable": "out", "position": "last", "accept": [1]}
+    variables = documents.head("h", "k == 1", key="token"), documents.map_("out", ["h"], 2, "h == 1")
+    plain = documents.model(*variables, alphabet="ab", position="last", accept=[1])
     one = loads(json.dumps(plain).encode())
     two = loads(json.dumps(plain | {"start_marker": "<", "end_marker": ">", "name": "marked"}).encode())
     for a, b in ((one, two), (two, one)):

@@ -4,8 +4,6 @@ Positions, inputs and activations count from 0. A *ranking* is a list of activat
 first; an activation is the set of inputs that feed it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

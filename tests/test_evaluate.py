@@ -1,7 +1,5 @@
 """Evaluation agrees with the slow, obvious evaluator: all values, all attended positions, one input or a batch."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -14,7 +12,7 @@ from restrict.base.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.trace import run_batch
-from tests import generator, naive
+from tests import documents, generator, naive
 from tests.marks import heavy_after
 
 
@@ -161,18 +159,9 @@ def test_a_word_that_is_no_input_is_refused(word: str | list[str], reason: str) 
 def test_a_table_score_and_a_dot_product_run_as_naive_runs_them() -> None:
     """Entries around 2^31 make products that floating point cannot hold, so they are summed as integers."""
     for big in (1, 2**31 - 1):
-        dot = {
-            "query": {"axes": ["q", "dim"], "values": [[big, 1], [-big, 3]]},
-            "key": {
-                "axes": ["j", "k", "dim"],
-                "values": [[[big, 0], [big, 1]], [[1, 2], [0, 0]], [[-big, big], [2, 2]]],
-            },
-        }
-        head = {
-            "name": "h", "kind": "head", "query": "token", "key": "token", "value": "position", "score": {"dot": dot},
-        }  # fmt: skip
-        document = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [head]}
-        document["output"] = {"variable": "h", "position": "every"}
+        keys = [[[big, 0], [big, 1]], [[1, 2], [0, 0]], [[-big, big], [2, 2]]]
+        score = documents.dot("q dim", [[big, 1], [-big, 3]], "j k dim", keys)
+        document = documents.model(documents.head("h", score, "position", query="token", key="token"))
         agree(document, 3, [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
 
 

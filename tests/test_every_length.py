@@ -1,8 +1,6 @@
 """Random programs at every length: the automaton, and what is proved about it, against the words; and the sweep's own
 eyes: an automaton, a label or a claim that is wrong is seen."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 from restrict.model.fileformat import dumps
 from restrict.model.source import load
 from scripts import all_lengths_sweep
-from tests import every_length
+from tests import documents, every_length
 from tests.fuzzing.at_all_lengths import judge
 from tests.fuzzing.kinds import Trial
 from tests.length_claims import Subject
@@ -66,9 +64,7 @@ def test_an_automaton_with_a_wrong_label_or_successor_is_seen() -> None:
 
 
 def test_a_bimachine_with_a_wrong_label_is_seen() -> None:
-    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", "mask": "future"}
-    output = {"variable": "h", "position": "every", "labels": ["x", "y"]}
-    model = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [head], "output": output}
+    model = documents.model(documents.head("h", "k", key="token", mask="future"), alphabet="ab", labels=["x", "y"])
     found = Subject(model, dumps(model))
     table = every_length.run(np.random.default_rng(0), model, found.built.program, every_length.Result().counts)
     assert disagreements(found, table) == 0

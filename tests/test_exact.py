@@ -1,7 +1,5 @@
 """The exact optimum agrees with brute force, and its witnesses prove it again."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable

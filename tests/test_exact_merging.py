@@ -1,7 +1,5 @@
 """States are merged only where they are the same: with hash functions that collide all the time, nothing changes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

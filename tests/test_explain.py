@@ -1,7 +1,5 @@
 """Explanations suffice, are minimal or minimum as they say, and come with certificates that hold."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -3,8 +3,6 @@
 The oracles are `tests/naive.py` for values and `restrict/checker` for what is refused.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

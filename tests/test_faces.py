@@ -1,7 +1,5 @@
 """The largest faces against the table of all restrictions, and trees of cases against every input."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
@@ -22,7 +20,7 @@ from restrict.model.task import Task
 from restrict.optimum import enumeration
 from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
 from restrict.optimum.faces import largest_faces
-from tests import generator
+from tests import documents, generator
 from tests.marks import heavy_after
 
 
@@ -98,13 +96,8 @@ def _words(task: Task, fixed: dict[int, int]) -> list[list[str]]:
 @pytest.fixture
 def tree() -> tuple[restrict.Model, restrict.Certificate]:
     """PARITY of the first two symbols is odd or even: both cases are one label for `accept` everywhere."""
-    variables = [
-        {"name": "a", "kind": "head", "value": "token", "score": "j == 0"},
-        {"name": "b", "kind": "head", "value": "token", "score": "j == 0", "ties": "right"},
-        {"name": "out", "kind": "map", "args": ["a", "b"], "domain": 2, "map": "a == b"},
-    ]
-    document = {"format": "restrict-model/1", "name": "twice", "alphabet": ["0", "1"], "variables": variables,
-                "output": {"variable": "out", "position": "last", "accept": [1]}}  # fmt: skip
+    a, b = documents.head("a", "j == 0"), documents.head("b", "j == 0", ties="right")
+    document = documents.model(a, b, documents.map_("out", ["a", "b"], 2, "a == b"), position="last", accept=[1])
     model = loads(json.dumps(document).encode())
     found = confirm_by_tree(Task.of(model, 5), {})
     assert found is not None

@@ -1,8 +1,6 @@
 """False claims that earlier versions verified: each is refused, with a place and a reason, by every program that can
 say ``s VERIFIED``. CHANGELOG says which version verified what."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files are written whole or stay what they were, and read without waiting for ever."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

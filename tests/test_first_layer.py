@@ -1,7 +1,5 @@
 """Exact prices in the first layer, against restrictions tried one by one, and the dives that go by them."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

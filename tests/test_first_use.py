@@ -1,8 +1,6 @@
 """The first calls of a kernel run as plain Python, and compiled kernels are kept in the user's folder, never beside the
 source."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

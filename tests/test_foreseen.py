@@ -1,7 +1,5 @@
 """What an automatic check of a claim about every position would take, from a few positions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The fuzzer of the checker: a short run of every kind of proof finds nothing, and a fault that is put in is found."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -22,7 +20,7 @@ from restrict.checker import main as checker
 from restrict.checker.account import Reject
 from restrict.model.fileformat import loads
 from scripts import fuzz_checker
-from tests import naive
+from tests import documents, naive
 from tests.fuzzing.batch import batch_values
 from tests.fuzzing.defined import defined
 from tests.fuzzing.kinds import Kind, Trial, kinds, originals, read, write
@@ -264,10 +262,8 @@ def test_an_overflow_a_division_and_a_root_are_seen_by_the_judges() -> None:
     """Each rule of interval analysis has a model on both of its sides."""
 
     def model(score: str, **more: object) -> dict[str, object]:
-        head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": score}
-        output = {"variable": "h", "position": "last", "accept": [1]}
-        fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [head]}
-        return {**fields, "output": output, **more}
+        head = documents.head("h", score, key="token")
+        return documents.model(head, alphabet="ab", position="last", accept=[1], **more)
 
     for score, n, expected in [
         ("j * 4611686018427387904", 2, True),

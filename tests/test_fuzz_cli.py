@@ -1,7 +1,5 @@
 """The fuzzer of the command line, a short run; docs/soundness.md has the long one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The generator of random programs: what it makes is well-formed and covers the whole language of docs/format.md."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the benchmarks share: processes are measured and ended, tables are Markdown, numbers are written."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -3,8 +3,6 @@
 Each test has claims on both sides of an edge, so that it fails if the checker is too credulous or too strict there.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

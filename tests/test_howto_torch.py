@@ -1,7 +1,5 @@
 """The PyTorch blocks of docs/howto.md, run where PyTorch is installed (CI installs it for a step of its own)."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Domains of 10^12 values: they are never spelt out, whatever asks for them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

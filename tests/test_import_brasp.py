@@ -1,7 +1,5 @@
 """B-RASP text: the imported model equals the definition, and bad text is refused in one line."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from pathlib import Path

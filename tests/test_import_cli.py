@@ -1,7 +1,5 @@
 """`restrict import` as a newcomer types it, and the example files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Transformer Programs: the imported model equals the program when it is run, and other Python is refused by line."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator
@@ -16,12 +14,13 @@ from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers import argmax as readout
 from restrict.importers import import_transformer_program
 from restrict.importers.argmax import Feature, argmax
-from restrict.importers.common import finish, formula_map
+from restrict.importers.common import finish
 from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
 from restrict.importers.tp_tree import Attention
 from restrict.importers.tp_weights import read_weights
 from restrict.importers.transformer_program import with_embeddings
+from restrict.model.document import mapped
 from restrict.model.program import Model
 from restrict.model.trace import run_batch
 from scripts.make_imports import INSTANCES
@@ -125,7 +124,7 @@ def test_argmax_is_exact(base: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         bias = [number() for _ in range(classes)]
         features = [Feature(f"f{t}", w) for t, w in enumerate(weights)]
         maps, last = argmax(features, bias, "o_", 4000)
-        digits_of = [formula_map(f"f{t}", ["token"], 3, f"token // {3**t} % 3") for t in range(count)]
+        digits_of = [mapped(f"f{t}", ["token"], 3, f"token // {3**t} % 3") for t in range(count)]
         alphabet = [f"s{t}" for t in range(3**count)]
         output = {"variable": last, "position": "last"}
         model = finish(tmp_path / "x", "x", "", alphabet, [*digits_of, *maps], output)

@@ -1,7 +1,5 @@
 """Exact transformers: the imported model equals rational arithmetic, and bad files are refused in one line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path
@@ -147,11 +145,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"layers": [{"heads": [{"attention": "softmax"}]}]}, "layers.0.heads.0: attention 'softmax' is not 'hard'"),
     ({}, {"layers": [{"heads": [{"attention": "average"}]}]}, "(one position): outside Theorem 1"),
     ({}, {"layers": [{"heads": [{"mask": "causal"}]}]}, "heads[0].mask: expected none or past"),
-    (
-        {},
-        {"layers": [{"heads": [{"ties": "middle"}]}]},
-        "heads[0].ties: expected left or right",
-    ),
+    ({}, {"layers": [{"heads": [{"ties": "middle"}]}]}, "heads[0].ties: expected left or right"),
     ({}, {"denominators": {"unembed": 0}}, "denominators.unembed: 0 is not in 1 .."),
     ({}, {"denominators": {"nothing": 2}}, "denominators: there is no tensor 'nothing'"),
     ({}, {"denominators": {"unembed": 0.5}}, "only integers are allowed: 0.5"),

@@ -1,7 +1,5 @@
 """The example models compute what they say: every input up to some length, against plain definitions in Python."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence

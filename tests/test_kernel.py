@@ -1,7 +1,5 @@
 """The kernel that only checks: the present checker's verdicts, nothing false accepted, every refusal tried."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -27,17 +25,8 @@ from restrict.checker.formats import Model
 from restrict.checker.lower import lower
 from restrict.checker.normal_form import Head, Program
 from restrict.elaboration.make import Elaboration
-from tests import generator, naive
+from tests import documents, generator, kernel_cases, naive
 from tests.commands import typed
-from tests.kernel_cases import (
-    LIMIT,
-    bound_pair,
-    certificate_pair,
-    kernel_verdict,
-    mutants,
-    new_verdict,
-    refutation_pair,
-)
 from tests.marks import heavy_after
 from tests.mutations import Pair, encode
 from tests.naive_kernel import Oracle
@@ -117,13 +106,8 @@ def names_of(model: Model) -> list[str] | None:
     "expression", ["hash(k, j, 7)", "min(q, k) - max(q, j)", "abs(j - i) // 2 % 3", "isqrt(k + j)"]
 )
 def test_blocks_are_evaluated_as_numbers_are(expression: str) -> None:
-    document = {
-        "format": "restrict-model/1", "name": "m", "alphabet": ["0", "1", "2"],
-        "variables": [
-            {"name": "h", "kind": "head", "query": "token", "key": "token", "value": "token", "score": expression}
-        ],
-        "output": {"variable": "h", "position": "last"},
-    }  # fmt: skip
+    scored = documents.head("h", expression, query="token", key="token")
+    document = documents.model(scored, alphabet="012", position="last")
     head = Program(lower(read_model(document, 50)), Place("program"), Meter(10**9)).variables[2]
     assert isinstance(head, Head)
     places, keys = list(range(50)), [j % 3 for j in range(50)]
@@ -135,9 +119,9 @@ def test_blocks_are_evaluated_as_numbers_are(expression: str) -> None:
 # ---------------------------------------------------------------- the same verdicts, and nothing false
 
 KINDS: dict[str, tuple[Callable[[Generator], Pair], int, int]] = {
-    "certificates": (certificate_pair, 40, 12),
-    "lower bounds": (bound_pair, 6, 10),
-    "refutations": (refutation_pair, 20, 8),
+    "certificates": (kernel_cases.certificate_pair, 40, 12),
+    "lower bounds": (kernel_cases.bound_pair, 6, 10),
+    "refutations": (kernel_cases.refutation_pair, 20, 8),
 }
 """How many pairs, and how many mutants of each; scripts/kernel_sweep.py tries more."""
 
@@ -150,14 +134,14 @@ def test_nothing_false_is_accepted(kind: str, share: int) -> None:
     for seed in range(0, count, share):
         rng = np.random.default_rng([seed, 77])
         pair = make(rng)
-        _, made = new_verdict(pair)
+        _, made = kernel_cases.new_verdict(pair)
         seen["accepted" if made else "refused"] += 1
         if made is None:
             continue
         oracle = Oracle(made.program.decode())
         assert oracle.lies(made.proof.decode()) == []
-        for mutant in mutants(rng, made.proof, each):
-            found = kernel_verdict(made.program, mutant)
+        for mutant in kernel_cases.mutants(rng, made.proof, each):
+            found = kernel_cases.kernel_verdict(made.program, mutant)
             tried["accepted" if isinstance(found, str) else "refused"] += 1
             if isinstance(found, str):
                 assert oracle.lies(mutant.decode()) == [], mutant.decode()
@@ -256,9 +240,9 @@ def test_positions_that_are_left_out_are_missed(place: str) -> None:
 
     oracle, true, changed = Oracle(program.decode()), proof(*lines), proof(*lines[:-1], false)
     assert oracle.lies(true.decode()) == []
-    assert isinstance(kernel_verdict(program, true), str)
+    assert isinstance(kernel_cases.kernel_verdict(program, true), str)
     assert oracle.lies(changed.decode()) == [false]
-    assert kernel_verdict(program, changed) == 3
+    assert kernel_cases.kernel_verdict(program, changed) == 3
 
 
 # ---------------------------------------------------------------- every refusal
@@ -266,12 +250,12 @@ def test_positions_that_are_left_out_are_missed(place: str) -> None:
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
 def test_malformed_and_wrong_files_are_refused(path: Path) -> None:
-    assert kernel_verdict(*files(path)) == int(path.stem.rsplit("-", 1)[1])
+    assert kernel_cases.kernel_verdict(*files(path)) == int(path.stem.rsplit("-", 1)[1])
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.proof")), ids=lambda path: path.stem)
 def test_what_the_refused_files_were_made_from_is_accepted(path: Path) -> None:
-    assert isinstance(kernel_verdict(*files(path)), str)
+    assert isinstance(kernel_cases.kernel_verdict(*files(path)), str)
 
 
 REFUSERS = {"require", "malformed", "exhausted", "unproved", "right", "form", "numbers", "restriction"}
@@ -335,22 +319,22 @@ BASE = (CORPUS / "base.program").read_text()
 @pytest.mark.parametrize("count", heavy_after((3_000, 100_000, 1_000_000), 1))
 def test_many_contexts_end_within_the_limit(count: int) -> None:
     contexts = ["box -1", *(f"box {at}" for at in range(count - 1))]
-    assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
-    assert kernel_verdict(*sealed(BASE, ["box -1"] * 3 * count)) in (4, 5)
+    assert kernel_cases.kernel_verdict(*sealed(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
+    assert kernel_cases.kernel_verdict(*sealed(BASE, ["box -1"] * 3 * count)) in (4, 5)
     facts = [f"map {count - 1} 4 {at % 4} 2 0" for at in range(20_000)]
-    limit = LIMIT * count // 1_000_000
-    assert kernel_verdict(*sealed(BASE, [*contexts, "set 0", "set 1", "set 0 1", *facts]), limit) == 5
+    limit = kernel_cases.LIMIT * count // 1_000_000
+    assert kernel_cases.kernel_verdict(*sealed(BASE, [*contexts, "set 0", "set 1", "set 0 1", *facts]), limit) == 5
 
 
 def test_enormous_files_end_within_the_limit() -> None:
-    assert kernel_verdict(BASE.encode(), b"x" * (65 << 20)) == 4
+    assert kernel_cases.kernel_verdict(BASE.encode(), b"x" * (65 << 20)) == 4
     large = BASE.replace("4 2 0 0 3", "100000000 2 0 0 3")
-    assert kernel_verdict(*sealed(large, ["runs 0 1", "row 2 99999999 0 0 0 1", "box -1"]), 10**6) == 5
+    assert kernel_cases.kernel_verdict(*sealed(large, ["runs 0 1", "row 2 99999999 0 0 0 1", "box -1"]), 10**6) == 5
     domain = f"map {LARGEST} 1 1\nhead {LARGEST} 2 2 2 0 1 0 + 1 3\nmap 2 1 3 < 1 1\n"
     text = "restrict-program/1 100 2 0 0 3\n" + domain
-    assert kernel_verdict(*sealed(text, ["runs", "row 3 5 0 0 0 1"])) == 5
-    assert kernel_verdict(*sealed(text, ["box -1", "set 0", "head 0 3 5 0 0"])) == 3
-    assert kernel_verdict(*sealed(text, ["box -1", "set 0", "map 0 4 5 0 0"])) == 5
+    assert kernel_cases.kernel_verdict(*sealed(text, ["runs", "row 3 5 0 0 0 1"])) == 5
+    assert kernel_cases.kernel_verdict(*sealed(text, ["box -1", "set 0", "head 0 3 5 0 0"])) == 3
+    assert kernel_cases.kernel_verdict(*sealed(text, ["box -1", "set 0", "map 0 4 5 0 0"])) == 5
 
 
 def test_random_bytes_and_words_are_refused_in_one_way() -> None:
@@ -358,11 +342,11 @@ def test_random_bytes_and_words_are_refused_in_one_way() -> None:
     words = [*proof.FORMS, *map(str, range(-2, 6)), "99999999999999999999", "", "-", "restrict-kernel/1"]
     for _ in range(1000):
         lines = [" ".join(rng.choice(words) for _ in range(rng.randrange(9))) for _ in range(rng.randrange(6))]
-        assert kernel_verdict(*sealed(BASE, lines)) in (3, 4, 5)
+        assert kernel_cases.kernel_verdict(*sealed(BASE, lines)) in (3, 4, 5)
     operations = [*normal_form.OPERATIONS, "c", "t", *map(str, range(-1, 9))]
     for _ in range(1000):
         code = " ".join(rng.choice(operations) for _ in range(rng.randrange(9)))
-        found = kernel_verdict(
+        found = kernel_cases.kernel_verdict(
             *sealed(BASE.replace("c 0 - 4 2", code), files(CORPUS / "claim.proof")[1].decode().splitlines()[1:])
         )
         assert isinstance(found, str) or found in (3, 4, 5)

@@ -1,7 +1,5 @@
 """The streamed row scan against a list of all pairs: candidates, best pairs, ties, exceptions, long rows."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

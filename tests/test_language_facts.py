@@ -1,7 +1,5 @@
 """Growth, star-freeness, AC0 and sensitivity against slow versions; `restrict language` as a newcomer types it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

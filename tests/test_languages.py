@@ -1,7 +1,5 @@
 """Languages against enumeration: completions, counts, samples and forcing costs, on every kind of pattern."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

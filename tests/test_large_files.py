@@ -1,7 +1,5 @@
 """Large files of every shape are read in linear time or refused in one line, by the checker and by the package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,11 +51,7 @@ def test_a_large_file_is_read_or_refused(shape: str) -> None:
         assert len(reason(read)) < 400
 
 
-DEEP = {
-    "lists": "[" * 100_000,
-    "objects": '{"a":' * 100_000,
-    "a text": '["' + '\\"' * 50_000,
-}
+DEEP = {"lists": "[" * 100_000, "objects": '{"a":' * 100_000, "a text": '["' + '\\"' * 50_000}
 COMMANDS = (
     "show FILE", "report FILE -o OUT", "check and-of-ors FILE", "check --fast and-of-ors FILE", "certify FILE -n 9",
     "automaton FILE", "verify parity8 -L dfa:FILE", "language dfa:FILE -n 4", "sweep --recheck FILE",

@@ -1,7 +1,5 @@
 """Numbers near 2^63 beside positions: a difference that 64 bits do not hold is declined, never wrapped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import pytest
 from restrict.all_lengths.recognise import recognise
 from restrict.base.errors import NotEstablished, RestrictError
 from restrict.model.fileformat import loads
+from tests import documents
 from tests.clock import within
 from tests.commands import typed
 from tests.fuzzing.kinds import sealed
@@ -33,12 +32,8 @@ HELD = {
 
 def document(rule: str) -> dict[str, Any]:
     """A model that says, by this rule, something of its last position."""
-    rule = f"1 if {rule} else 0"
-    return {
-        "format": "restrict-model/1", "name": "large", "alphabet": ["a", "b"],
-        "variables": [{"name": "v", "kind": "map", "args": [], "domain": 2, "map": rule}],
-        "output": {"variable": "v", "position": "last", "accept": [1]},
-    }  # fmt: skip
+    says = documents.map_("v", [], 2, f"1 if {rule} else 0")
+    return documents.model(says, alphabet="ab", position="last", accept=[1], name="large")
 
 
 @pytest.mark.parametrize("name", WRAPPED)

@@ -1,7 +1,5 @@
 """c-transformers, the stages and the Depth Reduction Lemma against brute force on all inputs under the restriction."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Limits known before the work starts: small models that asked for hours or gigabytes, or met an internal error."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -22,11 +20,12 @@ from restrict.base.errors import ResourceLimit, RestrictError, UsageError
 from restrict.cli import main as command_line
 from restrict.force.cases import find_tree
 from restrict.force.looking import Looking
+from restrict.model.fileformat import dumps, loads
 from restrict.model.lengths import SEARCHED, least_length
 from restrict.model.program import Model
 from restrict.model.task import Task
 from restrict.optimum.lower_bound import lower_bound
-from tests import naive
+from tests import documents, naive
 from tests.commands import typed
 from tests.marks import heavy_after
 
@@ -84,10 +83,7 @@ def test_an_attack_gets_its_answer(case: tuple[str, ...], tmp_path: Path) -> Non
 
 def model_with(**fields: object) -> Model:
     """A model of one variable ``o`` over two symbols."""
-    variable = {"name": "o", **fields}
-    document = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [variable]}
-    output = {"variable": "o", "position": "last"}
-    return restrict.model.fileformat.loads(json.dumps({**document, "output": output}).encode())
+    return loads(dumps(documents.model({"name": "o", **fields}, alphabet="ab", position="last")))
 
 
 @pytest.mark.parametrize(
@@ -173,10 +169,8 @@ def test_the_least_length_at_which_a_model_is_defined(when: str, text: str, firs
 
 @pytest.mark.parametrize("alphabet", [["a"], ["a", "b"]])
 def test_the_lower_bound_of_a_constant_output_with_many_labels(alphabet: list[str]) -> None:
-    variable = {"name": "o", "kind": "map", "args": ["token"], "map": "token * 0 + 3", "domain": 70}
-    document = {"format": "restrict-model/1", "name": "m", "alphabet": alphabet, "variables": [variable]}
-    output = {"variable": "o", "position": "last"}
-    model = restrict.model.fileformat.loads(json.dumps({**document, "output": output}).encode())
+    variable = documents.map_("o", ["token"], 70, "token * 0 + 3")
+    model = loads(dumps(documents.model(variable, alphabet=alphabet, position="last")))
     found = lower_bound(model, 4)
     assert (found.at_least, found.upper, found.stopped) == (0, 0, "optimal")
     assert not found.bound.labels

@@ -1,7 +1,5 @@
 """Temporal logic: the evaluator against the textbook, the compiler against the evaluator, and the text forms."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Temporal logic that counts: parsed, printed, evaluated, sorted into the logics of sections 4.1 to 4.5."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

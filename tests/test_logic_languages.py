@@ -1,8 +1,6 @@
 """Star-free languages as formulas: equal to a regular expression on all short words, and the engine's optimum on the
 compiled program is the language's own forcing cost."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Lower bounds: boxes exclude what they say, the tree decides what a search over all restrictions decides, the bounds
 are never above the optimum, and forged ones are refused by both checkers."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """No proof of another program, or of other weights, is accepted with a false claim; a weaker checker is found out."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

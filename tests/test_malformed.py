@@ -6,8 +6,6 @@ The test of the test: every call of ``malformed`` or ``require`` in the checker'
 what refuses some case, and so is every entry of the tables of fields.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The parts of the search for a minimum explanation against enumeration, and its promises on random small models."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Models: every rule of docs/format.md is enforced with one line that names the place; callables; files."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,8 +1,6 @@
 """The oracle itself: values worked out by hand. Its abstract run is that of the cases in tests/test_check.py, and holds
 the truth on the random programs of tests/test_differential.py."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -12,27 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests import naive
-from tests.naive import Model
+from tests import documents, naive
+from tests.documents import Document, dot, map_, table, tensor_file
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
+program = documents.model
 
 
-def program(*variables: dict[str, Any], alphabet: str = "01", **more: Any) -> Model:
-    """A model with the given variables, its last one the output at every position."""
-    output = {"variable": variables[-1]["name"], "position": "every"}
-    model = {"format": "restrict-model/1", "name": "test", "alphabet": list(alphabet), "variables": list(variables)}
-    return {**model, "output": output, **more}
-
-
-def head(**more: Any) -> dict[str, Any]:
+def head(**more: Any) -> Document:
     """A head `h` on tokens with score `k`, unless told otherwise."""
     return {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "k", **more}
-
-
-def feature_map(expression: str, domain: int, *args: str) -> dict[str, Any]:
-    """A map `m`."""
-    return {"name": "m", "kind": "map", "args": list(args), "domain": domain, "map": expression}
 
 
 # --- expressions ---
@@ -66,7 +53,7 @@ def test_an_expression_sees_its_names() -> None:
 # --- running ---
 
 
-def page_examples() -> list[dict[str, Any]]:
+def page_examples() -> list[Document]:
     """The JSON examples of the formats page."""
     blocks = re.findall(r"```json\n(.*?)```", FORMAT_PAGE.read_text(encoding="utf-8"), re.DOTALL)
     return [json.loads(block) for block in blocks]
@@ -128,23 +115,17 @@ def test_markers_have_their_own_tokens() -> None:
 
 
 def test_maps_read_their_own_position() -> None:
-    model = program(feature_map("(2 * token + i + n) % 5", 5, "token"))
+    model = program(map_("m", ["token"], 5, "(2 * token + i + n) % 5"))
     assert naive.output(model, "0110") == [4, 2, 3, 2]
 
 
 def test_tables_and_dot_products_score_by_their_entries() -> None:
-    table = {"table": {"axes": ["k", "i"], "values": [[0, 1, 0], [1, 0, 2]]}}
-    assert naive.run(program(head(score=table)), "010").trace["h"] == [1, 0, 1]
-    dot = {
-        "dot": {
-            "query": {"axes": ["q", "dim"], "values": [[1, 0], [0, -1]]},
-            "key": {"axes": ["j", "dim"], "values": [[0, 1], [2, 2], [1, 0], [9, -9]]},
-        }
-    }
-    scored = program(head(score=dot, query="token"))
+    assert naive.run(program(head(score=table("k i", [[0, 1, 0], [1, 0, 2]]))), "010").trace["h"] == [1, 0, 1]
+    score = dot("q dim", [[1, 0], [0, -1]], "j dim", [[0, 1], [2, 2], [1, 0], [9, -9]])
+    scored = program(head(score=score, query="token"))
     assert naive.run(scored, "010").trace["h"] == [1, 2, 1]
     assert naive.key_of(scored["variables"][0]) is None
-    constant = program(feature_map("0", 2, "token") | {"map": {"table": {"axes": [], "values": 1}}})
+    constant = program(map_("m", ["token"], 2, table("", 1)))
     assert naive.output(constant, "00") == [1, 1]
 
 
@@ -153,8 +134,8 @@ def test_tensors_of_a_file_are_read(tmp_path: Path, dtype: str, code: str) -> No
     values = [0, 1, 0, 1, 0, 2]
     data = b"xy" + struct.pack(f"<6{code}", *values)
     entry = {"dtype": dtype, "shape": [2, 3], "data_offsets": [2, len(data)]}
-    header = json.dumps({"t": entry, "__metadata__": {"by": "test"}}).encode()
-    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    header = {"t": entry, "__metadata__": {"by": "test"}}
+    (tmp_path / "a.safetensors").write_bytes(tensor_file(header, data))
     score = {"table": {"axes": ["k", "i"], "file": "a.safetensors", "tensor": "t"}}
     (tmp_path / "m.json").write_text(json.dumps(program(head(score=score))), encoding="utf-8")
     model = naive.load(tmp_path / "m.json")
@@ -174,7 +155,7 @@ def test_labels_name_the_values_of_the_output() -> None:
 
 
 def test_true_values_and_dependencies_are_as_worked_out_by_hand() -> None:
-    model = program(head(mask="past"), alphabet="01")
+    model = program(head(mask="past"))
     fixed = {1: "1"}
     assert list(naive.consistent_inputs(model, 3, fixed)) == [(0, 1, 0), (0, 1, 1), (1, 1, 0), (1, 1, 1)]
     assert naive.true_values(model, 3, fixed)["h", 0] == {0, 1}
@@ -190,5 +171,5 @@ def test_minimum_forcing_finds_the_fewest_positions() -> None:
     model = program(head(mask="past"))
     assert naive.minimum_forcing(model, 4) == (1, {0: "1"})
     assert naive.minimum_forcing(model, 4, position=0) == (1, {0: "0"})
-    parity = program(head(score="j == 0"), head(name="g", score="j == 1"), feature_map("h != g", 2, "h", "g"))
+    parity = program(head(score="j == 0"), head(name="g", score="j == 1"), map_("m", ["h", "g"], 2, "h != g"))
     assert naive.minimum_forcing(parity, 3)[0] == 2

@@ -1,7 +1,5 @@
 """Places of the checker that say "not established" and that mutants seldom come to: each with its words."""
 
-from __future__ import annotations
-
 import pytest
 
 from restrict.checker.account import Reject

@@ -1,8 +1,6 @@
 """What numpy computes where a kernel is not worth compiling, against the kernel: lists of hashed rows, greedy covering,
 occurrences of literals, lists under fewer key values, sets of inputs, a part of an array sorted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The options of the search: one table, each within its range, and each does what its row says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

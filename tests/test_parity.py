@@ -1,7 +1,5 @@
 """Package and checker read models in the same way, so that an elaborated proof is about the same program."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 
@@ -11,6 +9,7 @@ from restrict.base.errors import ModelError, ResourceLimit, RestrictError
 from restrict.elaboration.trusted import trusted_check
 from restrict.model.expr_parser import parse
 from restrict.model.fileformat import loads
+from tests import documents
 from tests import trusted as check
 
 
@@ -22,12 +21,9 @@ def encoded(document: dict[str, object]) -> bytes:
 def test_known_keys_of_an_enormous_domain_are_scanned() -> None:
     """Found by the fuzzer: the engine refuses a row of so many pairs; the certificate leaves one for each position."""
     n, wide = 300, 1 << 62
-    key = {"name": "a", "kind": "head", "value": "position", "score": "0", "mask": "strict_future", "domain": wide}
-    out = {"name": "b", "kind": "head", "value": "a", "key": "a", "query": "position", "score": "q != k"}
-    model = encoded(
-        {"format": "restrict-model/1", "name": "wide", "alphabet": ["0", "1"], "variables": [key, out]}
-        | {"output": {"variable": "b", "position": "last"}}
-    )
+    key = documents.head("a", "0", "position", mask="strict_future", domain=wide)
+    out = documents.head("b", "q != k", "a", key="a", query="position")
+    model = encoded(documents.model(key, out, position="last", name="wide"))
     claim = {"free": n, "c": 0, "dependencies": [], "values": [1]}
     certificate = encoded(
         {
@@ -40,9 +36,6 @@ def test_known_keys_of_an_enormous_domain_are_scanned() -> None:
     assert check.verify(model, certificate).startswith(f"s VERIFIED n={n} ")
 
 
-HEAD = {"name": "h", "kind": "head", "value": "token", "key": "token"}
-
-
 @pytest.mark.parametrize(
     ("score", "expected"),
     [
@@ -53,8 +46,7 @@ HEAD = {"name": "h", "kind": "head", "value": "token", "key": "token"}
 )  # fmt: skip
 def test_package_and_checker_read_the_same_expressions(score: str, expected: int) -> None:
     """A hash and a comparison have an interval, not a value, before interval analysis; no width is too wide."""
-    model = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [{**HEAD, "score": score}]}
-    data = json.dumps({**model, "output": {"variable": "h", "position": "last"}}).encode()
+    data = encoded(documents.model(documents.head("h", score, key="token"), position="last"))
     certificate = {
         "format": "restrict-certificate/1",
         "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},

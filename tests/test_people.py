@@ -1,7 +1,5 @@
 """What stands between a user and the answer: messages that say what to do next, names that are completed at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

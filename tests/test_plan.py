@@ -1,7 +1,5 @@
 """Plans for deep programs: their costs against a search over all boxes and anchors, and dives along them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator

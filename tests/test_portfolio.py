@@ -1,7 +1,5 @@
 """What certify says of programs of many variables, where every word can be run but no optimum has a certificate."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from pathlib import Path
 
@@ -69,8 +67,7 @@ def test_the_optimum_is_told_once_it_is_known(known: tuple[Model, int], monkeypa
 
 
 @pytest.mark.parametrize(
-    ("letters", "seed", "heads", "classes", "least"),
-    rows_after([(4, 3, 4, 3, 1), (6, 3, 4, 3, 1), (6, 4, 6, 6, 3)], 1),
+    ("letters", "seed", "heads", "classes", "least"), rows_after([(4, 3, 4, 3, 1), (6, 3, 4, 3, 1), (6, 4, 6, 6, 3)], 1)
 )
 def test_every_word_of_six_letters_is_run(
     tmp_path: Path, letters: int, seed: int, heads: int, classes: int, least: int

@@ -5,8 +5,6 @@ must be equal to the expression, grow as its slopes say, read only what it says,
 all positions of the same classes. The engine uses the same lemmas on arrays of points; it must read the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

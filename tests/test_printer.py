@@ -1,7 +1,5 @@
 """What the commands print: the same facts in words and as JSON, numbers as numbers, no value that JSON lacks."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

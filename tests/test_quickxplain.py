@@ -1,7 +1,5 @@
 """QuickXplain against all parts, and as the first proposal of an explanation."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

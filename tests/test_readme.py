@@ -1,7 +1,5 @@
 """README's sample output is what its command prints, byte for byte, and its commands are one line each."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

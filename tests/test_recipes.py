@@ -1,8 +1,6 @@
 """The recipes of docs/contributing.md, followed: a toy solver, importer, language, command and kind of proof, each
 added to a copy of the package by nothing but new files and edits of the files that its recipe names."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Results with a file: what is saved is loaded again, a notebook shows them, and another format is refused."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

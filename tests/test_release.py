@@ -1,7 +1,5 @@
 """c > 0 and --free: dependence on demand is the abstract run's, and the search is never worse than what it replaces."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reports and drawings: sizes, stable bytes, what is shown against the abstract run, and a real browser."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

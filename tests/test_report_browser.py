@@ -4,8 +4,6 @@ All pages are frames of one page, 390 pixels wide as on a phone, so that one bro
 script added that presses every button and switch, points at every node, and tells what happened.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from html import escape, unescape

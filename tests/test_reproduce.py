@@ -1,7 +1,5 @@
 """scripts/reproduce.py: every script that makes a figure or a table is an entry, and its arguments are taken."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

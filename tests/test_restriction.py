@@ -1,7 +1,5 @@
 """Restrictions: composition and refinement, the text form, and a JSON form that does not grow with n."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The JSON Schemas under docs/schema are made from the checker's tables, and say no more and no less than they do."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

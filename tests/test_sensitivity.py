@@ -1,7 +1,5 @@
 """Sensitive blocks: disjoint, with witnesses, and never more than the smallest explanation has positions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Hard-attention programs as softmax transformers: every variable at every position, bit by bit."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

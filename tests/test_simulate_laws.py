@@ -1,7 +1,5 @@
 """Attention laws and what softmax loses against them: against definitions written out, in 60 decimal digits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Floating point: certified bounds against what float32 does, and the length from which on nothing is claimed."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """S-RASP: interpreter, uniform-tieless transformer and its softmax, against each other and against definitions."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from fractions import Fraction
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
-from restrict.simulate import laws
+from restrict.simulate import laws, theorem26
 from restrict.simulate.floating import UNITS
 from restrict.simulate.lemma27 import rounding_width
 from restrict.simulate.srasp.compiler import compile_program, compile_with_budget, gap_of
@@ -21,15 +19,6 @@ from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
 from restrict.simulate.srasp.source import load
 from restrict.simulate.srasp.syntax import Program
-from restrict.simulate.theorem26 import (
-    Sharpness,
-    by_softmax,
-    gap_function,
-    is_uniform,
-    safe_length,
-    softmax_error,
-    temperature,
-)
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
 from tests.commands import typed
@@ -181,14 +170,14 @@ def test_programs_agree_three_ways(name: str) -> None:
         softmax_agrees(program, every_word(program, length))
     model = compile_program(program)
     for n in (2, 4):
-        found = gap_function(model, n)
+        found = theorem26.gap_function(model, n)
         assert found is None or found >= gap_of(n)
 
 
 def raw_and_logits(program: Program, words: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
     model, budget = compile_with_budget(program)
     n = words.shape[1] + 1
-    return deviation(by_softmax(model, Sharpness(n, gap_of(n), scale, 1.0)), budget.raw, words)
+    return deviation(theorem26.by_softmax(model, theorem26.Sharpness(n, gap_of(n), scale, 1.0)), budget.raw, words)
 
 
 def test_the_temperature_is_confirmed_sharp_and_can_fail() -> None:
@@ -210,20 +199,24 @@ def test_theorem_26_for_any_uniform_tieless_model() -> None:
     program = parse("alphabet: 0 1\nbefore(i) = rightmost [j < i, 1] Q_1(j) : 0\noutput: before")
     model, budget = compile_with_budget(program)
     words, gap = every_word(program, 6), gap_of(7)
-    assert [is_uniform(h) for layer in compile_program(parse(dyck(1))).layers for h in layer.heads].count(True) == 2
-    sharp = temperature(model, 7, gap, QUARTER)
+    assert [theorem26.is_uniform(h) for layer in compile_program(parse(dyck(1))).layers for h in layer.heads].count(
+        True
+    ) == 2
+    sharp = theorem26.temperature(model, 7, gap, QUARTER)
     assert budget.sharpness(7, QUARTER).scale < sharp.scale
-    assert softmax_error(model, 7, gap, sharp.scale * 0.9) > QUARTER
-    assert softmax_error(model, 7, gap, sharp.scale * 2) < sharp.error <= QUARTER
+    assert theorem26.softmax_error(model, 7, gap, sharp.scale * 0.9) > QUARTER
+    assert theorem26.softmax_error(model, 7, gap, sharp.scale * 2) < sharp.error <= QUARTER
     for unit, dtype in ((2.0**-53, np.float64), (2.0**-24, np.float32)):
-        soft = by_softmax(model, sharp)
+        soft = theorem26.by_softmax(model, sharp)
         found = logits(soft, soft.encode(words), dtype=dtype)[:, 1:, 0].astype(np.float64)
-        assert np.abs(found - (expected(program, words) - 0.5)).max() <= softmax_error(model, 7, gap, sharp.scale, unit)
-        safe = safe_length(model, sharp, unit)
+        assert np.abs(found - (expected(program, words) - 0.5)).max() <= theorem26.softmax_error(
+            model, 7, gap, sharp.scale, unit
+        )
+        safe = theorem26.safe_length(model, sharp, unit)
         assert 0 < safe <= 7
-        assert softmax_error(model, safe, gap, sharp.scale, unit) < 0.5
+        assert theorem26.softmax_error(model, safe, gap, sharp.scale, unit) < 0.5
     with pytest.raises(UsageError):
-        temperature(model, 8, Fraction(0), QUARTER)
+        theorem26.temperature(model, 8, Fraction(0), QUARTER)
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32"])
@@ -277,7 +270,7 @@ def test_a_tie_is_found() -> None:
     from restrict.soft.models.known import first
 
     with pytest.raises(NotEstablished, match="tie"):
-        gap_function(first(), 4)
+        theorem26.gap_function(first(), 4)
 
 
 def test_the_same_weights_at_every_length() -> None:
@@ -385,5 +378,5 @@ def test_random_programs_agree_three_ways(count: int) -> None:
         program = random_program(rng)
         hard_agrees(program, every_word(program, 3))
         softmax_agrees(program, every_word(program, 5))
-        gap = gap_function(compile_program(program), 3)
+        gap = theorem26.gap_function(compile_program(program), 3)
         assert gap is None or gap >= gap_of(3)

@@ -1,7 +1,5 @@
 """The nn.Module export: equal to the numpy evaluator with the real library, and its file without it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

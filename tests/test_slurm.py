@@ -1,7 +1,5 @@
 """The SLURM recipe of docs/scale.md, with a stand-in for the scheduler: an ``sbatch`` that runs the tasks here."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

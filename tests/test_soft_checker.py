@@ -1,7 +1,5 @@
 """Soft certificates and the trusted checker: what it verifies is true, and the package reads the same files."""
 
-from __future__ import annotations
-
 import json
 import math
 from decimal import Decimal, localcontext

@@ -1,7 +1,5 @@
 """The soft commands and the importers, as a user meets them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

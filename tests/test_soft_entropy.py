@@ -1,7 +1,5 @@
 """Theorem 6: the sources are what they say, the floor is below every measured value, P0 is exact."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Forced decisions of trained models: a few symbols decide, whatever the others are; brute force, checker."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterator

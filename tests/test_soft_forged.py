@@ -1,8 +1,6 @@
 """Claims about trained models that are just false, with the hints of the true claim beside them: none is accepted. And
 what programs and given certificates say, against all short words."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools

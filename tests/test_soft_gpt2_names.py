@@ -1,8 +1,6 @@
 """`soft import --weights`: an imported model with GPT-2's names is the same function, number for number, and has
 verdicts that brute force confirms; what no verdict covers is refused."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

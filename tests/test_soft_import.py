@@ -1,7 +1,5 @@
 """`soft import`: nothing is guessed silently, recorded logits exclude wrong guesses, malformed weights are refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -141,13 +139,7 @@ def test_the_place_is_heeded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "certify FILE -n 5",
-        "refute FILE -L parity -n 10",
-        "run FILE 01",
-        "import weights FILE",
-    ],
+    "line", ["certify FILE -n 5", "refute FILE -L parity -n 10", "run FILE 01", "import weights FILE"]
 )
 def test_commands_for_other_models_name_the_import(line: str, tmp_path: Path) -> None:
     gpt2 = gpt2_file(tmp_path)

@@ -1,7 +1,5 @@
 """Lemma 5 in numbers: the bounds hold on every exchange, in their order, and every inequality of the proof is tried."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -4,8 +4,6 @@ Points and matrices are exact fractions of units; what a tensor's entry lost whe
 much of it as there can be. Numbers of a few units show a rounding that is not outward, large ones the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Softmax models: the format says what it reads, the evaluator computes what the format says, nothing else gets in."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Influence by pairs of words (Theorem 9): against all pairs of words, in every direction, for every exchange."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -466,16 +464,16 @@ class Range:
         slack = 1e-14 * np.maximum(np.abs(low), np.abs(high)) + 1e-300
         self.low, self.high = low - slack, high + slack
 
-    def __add__(self, other: Range | float) -> Range:
+    def __add__(self, other: "Range | float") -> "Range":
         other = of(other)
         return Range(self.low + other.low, self.high + other.high)
 
-    def __mul__(self, other: Range | float) -> Range:
+    def __mul__(self, other: "Range | float") -> "Range":
         other = of(other)
         ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
         return Range(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
-    def rising(self, function: Callable[[Floats], Floats]) -> Range:
+    def rising(self, function: Callable[[Floats], Floats]) -> "Range":
         """The image under a function that never falls."""
         return Range(function(self.low), function(self.high))
 

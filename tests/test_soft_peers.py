@@ -1,7 +1,5 @@
 """The ways to bound attention of scripts/bench_soft_peers.py: each contains the next, and the last is exact."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The report of a verdict: what is drawn holds for the model, and the pages say what was wrong."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Soft restrictions: what is certified holds on every completion, and the re-check agrees and cannot be fooled."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The bound on float32 holds for many orders of summation, in numpy and in torch, and the bound on float64 for both."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -215,9 +213,7 @@ def test_a_weight_that_is_flushed_to_zero_is_not_certain() -> None:
 
     model = models()["tomita2-1l1h16d"]
     output = dataclasses.replace(
-        model.output,
-        unembed=np.full_like(model.output.unembed, 1e-39),
-        bias=np.full(len(model.output.unembed), -0.05),
+        model.output, unembed=np.full_like(model.output.unembed, 1e-39), bias=np.full(len(model.output.unembed), -0.05)
     )
     large = dataclasses.replace(model, embed=np.full_like(model.embed, 1e36), layers=(), final_norm=None, output=output)
     found = as_executed(large, model.encode([["1", "0"]])[0])

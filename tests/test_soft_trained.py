@@ -1,8 +1,6 @@
 """The trained models in instances/trained: each loads, and three forward passes give the logits that torch recorded,
 and the shortest of them those of a plain pass."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The same with more mutants is scripts/soundness_sweep.py; its figures are in docs/soundness.md.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

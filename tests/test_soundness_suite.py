@@ -1,7 +1,5 @@
 """The soundness suite: its cases are there, its claims are what it says, its runner notices a checker that is wrong."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

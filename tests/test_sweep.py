@@ -1,7 +1,5 @@
 """Sweeps: what a spec means, rows that survive kills, results that are re-checked, and what is refused in one line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

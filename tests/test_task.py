@@ -1,7 +1,5 @@
 """One task, one check of the arguments, one deadline: what every public function promises about them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a real terminal gets (a pseudo-terminal of so many columns), and what a pipe gets."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

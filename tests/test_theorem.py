@@ -1,7 +1,5 @@
 """Theorem 1 for every position: certificates against the trusted checker, hard families, and the command line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace

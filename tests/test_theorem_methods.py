@@ -1,7 +1,5 @@
 """The methods of Theorem 1 for all positions: the lemma by its stages, time limits, Ctrl-C, and what c = 0 means."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress

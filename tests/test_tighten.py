@@ -1,7 +1,5 @@
 """Tightening removes only what never matters, with proofs; the proof checker refuses what is not a proof."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers beyond floats: every operation is an upper bound, small ones are exact, the order is that of the values."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal, localcontext
 from fractions import Fraction

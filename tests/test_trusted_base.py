@@ -1,7 +1,5 @@
 """How much code has to be believed, counted without comments, blank lines and docstrings."""
 
-from __future__ import annotations
-
 import ast
 import io
 import tokenize

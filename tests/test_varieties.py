@@ -1,7 +1,5 @@
 """The finer classes of regular languages against their definitions, and automata as other tools read them."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

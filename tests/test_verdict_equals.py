@@ -1,7 +1,5 @@
 """`soft verify --equals`: the trained model and a program decide the same, against runs of both on all words."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Right as run: float32 passes in many orders, in numpy and in torch, stay inside the bounds of a verdict's cells."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

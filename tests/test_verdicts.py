@@ -1,7 +1,5 @@
 """Verdicts over a language: supports, enclosures, claims and mutants against all words and plain forward passes."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Verdicts at every length: bounds, claims and mutants against all words, and plain forward passes."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts on weights that nobody trains: huge, tiny or infinite. There is an answer or one line, never a crash."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A certificate that somebody gives proves a claim only if it is about all words of the claim and the same labels."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

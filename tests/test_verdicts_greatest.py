@@ -1,8 +1,6 @@
 """Verdicts that compare logits (`--read-out next`, `greatest`, `tags`): the greatest label is to be a wanted one.
 Judged by a plain forward pass on all words."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

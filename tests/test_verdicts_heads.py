@@ -1,7 +1,5 @@
 """Own directions of several heads: every bound of the checker and of the search against all words."""
 
-from __future__ import annotations
-
 import copy
 import json
 from fractions import Fraction

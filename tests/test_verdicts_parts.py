@@ -1,8 +1,6 @@
 """The self-check of a verdict in parts: together they are the whole check, and where one is refused there is no line
 (restrict/soft/trained/parts.py)."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

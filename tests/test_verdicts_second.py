@@ -1,7 +1,5 @@
 """Verdicts on several layers: nodes, boxes and longest paths of the second layer, claims and mutants, by all words."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import time

@@ -1,8 +1,6 @@
 """Hints that several cases share: what is left out of a certificate is what was said before, and each case is checked
 by it as if it were its own."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Verdicts on models that are not GPT-2's block with a start token: read at a token of their own, in front of the word,
 without a mask, or behind it (Lemma V17); without a start token; with LayerNorm elsewhere."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -3,8 +3,6 @@
 Lowered limits make small programs wide, so that every path is judged by all words and by the trusted checker.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers with what they count: one is singular, in every line that people read."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Blocks of one large certificate: whoever does them, the certificate is the same, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -23,6 +21,7 @@ from restrict.model.fileformat import loads
 from restrict.model.shipped import Shipped
 from restrict.rows import lists
 from restrict.sweep.workers import workers
+from tests import documents
 from tests.commands import typed
 from tests.sweep_work import added, fail, kill_first
 
@@ -80,11 +79,7 @@ def test_blocks_give_what_one_process_gives(spec: str, n: int, wish: dict[str, A
 
 @pytest.mark.heavy
 def test_scores_that_are_no_hash_go_to_workers_too() -> None:
-    document = {
-        "format": "restrict-model/1", "name": "near", "alphabet": ["0", "1"],
-        "variables": [{"kind": "head", "name": "h", "value": "token", "key": "token", "score": "10 * k - abs(i - j)"}],
-        "output": {"variable": "h", "position": "every", "accept": [1]},
-    }  # fmt: skip
+    document = documents.model(documents.head("h", "10 * k - abs(i - j)", key="token"), accept=[1])
     model, others = loads(json.dumps(document).encode()), Others()
     alone = restrict.certify(model, 50, target="all", free=0.8)
     with blocks.lent(others):

@@ -1,7 +1,5 @@
 """The set of all lengths at which an automaton is wrong about a language: against all words, and against long runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from math import lcm

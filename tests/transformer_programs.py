@@ -4,8 +4,6 @@ The texts are our own, so the tests may execute them: `answers` runs one with a 
 exact fractions. It shares nothing with the importer.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Sequence
@@ -91,11 +89,11 @@ class Member(str):
 class Rows(list[list[Fraction]]):
     """A frame of weights, one row per position."""
 
-    def mul(self, numbers: list[int], axis: int) -> Rows:
+    def mul(self, numbers: list[int], axis: int) -> "Rows":
         """Row by row."""
         return Rows([w * m for w in row] for row, m in zip(self, numbers, strict=True))
 
-    def reset_index(self) -> Rows:
+    def reset_index(self) -> "Rows":
         """The same rows."""
         return self
 

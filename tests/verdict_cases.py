@@ -1,7 +1,5 @@
 """Checkpoints and claims for the tests of verdicts: those of the corpus, and random ones of a few dozen weights."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

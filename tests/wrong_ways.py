@@ -1,7 +1,5 @@
 """What the tests of docs/how-it-could-be-wrong.md share: small models, proofs of claims about them, and verdicts."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The automaton of a model: what it computes at every length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module

@@ -13,8 +13,6 @@ some continuation shows a different value of the head, so **no state is made tha
 labels and the heads' values). After the maps the two automata are minimised again for what is still read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

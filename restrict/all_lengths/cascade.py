@@ -14,8 +14,6 @@ lies in a tile of ``R``, and level ``i`` is **reset** to such a tile. So every l
 on the rightmost reset before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property

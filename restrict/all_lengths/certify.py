@@ -1,7 +1,5 @@
 """Forcing a label at every length: the cheapest pattern of fixed symbols, and the exact costs, each with its proof."""
 
-from __future__ import annotations
-
 from restrict.all_lengths.automaton import Progress, automaton, known_label, labels_of
 from restrict.all_lengths.bimachine import DEFAULT_STATES
 from restrict.all_lengths.evidence import Evidence, Proved, proved

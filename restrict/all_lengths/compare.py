@@ -4,8 +4,6 @@ or a shortest word leads to a pair where it does not. With other languages the p
 of the language's own machine (a stack, counters, or the word itself); a model of this kind has a regular language, so a
 disagreement exists, and the search goes up by length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

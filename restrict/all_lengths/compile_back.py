@@ -3,8 +3,6 @@ level of the cascade (:mod:`restrict.all_lengths.cascade`) is one head on the ri
 the old chain's set, the event, and the new chain's set. The same levels give a formula of temporal logic: "the tile is
 t" says "no reset since the last reset to t"."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +18,7 @@ from restrict.languages.regular import Regular
 from restrict.logic.compiler import compile_formula
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.semantics import evaluate_tokens
+from restrict.model.document import accept, head, mapped, model, table
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
 from restrict.trial.disagreement import disagree
@@ -59,18 +58,12 @@ def document(cascade: Cascade, name: str) -> dict[str, Any]:
     for at, level in enumerate(cascade.levels):
         variables += _level(level, at, old, new, cascade)
         old, new = f"old{at}", f"new{at}"
-    accept = [q for q, states in enumerate(cascade.states) if states <= cascade.dfa.accept]
+    accepted = [q for q, states in enumerate(cascade.states) if states <= cascade.dfa.accept]
     if not variables:
-        variables.append({"name": "state", "kind": "map", "args": [], "domain": 1, "map": "0"})
-        new, accept = "state", [0] if 0 in cascade.dfa.accept else []
-    return {
-        "format": "restrict-model/1",
-        "name": name,
-        "description": "compiled from a star-free language: each head keeps one level of a cascade of resets",
-        "alphabet": list(cascade.dfa.alphabet),
-        "variables": variables,
-        "output": {"variable": new, "position": "last", "accept": accept},
-    }
+        variables.append(mapped("state", [], 1, "0"))
+        new, accepted = "state", [0] if 0 in cascade.dfa.accept else []
+    about = "compiled from a star-free language: each head keeps one level of a cascade of resets"
+    return model(name, about, cascade.dfa.alphabet, variables, accept(new, *accepted))
 
 
 def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[dict[str, Any]]:
@@ -92,13 +85,11 @@ def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[
         chosen = p[-2] - 1 if p[-2] else max(p[-1] - 1, 0)
         return level.down.get((p[0] if new else 0, chosen), 0)
 
-    head: dict[str, Any] = {"name": tile, "kind": "head", "key": event, "value": event, "score": "k > 0"}
-    head |= {"mask": "strict_past", "ties": "right", "default": 0}
     before = ([(old, sets)] if old else []) + [(tile, tiles + 1)]
     after = ([(new, sets)] if new else []) + [(event, tiles + 1), (tile, tiles + 1)]
     return [
         _map(event, sources, values, tiles + 1),
-        head,
+        head(tile, key=event, value=event, score="k > 0", mask="strict_past", ties="right", default=0),
         _map(f"old{at}", before, _table([s for _, s in before], after_old), below),
         _map(f"new{at}", after, _table([s for _, s in after], after_new), below),
     ]
@@ -106,8 +97,7 @@ def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[
 
 def _map(name: str, args: list[tuple[str, int]], values: Any, size: int) -> dict[str, Any]:
     names = [a for a, _ in args]
-    table = {"table": {"axes": names, "values": values}}
-    return {"name": name, "kind": "map", "args": names, "domain": max(size, 1), "map": table}
+    return mapped(name, names, max(size, 1), table(names, values))
 
 
 def _table(shape: list[int], entry: Callable[[tuple[int, ...]], int], point: tuple[int, ...] = ()) -> Any:

@@ -1,7 +1,5 @@
 """What a program decides, as a language: a model file, a built-in model, or a formula of temporal logic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from restrict.all_lengths.verify import language_of_model

@@ -10,8 +10,6 @@ At which lengths exactly one of them is defined is computed, too: whether a mode
 alone, so the pairs of states along one letter repeat.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is shown about every length, and the file that proves it to the trusted checker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -54,7 +52,7 @@ class Proved(Evidenced):
     first: int
     automaton: Automaton
     evidence: Evidence = field(default=Evidence(), repr=False)
-    other: Proved | None = field(default=None, repr=False)
+    other: "Proved | None" = field(default=None, repr=False)
     defined_once: Lengths | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:

@@ -3,8 +3,6 @@ reach have that label. So the fewest fixed symbols at one length are a shortest 
 that fixed and free positions reach; at all lengths they are a quasi-linear function
 (:mod:`restrict.languages.quasilinear`): on each residue class bounded, or growing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

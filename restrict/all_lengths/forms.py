@@ -2,8 +2,6 @@
 here for a model's expressions and for arrays of points. A refusal names the sub-expression; a window of many distances
 is refused earlier, and no number is folded that the model's reader has left open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, ClassVar, NoReturn

@@ -4,8 +4,6 @@ compared on the pairs of states that words reach, and a shortest difference is f
 output at every position the search goes from both ends: the shortest word with a given pair of left states before a
 position and a given pair of right states behind it is the shortest prefix, the letter and the shortest suffix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

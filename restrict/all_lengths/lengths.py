@@ -1,7 +1,5 @@
 """Sets of lengths that repeat from some length on, exactly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.languages.walk import least_period

@@ -1,14 +1,11 @@
 """Where two new sides of a bimachine meet (docs/all-lengths.md): what the states of each say, which pairs of that occur
 together, and which states have the same labels."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import I32, I64, distinct, numbered, offsets, take_rows
+from restrict.base.arrays import I32, I64, Ints, distinct, numbered, offsets, take_rows
 from restrict.kernels.bimachine import Parts
 
 CHUNK = 1 << 22
@@ -104,7 +101,7 @@ class Labels:
             self.table = np.full(lefts * rights, -1, dtype=np.int32)
             self.table[pairs] = label
 
-    def of(self, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]) -> I64:
+    def of(self, left: Ints, right: Ints) -> I64:
         """The label of left and right rows, -1 where one of them is."""
         there = (left >= 0) & (right >= 0)
         keys = np.where(there, left.astype(np.int64) * self.rights + right, self.pairs[0])

@@ -1,7 +1,5 @@
 """Finite automata with a label per state: what a model says about every word, minimal and numbered canonically."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

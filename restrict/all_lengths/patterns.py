@@ -4,8 +4,6 @@ the pattern works at every length from ``len(start) + len(end)`` on iff ``end`` 
 label. With a middle of free positions only, the cost is the same at every length. Where no such pattern forces a label
 (by Theorem 1 one of two labels has one), a middle with fixed symbols at a period is tried."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product

@@ -3,15 +3,10 @@ variables at the same position) and :class:`Look` (a head whose score is a table
 besides the token: ``@p`` and ``@s``, the classes of the number of positions to the left and to the right (exact below
 ``threshold``, then by residue modulo ``period``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I32, I64, Bools
 
 TOKEN, BEFORE, AFTER, WHEN = "token", "@p", "@s", "@when"
 UNDEFINED = ""
@@ -39,7 +34,7 @@ class Look:
     query: str
     pair: str
     rank: I32
-    later: npt.NDArray[np.bool_]
+    later: Bools
     value: I64
     mask: str
     default: int

@@ -3,8 +3,6 @@ of summaries becomes a **box**: for each query value the entries that its member
 extended and read separately for each query value, a box extended by a pair lies in the box of the class that follows,
 and all entries of a box that are read give one value: the equations of Theorem B."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

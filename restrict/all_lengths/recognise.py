@@ -3,15 +3,12 @@ expressions that depend on position classes only (:mod:`restrict.all_lengths.for
 ``k`` and such classes of ``i`` and of ``j``, or orders by ``j`` itself (a tie rule), or looks at ``j - i`` cut off at a
 constant (:mod:`restrict.all_lengths.window`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import lcm, prod
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from restrict.all_lengths.forms import (
     DIFFERENCE,
@@ -31,7 +28,7 @@ from restrict.all_lengths.forms import (
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step, needed
 from restrict.all_lengths.window import windowed
 from restrict.all_lengths.within import within
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I32, I64, Bools
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.checker.positions import Form, number
 from restrict.checker.program import BEYOND, by_position
@@ -276,7 +273,7 @@ def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> None:
     reader.steps.extend([look] if scores.reach == 0 else windowed(look, scores.reach))
 
 
-def _later(rank: I32, tie: I64, right: bool) -> npt.NDArray[np.bool_]:
+def _later(rank: I32, tie: I64, right: bool) -> Bools:
     """Whether the later of two pairs of one rank wins, by row and rank."""
     flat, ties = rank.reshape(-1, rank.shape[-1]), tie.reshape(-1, rank.shape[-1])
     out = np.full((len(flat), int(flat.max()) + 1), right)

@@ -3,8 +3,6 @@ stages only the variables that are still read are kept, and both automata are mi
 the last position, the heads that matter only there come last: they look left at the whole word, so the right automaton
 is not extended for them, and their summaries are merged for the one place where they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Is a model right at every length? Against a language, and against another model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from restrict.all_lengths.automaton import Progress, automaton

@@ -4,8 +4,6 @@ positions up to ``MOST`` on each side; beyond 64 bits there an array would hold 
 differences, too: a comparison, ``min``, ``max`` and ``abs`` look at the sign of one, which a model at one length never
 computes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from restrict.all_lengths.forms import Declined, show, tree_of

@@ -2,8 +2,6 @@
 ``n`` for a reason: one of the terms of its equation has it, with smaller numbers. Following the reasons down, letter by
 letter, gives a word; no step ever has to be taken back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 

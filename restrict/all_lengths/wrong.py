@@ -5,8 +5,6 @@ equations between sets of lengths (:mod:`restrict.checker.lengths`), which is so
 passes the test of Theorem E (:mod:`restrict.checker.equations`); the checker repeats this test. For shuffles of
 brackets the lengths lie between two such sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial

@@ -2,8 +2,6 @@
 items)``: row ``r`` is ``items[ptr[r] : ptr[r + 1]]``, with ``ptr[0] = 0``. This is the layout that every kernel
 takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,7 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
+I16 = NDArray[np.int16]
 I8 = NDArray[np.int8]
+U8 = NDArray[np.uint8]
+Ints = NDArray[np.integer]
+Bools = NDArray[np.bool_]
 F64 = NDArray[np.float64]
 
 MIN64, MAX64 = -(2**63), 2**63 - 1

@@ -5,8 +5,6 @@ Without lent workers the blocks are done here, one after the other, each when it
 its arguments, and results come in the order of the blocks; so who does them changes how long it takes, never what is
 found."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager

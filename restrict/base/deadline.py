@@ -1,7 +1,5 @@
 """Time limits and progress: one deadline for all of the work, passed to each part, with a share of its time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,7 +36,7 @@ class Deadline:
     interrupted: bool = False
 
     @staticmethod
-    def after(seconds: float | None) -> Deadline:
+    def after(seconds: float | None) -> "Deadline":
         """The deadline ``seconds`` from now; for ``None``, the one that never comes."""
         return Deadline(None if seconds is None else time.monotonic() + seconds)
 
@@ -72,7 +70,7 @@ class Deadline:
         except KeyboardInterrupt:
             self.interrupt()
 
-    def later(self, seconds: float) -> Deadline:
+    def later(self, seconds: float) -> "Deadline":
         """The deadline so many seconds after this one."""
         return Deadline(None if self.moment is None else self.moment + seconds)
 
@@ -80,7 +78,7 @@ class Deadline:
         """Let it come now, as Ctrl-C does."""
         self.moment, self.interrupted = time.monotonic() - 1, True
 
-    def share(self, part: float) -> Deadline:
+    def share(self, part: float) -> "Deadline":
         """A deadline after ``part`` (0 to 1) of the time that is left: for one of several pieces of work."""
         left = self.left
         return self if left is None else Deadline.after(part * left)

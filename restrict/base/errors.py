@@ -1,8 +1,6 @@
 """Exceptions with the exit codes of the command line (docs/checker.md); every message is one line that says what to
 do."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from difflib import get_close_matches

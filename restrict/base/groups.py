@@ -1,7 +1,5 @@
 """The rows of a sweep by groups: rows that differ in their seed only, with the quartiles of what was found."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

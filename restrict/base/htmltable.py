@@ -1,7 +1,5 @@
 """Small HTML tables for notebooks: what ``_repr_html_`` of models, certificates, refutations and automata returns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 

@@ -3,8 +3,6 @@ parser gives one regular expression with named groups, the kinds of its tokens; 
 cursor counts how deep the parser is nested on the way down, so that no text can exhaust Python's stack. Operators are a
 table of levels, the loosest first; what a level's operators make of their operands is the parser's own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

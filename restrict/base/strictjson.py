@@ -2,8 +2,6 @@
 both files). The bytes are read by the trusted reader, which is linear and bounds its memory. A :class:`Record` is a
 result with such a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -78,11 +76,11 @@ class Node:
             self.fail(f"{number} is not in {low} .. {high}")
         return number
 
-    def items(self) -> list[Node]:
+    def items(self) -> "list[Node]":
         """The elements of a list."""
         return [Node(v, f"{self.place}[{at}]") for at, v in enumerate(self.expect(list, "a list"))]
 
-    def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
+    def fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> "dict[str, Node]":
         """The members of an object by key, in the order of the file: all known and none that is required missing."""
         members = self.expect(dict, "an object")
         missing = [key for key in required if key not in members]
@@ -94,7 +92,7 @@ class Node:
             self.fail(f"unknown key {quote(unknown[0])}; known here: {', '.join([*required, *optional])}")
         return dict(self.members())
 
-    def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
+    def document(self, form: str, required: Iterable[str], optional: Iterable[str] = ()) -> "dict[str, Node]":
         """The members by key, in order, of an object of this ``format``; ``required``: the other keys that must be
         there."""
         members = self.fields(("format", *required), optional)
@@ -102,7 +100,7 @@ class Node:
             members["format"].fail(f"this is {quote(members['format'].value)}, not {form!r}")
         return members
 
-    def members(self) -> Iterator[tuple[str, Node]]:
+    def members(self) -> "Iterator[tuple[str, Node]]":
         """Keys and members of an object, whatever they are, in the order of the file."""
         for key, value in self.expect(dict, "an object").items():
             yield key, Node(value, key if self.place in ("", "top level") else f"{self.place}.{key}")

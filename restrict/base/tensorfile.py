@@ -1,8 +1,6 @@
 """safetensors files: the JSON header, the package's own entry in it, and the tensors; nothing of a file is run. What
 reads tensors takes each of them once, and all of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, NoReturn, Protocol, TypeVar

@@ -1,8 +1,6 @@
 """Words that depend on a number ("1 node", "2 nodes") and tables. Every line that counts something is worded here.
 Imports nothing of the package, so that any module can use it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 

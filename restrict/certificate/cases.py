@@ -2,8 +2,6 @@
 docs/kernel.md: what holds at every leaf of a tree that has a child for every symbol holds of the whole restriction. A
 certificate has the tree in its field ``cases`` (docs/format.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +23,7 @@ class Question:
     """What stands at ``position``? One child for each symbol, in the order of the alphabet."""
 
     position: int
-    children: tuple[Case, ...]
+    children: "tuple[Case, ...]"
 
 
 Case = Leaf | Question

@@ -1,8 +1,6 @@
 """Certificates: a restriction, the nodes to examine, and what follows; type and file format
 ``restrict-certificate/1`` (docs/format.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -81,7 +79,7 @@ class Certificate(Record):
         return (one_line_lists(document, 1) + "\n").encode()
 
     @classmethod
-    def from_json(cls, root: Node) -> Certificate:
+    def from_json(cls, root: Node) -> "Certificate":
         """A certificate from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         outline = read_outline(root)
         place = "" if root.place == "top level" else f"{root.place}."

@@ -1,8 +1,6 @@
 """Where a compiled run of the tree of :mod:`restrict.certificate.hitting_tree` is: its boxes and its stack as arrays,
 which grow with the boxes and the depth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -27,8 +27,6 @@ ways they are, by position. What comes before these is a *case*: 0, the box, and
 the conflict is there, and the one where it is not. The kernel checks all by its own code (``restrict/checker``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ box none of whose values has the label ``y``: it fixes a position of the box to 
 where no ``k`` positions conflict with all of these boxes (:mod:`restrict.certificate.hitting_tree`), forcing ``y``
 takes more than ``k`` (Theorem C of docs/kernel.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,7 +99,7 @@ class LowerBound(Record):
         return (one_line_lists(document, 2) + "\n").encode()
 
     @classmethod
-    def from_json(cls, root: Node) -> LowerBound:
+    def from_json(cls, root: Node) -> "LowerBound":
         """A lower bound from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         fields, nodes = root.read(BOUND | {"format": (FORMAT,), "model": NAMED}), dict(root.members())
         n, target, claim = fields["n"], fields["target"], dict(nodes["claim"].members())

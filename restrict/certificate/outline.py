@@ -2,8 +2,6 @@
 certificate of a few lines may name a hundred million positions. Code that only draws or lists a file reads this
 form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -9,7 +9,6 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.common import Given, command, stages_on
 from restrict.cli.every_length import STATES, shown
 from restrict.cli.printer import put
 
@@ -20,7 +19,7 @@ LABELS = 8
 """The cost of forcing is computed for at most this many labels."""
 
 
-@command("automaton")
+@common.command("automaton")
 @common.MODEL
 @STATES
 @common.output_option("the minimal automaton (restrict-dfa/1)")
@@ -28,7 +27,7 @@ LABELS = 8
 @common.file_option("--export", "Write the minimal automaton here for another tool: FILE.hoa, FILE.smv or FILE.dot.")
 @common.file_option("--figure", "Draw it here: FILE.svg or FILE.pdf.")
 @common.JSON
-def automaton_command(o: Given) -> None:
+def automaton_command(o: common.Given) -> None:
     """Compute what MODEL recognises at every length: its minimal automaton.
 
     Prints the states, whether the language is star-free, the cost of forcing each label at every length, and shortest
@@ -43,7 +42,7 @@ def automaton_command(o: Given) -> None:
     if o.figure is not None:
         check_ending(o.figure)
     program = load(o.model)
-    with stages_on(program.name[:40]) as tell:
+    with common.stages_on(program.name[:40]) as tell:
         found = automaton(program, states=o.states, progress=tell)
     if found.every and (o.output or o.dot or o.export or o.figure):
         raise UsageError(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from restrict.base.errors import InternalError
 from restrict.base.wording import columns
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag, option
 from restrict.cli.printer import put
 
 if TYPE_CHECKING:
@@ -19,17 +18,17 @@ SHOWN = 4
 """Layers of the table; where there are more, it shows the first three and the last."""
 
 
-@command()
-@option("-L --layers", common.Whole(1, 64), "Layers, 1 .. 64.", required=True)
-@option("-H --heads", common.Whole(1), "Heads per layer.", required=True)
-@option(
+@common.command()
+@common.option("-L --layers", common.Whole(1, 64), "Layers, 1 .. 64.", required=True)
+@common.option("-H --heads", common.Whole(1), "Heads per layer.", required=True)
+@common.option(
     "-C --fraction", common.Text(), "Share of the positions that stay free, such as 0.9.", required=True, metavar="C"
 )
-@option("--alphabet", common.Whole(1), "Number of symbols.", default=2)
-@flag("--paper", "With the paper's own weights and thresholds (-L 1).")
-@flag("--inequalities", "Also print every inequality with both sides.")
-@flag("--json as_json", "Print JSON, with every number exactly.")
-def bounds(o: Given) -> None:
+@common.option("--alphabet", common.Whole(1), "Number of symbols.", default=2)
+@common.flag("--paper", "With the paper's own weights and thresholds (-L 1).")
+@common.flag("--inequalities", "Also print every inequality with both sides.")
+@common.flag("--json as_json", "Print JSON, with every number exactly.")
+def bounds(o: common.Given) -> None:
     """What Theorem 1 promises for all transformers with these sizes: c, n0, and the parameters of every layer."""
     from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 

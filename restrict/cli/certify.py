@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.checking import Asked, asked, checked_by, checked_line, document_of
-from restrict.cli.common import Given
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
 from restrict.cli.printer import parts, put, put_json
 from restrict.cli.terminal import echo
@@ -95,7 +91,7 @@ def _everywhere(o: common.Given) -> bool:
     "such as '**1*0' or '.**1*0.'.",
     metavar="TEXT",
 )
-@common.option("-o --output", click.Path(path_type=Path), "Write the certificate here.")
+@common.option("-o --output", common.PATH, "Write the certificate here.")
 @common.SEED
 @common.TIME
 @common.flag("--exact", "Find the optimum by SAT, with a proof; with --time, bounds on it (small models).")
@@ -322,7 +318,7 @@ def _stage_lines(layer: int, step: dict[str, Any]) -> list[str]:
 
 
 def report(
-    program: Model, found: Certificate, said: Asked, o: Given, optimum: Exact | None, bounds: Bounds | None
+    program: Model, found: Certificate, said: Asked, o: common.Given, optimum: Exact | None, bounds: Bounds | None
 ) -> None:
     """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
@@ -346,7 +342,7 @@ def report(
     put(text, document, o.as_json, {"  written to": o.output})
 
 
-def certificate_document(found: Certificate, line: str | None, o: Given) -> dict[str, Any]:
+def certificate_document(found: Certificate, line: str | None, o: common.Given) -> dict[str, Any]:
     """A certificate with the name of its file and what a checker said."""
     place = {"file": str(o.output) if o.output else None}
     return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, o.checker)

@@ -1,7 +1,5 @@
 """The command `check`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -10,21 +8,20 @@ import click
 from restrict.base.errors import RestrictError
 from restrict.base.files import is_regular, is_there, read_bytes
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag, option
 
 LONGEST_NAME = 300
 """Characters of a path that the checker's lines repeat."""
 
 
-@command()
+@common.command()
 @common.MODEL
-@click.argument("certificate", type=click.Path(path_type=Path))
-@flag("--fast", "Compiled scans in place of the kernel's loop: for very large n.")
-@flag("--kernel", "The kernel alone decides, and standard error has the size of the proof.")
-@flag("--verified", "The checker proved in Rocq decides; docs/proof.md says how to build it.")
+@common.CERTIFICATE
+@common.flag("--fast", "Compiled scans in place of the kernel's loop: for very large n.")
+@common.flag("--kernel", "The kernel alone decides, and standard error has the size of the proof.")
+@common.flag("--verified", "The checker proved in Rocq decides; docs/proof.md says how to build it.")
 @common.JSON
-@option("--limit", common.Whole(1), "Give up (exit 5) beyond this many steps.")
-def check(o: Given) -> None:
+@common.option("--limit", common.Whole(1), "Give up (exit 5) beyond this many steps.")
+def check(o: common.Given) -> None:
     """Verify CERTIFICATE, a refutation or a lower bound against MODEL.
 
     Exit 0 and one line `s VERIFIED ...`, or a reason on standard error.

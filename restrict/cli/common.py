@@ -205,7 +205,8 @@ LENGTH_OR_ALL = length_or_all(
 TARGET = option("--target", TARGETS, "last, or a position.", default="last")
 SEED = option("--seed", Whole(0, 2**63 - 1), "Same seed, same answer.", default=0)
 TIME = option("--time", SECONDS, "Search up to this many seconds; keep the best found.")
-FILE = click.Path(dir_okay=False, path_type=Path)
+PATH, FILE = click.Path(path_type=Path), click.Path(dir_okay=False, path_type=Path)
+CERTIFICATE = click.argument("certificate", type=PATH)
 JSON = flag("--json as_json", "Print JSON.")
 
 

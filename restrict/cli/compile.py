@@ -13,7 +13,6 @@ import click
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.common import Given, at_most, command, flag, option, right_up_to
 from restrict.cli.printer import put, put_file
 
 if TYPE_CHECKING:
@@ -27,38 +26,38 @@ COUNTS = "formulas that count (Theorems 20 to 23) may: give one in place of --la
 """What is said of a language that is not star-free."""
 
 
-@command("compile")
+@common.command("compile")
 @click.argument("formula", metavar="FORMULA", type=common.Text(), required=False)
 @common.language_option("A star-free language instead of a formula.")
-@option(
+@common.option(
     "--to",
     ("ltl", "ltlf", "soft"),
     "soft: a softmax transformer. ltl: FORMULA is a model; a formula for it. ltlf: the same for ltlf2dfa.",
 )
-@option(
+@common.option(
     "--how",
     ("temperature", "positions"),
     "With --to soft: make attention sharp by temperature scaling, or by unbounded position embeddings.",
     default="temperature",
 )
-@flag("--decoder", "With --to soft: look at earlier positions only, independent of n.")
-@option("-n", common.Whole(1, common.LONGEST), "With --to soft: bounds at this length.")
-@option(
+@common.flag("--decoder", "With --to soft: look at earlier positions only, independent of n.")
+@common.option("-n", common.Whole(1, common.LONGEST), "With --to soft: bounds at this length.")
+@common.option(
     "--alphabet", common.Text(), "The symbols, separated by commas, or by spaces where there are any: 0,1 or '( )'."
 )
-@option(
+@common.option(
     "--at",
     ("last", "first", "every"),
     "Accept by the truth at the last position, at position 0, or label every position.",
     default="last",
 )
-@option("--name", common.Text(), "The model's name.  [default: the formula]")
+@common.option("--name", common.Text(), "The model's name.  [default: the formula]")
 @common.output_option("the model file, instead of printing it,")
-@option(
+@common.option(
     "--verify", common.Whole(1), "Compare the program with the evaluator on every word of up to N symbols.", metavar="N"
 )
-@flag("--json as_json", "With -o: print the summary as JSON.")
-def compile_command(o: Given) -> None:
+@common.flag("--json as_json", "With -o: print the summary as JSON.")
+def compile_command(o: common.Given) -> None:
     """Compile FORMULA of temporal logic with past and future to a hard-attention program, one head per operator.
 
     Symbols of the alphabet are atoms; a symbol that is an operator's name, or not a word, is put in quotes. Operators:
@@ -84,7 +83,7 @@ def compile_command(o: Given) -> None:
     (_to_program if o.spec is o.to is None else compile_back)(o)
 
 
-def _to_program(o: Given) -> None:
+def _to_program(o: common.Given) -> None:
     from restrict.logic import compile_formula, parse
     from restrict.logic.verify import counterexample
 
@@ -131,7 +130,7 @@ def _text(formula: str) -> str:
         raise UsageError(f"standard input is not UTF-8 at byte {error.start}") from None
 
 
-def compile_back(o: Given) -> None:
+def compile_back(o: common.Given) -> None:
     """Compile a language to a model, or a model to a formula."""
     if o.to is None and o.formula is not None:
         raise UsageError("give a formula or --language, not both")
@@ -140,7 +139,7 @@ def compile_back(o: Given) -> None:
     (_to_model if o.to is None else _to_formula)(o)
 
 
-def _to_model(o: Given) -> None:
+def _to_model(o: common.Given) -> None:
     from restrict.all_lengths.compile_back import compile_language
     from restrict.all_lengths.verify import named
     from restrict.languages.regular import Regular
@@ -171,7 +170,7 @@ def summed_up(model: Model) -> str:
     return f"{heads} in {layers}, {maps}"
 
 
-def _to_formula(o: Given) -> None:
+def _to_formula(o: common.Given) -> None:
     from restrict.all_lengths.compile_back import formula_of_model, spelled
     from restrict.logic.ltlf import to_ltlf2dfa
     from restrict.model.source import load
@@ -185,7 +184,7 @@ def _to_formula(o: Given) -> None:
     put_file((text + "\n").encode(), o.output, told, content, o.as_json)
 
 
-def compile_to_soft(formula: str | None, symbols: list[str] | None, o: Given) -> None:
+def compile_to_soft(formula: str | None, symbols: list[str] | None, o: common.Given) -> None:
     """Write the weights and print the error budget."""
     from restrict.simulate.formulas.compiler import compile_soft
     from restrict.simulate.formulas.verify import counterexample
@@ -193,14 +192,7 @@ def compile_to_soft(formula: str | None, symbols: list[str] | None, o: Given) ->
     if o.output is None:
         raise UsageError("--to soft writes a safetensors file; name it with -o")
     parsed, alphabet = _formula(formula, o.spec, symbols)
-    compiled = compile_soft(
-        parsed,
-        alphabet,
-        how=o.how,
-        decoder=o.decoder,
-        at=o.at,
-        name=o.name or o.spec,
-    )
+    compiled = compile_soft(parsed, alphabet, how=o.how, decoder=o.decoder, at=o.at, name=o.name or o.spec)
     words = None
     if o.verify is not None:
         wrong, words = counterexample(compiled, o.verify)
@@ -236,7 +228,7 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
         raise NotEstablished(f"{error}; {COUNTS}") from None
 
 
-def _in_words(found: dict[str, Any], compiled: Compiled, o: Given, words: int | None) -> str:
+def _in_words(found: dict[str, Any], compiled: Compiled, o: common.Given, words: int | None) -> str:
     heads = found["heads"]
     told = [
         f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "
@@ -245,14 +237,14 @@ def _in_words(found: dict[str, Any], compiled: Compiled, o: Given, words: int | 
     if compiled.model.positions.terms:
         told.append(f"  position embeddings: {', '.join(found['position_embeddings'])}")
     told.append(
-        f"  before rounding every Boolean is within {at_most(found['deviation_at_every_n'])} of its truth value, "
-        "at every length (certified bound; the limit is 0.25)"
+        f"  before rounding every Boolean is within {common.at_most(found['deviation_at_every_n'])} of its truth "
+        "value, at every length (certified bound; the limit is 0.25)"
     )
     if o.n is not None:
-        told.append(f"  at n = {o.n}: within {at_most(compiled.budget.deviation(o.n))} (certified bound)")
-    told += [f"  {kind}: {right_up_to(found[f'certified_length_{kind}'])}" for kind in ("float64", "float32")]
+        told.append(f"  at n = {o.n}: within {common.at_most(compiled.budget.deviation(o.n))} (certified bound)")
+    told += [f"  {kind}: {common.right_up_to(found[f'certified_length_{kind}'])}" for kind in ("float64", "float32")]
     for head in heads:
-        bound = f", within {at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
+        bound = f", within {common.at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
         told.append(
             f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
             f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"

@@ -1,27 +1,20 @@
 """The command `elaborate`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-import click
-
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes, write_bytes
 from restrict.cli import common
-from restrict.cli.common import Given, command
 from restrict.cli.printer import put
 
 PROGRAM = ".program"
 """The program lies beside the proof, under its name and this ending."""
 
 
-@command()
+@common.command()
 @common.MODEL
-@click.argument("certificate", type=click.Path(path_type=Path))
+@common.CERTIFICATE
 @common.output_option("the proof", required=True)
 @common.JSON
-def elaborate(o: Given) -> None:
+def elaborate(o: common.Given) -> None:
     """Write every step of the proof in CERTIFICATE down, for the kernel that only checks.
 
     CERTIFICATE is a certificate, a refutation or a lower bound. The program, which is MODEL at its length, is written

@@ -1,7 +1,5 @@
 """Where a process begins: it imports almost nothing, so that Ctrl-C during the imports also ends in one line."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

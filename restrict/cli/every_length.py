@@ -15,7 +15,6 @@ from restrict.base.files import write_bytes
 from restrict.base.wording import counted, joined
 from restrict.cli import common
 from restrict.cli.checking import checked_line
-from restrict.cli.common import Given, option, stages_on
 from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from restrict.all_lengths.wrong import WrongLengths
     from restrict.model.program import Model
 
-STATES = option(
+STATES = common.option(
     "--states", common.Whole(1, 10_000_000), "Give up (exit 5) where an automaton has more states.", default=200_000
 )
 
@@ -64,12 +63,12 @@ def refuse_others(allowed: tuple[str, ...]) -> None:
             raise UsageError(f"{one.opts[0]} is not for --all-lengths" + draws * (one.name == "figure"))
 
 
-def certify_pattern(program: Model, o: Given) -> None:
+def certify_pattern(program: Model, o: common.Given) -> None:
     """The command `certify --all-lengths`."""
     from restrict.all_lengths.certify import certify_all_lengths
 
     common.check_writable(o.output)
-    with stages_on(program.name[:40]) as tell:
+    with common.stages_on(program.name[:40]) as tell:
         pattern, found = certify_all_lengths(program, label=o.label, states=o.states, progress=tell)
     lines = write_proof(o.output, found)
     where = " at the last position" if found.automaton.every else ""
@@ -82,12 +81,12 @@ def certify_pattern(program: Model, o: Given) -> None:
     put(text, lambda: document(found) | more, o.as_json)
 
 
-def certify_cost(program: Model, o: Given) -> None:
+def certify_cost(program: Model, o: common.Given) -> None:
     """The command `certify --all-lengths --cost`; with a length, also a restriction with the fewest fixed positions."""
     from restrict.all_lengths.certify import certify_costs
 
     common.check_writable(o.output)
-    with stages_on(program.name[:40]) as tell:
+    with common.stages_on(program.name[:40]) as tell:
         costs, found = certify_costs(program, o.label, states=o.states, progress=tell)
     example = None if o.n is None else found.automaton.cheapest(o.label, o.n)
     lines = write_proof(o.output, found)
@@ -100,7 +99,7 @@ def certify_cost(program: Model, o: Given) -> None:
     put("\n".join([*told, lines]), lambda: document(found) | more, o.as_json)
 
 
-def refute_everywhere(program: Model, o: Given) -> None:
+def refute_everywhere(program: Model, o: common.Given) -> None:
     """The command `refute --all-lengths`; with a length, also a word of that length."""
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
@@ -108,7 +107,7 @@ def refute_everywhere(program: Model, o: Given) -> None:
 
     common.check_writable(o.output)
     language = named(o.spec)
-    with stages_on(program.name[:40]) as tell:
+    with common.stages_on(program.name[:40]) as tell:
         found = verify(program, language, states=o.states, progress=tell)
         if isinstance(found, Proved):
             if o.as_json:

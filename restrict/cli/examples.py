@@ -1,8 +1,6 @@
 """What each command does in a few words, and the examples at the end of its help. A test runs all examples, in this
 order, so that they stay true; another test checks that no line of the list is cut."""
 
-from __future__ import annotations
-
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "new": ("new --list", "new random:layers=2,heads=2,states=4,seed=1 -o model.json"),
     "run": ("run and-of-ors 010011010",),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag, option
 from restrict.cli.printer import parts, put
 
 if TYPE_CHECKING:
@@ -18,26 +17,28 @@ MOST = 1_000_000
 """Explanations that may be asked for."""
 
 
-@command("explain")
+@common.command("explain")
 @common.MODEL
-@option(
+@common.option(
     "--input word", common.Text(), "The input, without markers: 0110, or symbols separated by spaces.", required=True
 )
 @common.TARGET
-@flag("--exact", "A minimum explanation, by SAT (small models).")
-@option("--all count", common.Whole(1, MOST), "K different minimal explanations.", metavar="K")
-@option(
+@common.flag("--exact", "A minimum explanation, by SAT (small models).")
+@common.option("--all count", common.Whole(1, MOST), "K different minimal explanations.", metavar="K")
+@common.option(
     "--pin",
     common.Whole(0, common.LONGEST - 1),
     "This position is fixed beforehand and costs nothing (repeatable).",
     multiple=True,
 )
-@option("--weight", None, "Cost of a position, 1 by default (repeatable).", multiple=True, metavar="POSITION=COST")
+@common.option(
+    "--weight", None, "Cost of a position, 1 by default (repeatable).", multiple=True, metavar="POSITION=COST"
+)
 @common.TIME
 @common.SEED
 @common.output_option("the first certificate")
 @common.JSON
-def explain_command(o: Given) -> None:
+def explain_command(o: common.Given) -> None:
     """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
     from restrict.model.source import load
     from restrict.optimum.explain import explain

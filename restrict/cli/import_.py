@@ -10,7 +10,6 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag, option
 from restrict.cli.printer import put_file
 
 if TYPE_CHECKING:
@@ -27,25 +26,23 @@ OPTIONS = {
 """Which kind an option belongs to."""
 
 
-@command("import")
+@common.command("import")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=common.PATH)
 @common.output_option("the model file, instead of printing it,")
-@option(
-    "--weights", click.Path(path_type=Path), "transformer-program: the CSV of output weights.  [default: beside FILE]"
-)
-@option(
+@common.option("--weights", common.PATH, "transformer-program: the CSV of output weights.  [default: beside FILE]")
+@common.option(
     "--embeddings",
-    click.Path(path_type=Path),
+    common.PATH,
     "transformer-program: the CSV of embeddings of words, where FILE reads one.  [default: beside FILE]",
 )
-@option(
+@common.option(
     "--self self_rule", ("trained", "printed"), "transformer-program: where a matching self ranks.  [default: trained]"
 )
-@option("--position", ("every", "last"), "transformer-program: where the output is.  [default: every]")
-@option("--limit", common.Whole(1), "weights: combinations of residual vectors at one layer.  [default: 262144]")
-@flag("--json as_json", "Print what was imported as JSON (needs -o).")
-def import_(o: Given) -> None:
+@common.option("--position", ("every", "last"), "transformer-program: where the output is.  [default: every]")
+@common.option("--limit", common.Whole(1), "weights: combinations of residual vectors at one layer.  [default: 262144]")
+@common.flag("--json as_json", "Print what was imported as JSON (needs -o).")
+def import_(o: common.Given) -> None:
     """Import a model: KIND is transformer-program (Python file and CSV), b-rasp (text) or weights (safetensors).
 
     FILE is read, never run. A head that averages, counts or uses softmax is refused; the message names it.

@@ -14,7 +14,6 @@ from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, U
 from restrict.base.files import read_bytes, write_bytes
 from restrict.base.wording import counted, joined
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag, option
 from restrict.cli.printer import parts, put
 from restrict.cli.terminal import complete_language
 
@@ -31,26 +30,26 @@ MAX_LENGTH = 2_000_000
 ANSWERS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False, "": None, "?": None}
 
 
-@command()
+@common.command()
 @click.argument("name", metavar="LANGUAGE", required=False, type=common.Text(), shell_complete=complete_language)
-@option("-n length", common.Whole(0, MAX_LENGTH), "The length of the words (without markers).")
-@option(
+@common.option("-n length", common.Whole(0, MAX_LENGTH), "The length of the words (without markers).")
+@common.option(
     "--pre",
     common.Text(),
     "Fixed beforehand (repeatable): first=20%:S, last=K:S, I:S, I-J:S, a pattern, or corollary2 (for Dyck).",
     multiple=True,
     metavar="ITEM",
 )
-@flag("--classes", "Print only the classes that it is in, which need no length.")
+@common.flag("--classes", "Print only the classes that it is in, which need no length.")
 @common.file_option("--export", "Write its minimal automaton here: FILE.json, FILE.dot, FILE.hoa or FILE.smv.")
-@option(
+@common.option(
     "--table",
     common.FILE,
     "A CSV file with a column `language` and columns named after classes: compare with what it expects.",
 )
-@flag("--list listing", "List the languages.")
+@common.flag("--list listing", "List the languages.")
 @common.JSON
-def language(o: Given) -> None:
+def language(o: common.Given) -> None:
     """Print the forcing cost of LANGUAGE, its growth, star-freeness and sensitivity, and what follows from theorems.
 
     LANGUAGE is for instance parity, dyck:2,depth=3, 'regex:(ab)*', dfa:FILE.json or cfg:FILE. With --table: exit 3

@@ -1,7 +1,5 @@
 """The command `lower-bound`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 
@@ -9,14 +7,13 @@ from restrict.base.errors import NotEstablished
 from restrict.base.wording import doing
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of, unchecked
-from restrict.cli.common import Given, command, leave_interrupted, option, progress_on
 from restrict.cli.printer import put
 
 
-@command("lower-bound")
+@common.command("lower-bound")
 @common.MODEL
 @common.LENGTH
-@option(
+@common.option(
     "-k",
     common.Whole(0, common.LONGEST),
     "Show that no K positions force the output (exit 3 where that is not proved), and stop there.  "
@@ -27,10 +24,10 @@ from restrict.cli.printer import put
 @common.output_option("the certificate")
 @common.SEED
 @common.TIME
-@option("--jobs", common.Whole(1, 4096), "Share the search for boxes among N processes.")
+@common.option("--jobs", common.Whole(1, 4096), "Share the search for boxes among N processes.")
 @checked_by
 @common.JSON
-def lower_bound_command(o: Given) -> None:
+def lower_bound_command(o: common.Given) -> None:
     """Prove how many positions must be fixed, at least, to force MODEL's output. It works at any length.
 
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
@@ -41,7 +38,7 @@ def lower_bound_command(o: Given) -> None:
     from restrict.sweep.workers import workers
 
     program = load(o.model)
-    with progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
         with nullcontext() if o.jobs is None else workers(o.jobs):
             found = lower_bound(program, o.n, k=o.k, progress=progress, **o.only("target", "seed", "time"))
         written = o.output is not None and has_claim(found.bound)
@@ -62,7 +59,7 @@ def lower_bound_command(o: Given) -> None:
         told.append(f"  written to {o.output}" if written else "  not written: a bound of 0 has no certificate")
     put("\n".join(told), document, o.as_json)
     if found.stopped == "interrupted" or said.interrupted:
-        leave_interrupted(o.output if written else None)
+        common.leave_interrupted(o.output if written else None)
     if o.k is not None and found.at_least <= o.k:
         size = found.upper
         known = f"{doing(size, 'position', 'force')} the output" if size is not None and size <= o.k else "not decided"

@@ -4,8 +4,6 @@ Messages of the package in the words of the command line: an argument of Python 
 its arguments in backquotes, alone or with a value: ``target="last"``, ``seed``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -63,7 +61,7 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _unraisable(what: sys.UnraisableHookArgs) -> None:
+def _unraisable(what: "sys.UnraisableHookArgs") -> None:
     """Ctrl-C in a library's callback is noted by its handler and raised later, so nothing is printed for it here."""
     if not issubclass(what.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(what)

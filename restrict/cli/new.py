@@ -1,23 +1,20 @@
 """The command `new`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
 from restrict.base.errors import UsageError
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag
 from restrict.cli.printer import put, put_file
 
 
-@command()
+@common.command()
 @click.argument("generator", required=False, type=common.Text())
 @common.output_option("the model file, instead of printing it,")
-@flag("--list listing", "List the generators and their options.")
+@common.flag("--list listing", "List the generators and their options.")
 @common.JSON
-def new(o: Given) -> None:
+def new(o: common.Given) -> None:
     """Write the model file of GENERATOR: a built-in model, or random:layers=2,heads=2,states=4,seed=1."""
     from restrict.model.source import document_bytes
 

@@ -1,7 +1,5 @@
 """How every command prints its answer: in words, or as one JSON value. It stays light."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.errors import NotEstablished
 from restrict.cli import common
 from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of
-from restrict.cli.common import Given, command, flag, leave_interrupted, option, progress_on, saved
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.printer import parts, put, put_json
 
@@ -18,20 +17,20 @@ if TYPE_CHECKING:
     from restrict.model.program import Model
 
 
-@command("refute")
+@common.command("refute")
 @common.MODEL
 @common.language_option("The language: parity, dyck:1, regex:(ab)*, model:FILE, ...", required=True)
 @common.LENGTH_OR_ALL
 @common.TARGET
-@option("-c", common.Whole(0), "Let the label depend on up to C inputs.", metavar="C", default=0)
-@flag("--exact", "The most free positions possible, with proof (n up to about 14).")
+@common.option("-c", common.Whole(0), "Let the label depend on up to C inputs.", metavar="C", default=0)
+@common.flag("--exact", "The most free positions possible, with proof (n up to about 14).")
 @common.SEED
 @common.TIME
 @STATES
 @common.output_option("the refutation")
 @checked_by
 @common.JSON
-def refute_command(o: Given) -> None:
+def refute_command(o: common.Given) -> None:
     """Show that MODEL does not recognise the language at length n: a restriction that forces its output, and two words
     under it of which exactly one is in the language.
 
@@ -49,11 +48,11 @@ def refute_command(o: Given) -> None:
     if o.all_lengths:
         refute_everywhere(program, o)
         return
-    with progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
         found = refute(program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
         said, late = Asked(None), False
         if isinstance(found, Refutation):
-            late = saved(found, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
+            late = common.saved(found, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
             said = asked(program, found, o.checker, late=late)
     if not isinstance(found, Refutation):
         if o.as_json:
@@ -69,7 +68,7 @@ def refute_command(o: Given) -> None:
 
     put(lambda: summary(program, found, said, o.checker), document, o.as_json, {"  written to": o.output})
     if late or said.interrupted:
-        leave_interrupted(o.output, "refutation")
+        common.leave_interrupted(o.output, "refutation")
 
 
 def summary(program: Model, found: Refutation, said: Asked, checker: str = KERNEL) -> str:

@@ -1,15 +1,10 @@
 """The command `report`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import click
 
 from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.checking import trusted_line
-from restrict.cli.common import Given, command, flag
 from restrict.cli.printer import put
 
 DRAWINGS = (
@@ -19,14 +14,14 @@ DRAWINGS = (
 """What ``--figure`` can draw."""
 
 
-@command()
-@click.argument("file", type=click.Path(path_type=Path))
+@common.command()
+@click.argument("file", type=common.PATH)
 @common.output_option("the report (HTML)")
 @common.model_option("The model; a built-in one is found by its name.")
-@flag("--stages", "Run the Depth Reduction Lemma and show its stages (--target all).")
+@common.flag("--stages", "Run the Depth Reduction Lemma and show its stages (--target all).")
 @common.file_option("--figure", "Write the main drawing here (.svg or .pdf).")
 @common.JSON
-def report(o: Given) -> None:
+def report(o: common.Given) -> None:
     """Write a report of FILE: one HTML page that needs no network.
 
     FILE is a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the

@@ -1,19 +1,16 @@
 """The command `run`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 import click
 
 from restrict.cli import common
-from restrict.cli.common import Given, command
 from restrict.cli.printer import put
 
 
-@command()
+@common.command()
 @common.MODEL
 @click.argument("word", nargs=-1, type=common.Text())
 @common.JSON
-def run(o: Given) -> None:
+def run(o: common.Given) -> None:
     """Run MODEL on WORD (without markers) and print every variable and the attended positions.
 
     WORD is one string (0110), or one argument per symbol (w0 i r).

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from restrict.base.errors import ModelError
 from restrict.base.files import naming, read_bytes
 from restrict.cli import common
-from restrict.cli.common import Given, command
 from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
@@ -22,11 +18,11 @@ EXAMINED = 1_000_000
 """A certificate with more positions and nodes than this is drawn without examining its nodes again."""
 
 
-@command()
-@click.argument("certificate", type=click.Path(path_type=Path))
+@common.command()
+@common.CERTIFICATE
 @common.model_option("Also show the values of each examined node.")
 @common.JSON
-def show(o: Given) -> None:
+def show(o: common.Given) -> None:
     """Draw a certificate or a refutation: the witnesses, the restriction and the cone.
 
     Other files that `restrict report` knows (lower bounds, automata, proofs for all lengths, soft certificates,

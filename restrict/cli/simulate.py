@@ -13,7 +13,6 @@ import click
 from restrict.base.errors import RestrictError, UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.common import Given, command, option
 from restrict.cli.printer import put
 
 if TYPE_CHECKING:
@@ -39,23 +38,23 @@ def _epsilon(value: Any) -> Fraction:
     return Fraction(value)
 
 
-@command("simulate")
+@common.command("simulate")
 @common.MODEL
 @common.LENGTH
-@option(
+@common.option(
     "--epsilon",
     common.Read("epsilon", _epsilon, "not a positive number such as 0.01 or 1/100"),
     "How far what a head reads may be from the hard value; at most 1/4, so that rounding restores it exactly.",
     default="1/5",
 )
-@option("--samples", common.Whole(1, 10**6), "Words to draw.", default=200)
+@common.option("--samples", common.Whole(1, 10**6), "Words to draw.", default=200)
 @common.SEED
 @common.output_option("the softmax model (restrict-soft/1)")
 @common.file_option(
     "--torch torch_file", "Write the float32 weights of an nn.Module at this length here (safetensors)."
 )
 @common.JSON
-def simulate(o: Given) -> None:
+def simulate(o: common.Given) -> None:
     """Simulate hard attention by softmax: the temperature that MODEL needs at length N, and the error.
 
     Prints the inverse temperature 1/tau of each head, the certified bound on what it loses, and the largest loss that
@@ -98,7 +97,7 @@ def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
         click.echo(f"n = {n}: about {100 * (perf_counter() - start):.0f} s (estimate from n = {n // 100})", err=True)
 
 
-def _write(soft: SoftModel, o: Given) -> None:
+def _write(soft: SoftModel, o: common.Given) -> None:
     from restrict.simulate.torch_export import save
 
     if o.output is not None:
@@ -183,7 +182,7 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
     }
 
 
-def _srasp(o: Given) -> None:
+def _srasp(o: common.Given) -> None:
     """An S-RASP program by Theorem 26."""
     from restrict.simulate.floating import UNITS
     from restrict.simulate.srasp.compiler import compile_with_budget

@@ -1,7 +1,5 @@
 """The group `soft`: softmax models. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 import click
 
 

@@ -1,7 +1,5 @@
 """The command `soft certify`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,20 +1,16 @@
 """The command `soft check`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
-import click
-
 from restrict.base.files import is_there, read_bytes
-from restrict.cli.common import JSON, Given, command, print_verdict
+from restrict.cli.common import CERTIFICATE, JSON, Given, command, print_verdict
 from restrict.cli.soft_common import MODEL
 
 
 @command("check")
 @MODEL
-@click.argument("certificate", type=click.Path(dir_okay=False, path_type=Path))
+@CERTIFICATE
 @JSON
 def check_command(o: Given) -> None:
     """Check a soft restriction by the trusted checker, in exact integer arithmetic (slow): `restrict check`, which also

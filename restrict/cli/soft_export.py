@@ -1,7 +1,5 @@
 """The command `soft export`: a model's weights for PyTorch. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from restrict.cli.common import JSON, LENGTH, Given, command, flag, output_option
 from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL, warn

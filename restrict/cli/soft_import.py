@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -73,8 +72,7 @@ def import_command(o: Given) -> None:
     made = None if o.weights is None else save_gpt2_names(found, o.weights)
     if o.output is not None:
         found.model.save(o.output)
-    where = Files(o.output, o.weights, made)
-    put(lambda: text(found, agreed, where), lambda: document(found, agreed, where), o.as_json)
+    put(lambda: text(found, agreed, made, o), lambda: document(found, agreed, made, o), o.as_json)
 
 
 GIVEN = (
@@ -82,14 +80,6 @@ GIVEN = (
     "positions", "offset",
 )  # fmt: skip
 """Options that are passed on as they are."""
-
-
-class Files(NamedTuple):
-    """What was written: the model, the weights with GPT-2's names, and what is to be said of these."""
-
-    model: Path | None
-    weights: Path | None
-    made: Written | None
 
 
 def options_of(o: Given) -> Options:
@@ -114,18 +104,18 @@ def symbols_of(text: str) -> list[str]:
     return text.split() if " " in text.strip() else list(text)
 
 
-def document(found: Imported, agreed: Comparison | None, files: Files) -> dict[str, Any]:
+def document(found: Imported, agreed: Comparison | None, made: Written | None, o: Given) -> dict[str, Any]:
     """What --json prints."""
     model = found.model
     told: dict[str, Any] = {"name": model.name, "sha256": model.digest}
-    told |= {} if files.model is None else {"file": str(files.model)}
-    if files.made is not None:
-        told |= {"weights": str(files.weights), "read_out": files.made.read_out, "notes": list(files.made.notes)}
+    told |= {} if o.output is None else {"file": str(o.output)}
+    if made is not None:
+        told |= {"weights": str(o.weights), "read_out": made.read_out, "notes": list(made.notes)}
     told |= {"symbols": len(model.alphabet), "layout": found.layout, "settings": [vars(s) for s in found.settings]}
     return told | {"compared": None if agreed is None else vars(agreed)}
 
 
-def text(found: Imported, agreed: Comparison | None, files: Files) -> str:
+def text(found: Imported, agreed: Comparison | None, made: Written | None, o: Given) -> str:
     """What is said without --json: every setting with its origin, then the comparison."""
     names = max(len(s.name) for s in found.settings)
     values = max(len(s.value[:40]) for s in found.settings)
@@ -141,9 +131,9 @@ def text(found: Imported, agreed: Comparison | None, files: Files) -> str:
         told.append(
             f"{len(found.assumed)} settings are assumed; --compare RECORD with recorded logits excludes wrong ones"
         )
-    if files.made is not None:
-        told += [f"note: {note}" for note in files.made.notes]
-        told.append(f"the same numbers with GPT-2's names in {files.weights}, which restrict soft verify reads")
-    if files.model is not None:
-        told.append(f"{found.model!r} in {files.model}")
+    if made is not None:
+        told += [f"note: {note}" for note in made.notes]
+        told.append(f"the same numbers with GPT-2's names in {o.weights}, which restrict soft verify reads")
+    if o.output is not None:
+        told.append(f"{found.model!r} in {o.output}")
     return "\n".join(told)

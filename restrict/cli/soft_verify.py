@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,7 +38,7 @@ class Upto(common.Whole):
 
 
 @common.command("verify")
-@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path))
+@click.argument("model", metavar="MODEL", type=common.PATH)
 @common.language_option("What is right; by default the automaton in the model's configuration.", "-L --language")
 @common.length_or_all(
     Upto(0, 4096), "The greatest length of a word; with --all-lengths: up to which wrong words are looked for.",
@@ -69,7 +68,7 @@ class Upto(common.Whole):
 @common.flag("--no-recheck", "Leave out the check of the certificate: floats, not a proof.")
 @common.option(
     "--certificate",
-    click.Path(path_type=Path),
+    common.PATH,
     "Instead of a search: is the claim proved by this certificate, whoever made it?",
     metavar="FILE",
 )

@@ -1,7 +1,5 @@
 """The command `soft write`: the file of a model. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from restrict.cli.common import JSON, Given, command, output_option
 from restrict.cli.printer import put
 from restrict.cli.soft_common import MODEL

@@ -15,7 +15,6 @@ import click
 from restrict.base.errors import UsageError
 from restrict.base.wording import counted, install
 from restrict.cli import common
-from restrict.cli.common import FILE, Given, check_writable, command, flag, option, say
 from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
@@ -26,17 +25,17 @@ GROUPS = 60
 Hooks = tuple[Callable[[int], None], Callable[[dict[str, Any]], None]]
 
 
-@command("sweep")
-@click.argument("spec", type=FILE)
-@option("-o --output", FILE, "The rows, one JSON object per line.  [default: SPEC with .jsonl]")
-@option("--jobs", common.Whole(0, 4096), "Processes; 0: this one.  [default: all cores]")
-@option("--dask", None, "Run on this Dask cluster.", metavar="ADDRESS|local")
-@flag("--retry", "Run again each item whose row has an error.")
-@flag("--recheck", "Do nothing new: check the certificates of all rows again.")
-@flag("--fast", "With --recheck: without a limit that matters.")
-@option("--parquet", FILE, "Write all rows as a table, too (needs DuckDB).")
+@common.command("sweep")
+@click.argument("spec", type=common.FILE)
+@common.option("-o --output", common.FILE, "The rows, one JSON object per line.  [default: SPEC with .jsonl]")
+@common.option("--jobs", common.Whole(0, 4096), "Processes; 0: this one.  [default: all cores]")
+@common.option("--dask", None, "Run on this Dask cluster.", metavar="ADDRESS|local")
+@common.flag("--retry", "Run again each item whose row has an error.")
+@common.flag("--recheck", "Do nothing new: check the certificates of all rows again.")
+@common.flag("--fast", "With --recheck: without a limit that matters.")
+@common.option("--parquet", common.FILE, "Write all rows as a table, too (needs DuckDB).")
 @common.JSON
-def sweep(o: Given) -> None:
+def sweep(o: common.Given) -> None:
     """Certify, refute or verify a grid of models, lengths, targets, languages and seeds: a row and a certificate each.
 
     SPEC is a TOML file (docs/scale.md). Run the same command again to go on after Ctrl-C, a crash or a kill.
@@ -56,13 +55,13 @@ def sweep(o: Given) -> None:
         raise UsageError("--fast is for --recheck")
     if o.recheck and o.retry:
         raise UsageError("--recheck runs nothing; leave out --retry")
-    _importable(o.dask, check_writable(o.parquet))
+    _importable(o.dask, common.check_writable(o.parquet))
     described = read_spec(o.spec)
     rows = o.output if o.output is not None else o.spec.with_suffix(".jsonl")
     if rows == o.spec:
         raise UsageError(f"{o.spec}: the rows cannot go to the spec itself; give -o")
     if not o.recheck:
-        check_writable(rows)
+        common.check_writable(rows)
     if rows.exists() and not rows.is_file():
         raise UsageError(f"{rows}: rows can only be added to a regular file")
     engine = Engine(o.jobs, o.dask)
@@ -92,7 +91,7 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
             done = run_items(items, rows, engine, retry=retry, begin=begin, step=step)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the last line
-        sys.exit(say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
+        sys.exit(common.say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
     groups = grouped(done.rows) if done.rows else []
     return {
         "rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed, "older": done.older,

@@ -1,8 +1,6 @@
 """What a terminal gets and a pipe does not: lines wrapped to its width, colours, completed names. Imported with the
 command line, so it stays light. A pipe or a file gets every line as it is."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,28 +1,25 @@
 """The command `tighten`. Imported with the command line, so it stays light."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
 
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.common import Given, command, option
 from restrict.cli.printer import put
 
 
-@command("tighten")
+@common.command("tighten")
 @common.MODEL
-@click.argument("certificate", type=click.Path(path_type=Path))
-@option(
+@common.CERTIFICATE
+@common.option(
     "--proofs",
     click.Path(file_okay=False, path_type=Path),
     "Write a DIMACS formula and a DRAT proof per removed position here.",
 )
 @common.TIME
 @common.JSON
-def tighten_command(o: Given) -> None:
+def tighten_command(o: common.Given) -> None:
     """Remove dependencies that CERTIFICATE claims but that SAT shows not to matter.
 
     The result goes beyond what the checker can verify; each removal is a refutation of "a change of this input alone

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.common import Given, command, option, stages_on
 from restrict.cli.every_length import STATES, document, shown, write_proof
 from restrict.cli.printer import put
 from restrict.cli.terminal import complete_model
@@ -15,21 +14,21 @@ if TYPE_CHECKING:
     from restrict.all_lengths.evidence import Counterexample, Proved
 
 
-@command("verify")
+@common.command("verify")
 @common.MODEL
 @common.language_option("The language: dyck:1, model:FILE, ...")
-@option(
+@common.option(
     "--equals",
     common.Text(),
     "Compare with this model instead of a language.",
     metavar="MODEL2",
     shell_complete=complete_model,
 )
-@option("--from first", common.Whole(0, 1_000_000), "Only lengths from here on, markers counted.", default=0)
+@common.option("--from first", common.Whole(0, 1_000_000), "Only lengths from here on, markers counted.", default=0)
 @STATES
 @common.output_option("the proof")
 @common.JSON
-def verify_command(o: Given) -> None:
+def verify_command(o: common.Given) -> None:
     """Prove that MODEL recognises a language, or agrees with MODEL2, at every length; or show a shortest word on which
     it does not (exit 3). Two models are compared at the lengths at which both are defined, so their order does not
     matter.
@@ -44,7 +43,7 @@ def verify_command(o: Given) -> None:
         raise UsageError("give a language with -L or a model with --equals, one of the two")
     program = load(o.model)
     other = load(o.equals) if o.equals is not None else None
-    with stages_on(program.name[:40]) as tell:
+    with common.stages_on(program.name[:40]) as tell:
         found = verify(program, o.spec, equals=other, first=o.first, states=o.states, progress=tell)
     lines = "\n".join([write_proof(o.output, found), *_once(found)])
     once = found.defined_once

@@ -1,20 +1,17 @@
 """``restrict warm-up``: compile every kernel now, so that no later command waits for it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 
 from restrict.cli import common
-from restrict.cli.common import Given, command, flag, option
 from restrict.cli.printer import put
 
 
-@command("warm-up")
-@flag("--list listed", "Only say where compiled kernels are kept and how many are there.")
-@option("--jobs", common.Whole(1, 4096), "Processes.  [default: all cores]")
+@common.command("warm-up")
+@common.flag("--list listed", "Only say where compiled kernels are kept and how many are there.")
+@common.option("--jobs", common.Whole(1, 4096), "Processes.  [default: all cores]")
 @common.JSON
-def warm_up(o: Given) -> None:
+def warm_up(o: common.Given) -> None:
     """Compile every kernel now, so that no later command waits for it.
 
     This takes some minutes of processor time, once for each version of restrict on a machine. It is never needed:

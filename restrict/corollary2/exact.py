@@ -9,14 +9,11 @@ does is forbidden, for every label. If some input under it has another label, a 
 label is added. Otherwise it is the answer; where nothing is proposed, ``k`` grows, up to the number of positions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import digits, word_chunks
+from restrict.base.arrays import I16, Bools, digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
 from restrict.corollary2.verdict import Immune
@@ -80,13 +77,13 @@ def by_table(task: Task, language: Language) -> Found | Immune:
     return found, faces.most, faces.complete
 
 
-def _mixed(labels: Labels, members: npt.NDArray[np.bool_], count: int) -> list[int]:
+def _mixed(labels: Labels, members: Bools, count: int) -> list[int]:
     """The labels that both a member and another word get."""
     kinds = [set(members[labels == t].tolist()) for t in range(count)]
     return [t for t, found in enumerate(kinds) if len(found) == 2]
 
 
-def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
+def _open_edge(labels: Labels, members: Bools) -> bool:
     """Whether two words that differ at one position have one label and only one of them is a member. If a restriction
     has one label and leaves membership open, then so does one that fixes all positions but one: walk from a member to
     another word under it, changing one position at a time; membership changes at some step. (Over more than two symbols
@@ -100,7 +97,7 @@ def _open_edge(labels: Labels, members: npt.NDArray[np.bool_]) -> bool:
     return False
 
 
-def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> npt.NDArray[np.bool_]:
+def all_members(instance: Instance, language: Language, deadline: Deadline = NEVER) -> Bools:
     """Whether each word is a member, in the order of the digits; shape (s,) * m. Cost: one membership test for each of
     the ``s ** m`` words; regular languages take all words of a block at once. ``instance``: the model at a length, with
     ``s`` symbols and ``m`` unpinned positions. ``deadline``: when to stop; never by default. Result: a bool array with
@@ -121,13 +118,7 @@ def all_members(instance: Instance, language: Language, deadline: Deadline = NEV
     return np.concatenate(parts).reshape((len(alphabet),) * m)
 
 
-def _immune_by_table(
-    instance: Instance,
-    language: Language,
-    labels: npt.NDArray[np.int16],
-    names: list[str],
-    members: npt.NDArray[np.bool_],
-) -> Immune:
+def _immune_by_table(instance: Instance, language: Language, labels: I16, names: list[str], members: Bools) -> Immune:
     """The proof by the table that no restriction has one label and leaves membership open."""
     count, m = len(labels), len(instance.unpinned)
     mixed = _mixed(labels, members, len(names))

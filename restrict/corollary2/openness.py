@@ -10,8 +10,6 @@ by the language's own completions; :meth:`Openness.allows` is asked thousands of
   is a proof), a bounded number of completions the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import reduce
 from itertools import groupby, islice

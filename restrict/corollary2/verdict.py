@@ -1,7 +1,5 @@
 """The answers of :func:`restrict.refute` that are not refutations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.certificate.certificate import Certificate

@@ -2,8 +2,6 @@
 for each larger cube, which implies its literals; a clause per pair. As an input has at most one literal, "at most B
 inputs set" is a cardinality constraint on the literals, encoded by PySAT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is left of a covering problem once the prior assignment is substituted: the arrays that the solvers work on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,8 +1,6 @@
 """Decimation: belief propagation finds the surest literals; set some of them, and repeat. After the hitting-set
 decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from restrict.base.arrays import I64

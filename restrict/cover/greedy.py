@@ -1,7 +1,5 @@
 """Greedy set cover: set the literal that captures the most new pairs, and repeat."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from restrict.base.arrays import I64, symbols_set

@@ -2,8 +2,6 @@
 nothing captures, the multipliers of a packing (:mod:`restrict.cover.lower_bound`), or the lemmas of a DRUP proof that
 :func:`refutes` has checked by unit propagation alone. The encoding of the CNF is trusted, the solver is not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -39,12 +37,12 @@ class InfeasibilityProof:
             raise NotEstablished(f"the {self.kind} proof that budget {self.budget} is impossible does not hold")
 
     @classmethod
-    def by_packing(cls, bound: PackingBound, budget: int) -> InfeasibilityProof:
+    def by_packing(cls, bound: PackingBound, budget: int) -> "InfeasibilityProof":
         """The lower bound as a proof that ``budget < bound.value`` is impossible."""
         return cls(budget, "packing", multipliers=bound.multipliers)
 
     @classmethod
-    def by_pair(cls, problem: CoverProblem, budget: int | None) -> InfeasibilityProof:
+    def by_pair(cls, problem: CoverProblem, budget: int | None) -> "InfeasibilityProof":
         """The first pair that nothing captures (there must be one), as a proof for this budget (``None``: all
         inputs)."""
         return cls(problem.inputs if budget is None else budget, "pair", pair=int(problem.core.dead[0]))

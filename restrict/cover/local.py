@@ -1,7 +1,5 @@
 """Local search for a cover: exchange of held literals, with weights on the pairs that stay uncaptured."""
 
-from __future__ import annotations
-
 from time import monotonic
 
 import numpy as np

@@ -5,8 +5,6 @@ t largest input loads (an input's load: its heaviest symbol). So the least t who
 a lower bound. Every V gives a bound: V is the certificate, and checking it is integer arithmetic. V comes from disjoint
 pairs and from the dual of the LP relaxation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

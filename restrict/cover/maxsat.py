@@ -1,7 +1,5 @@
 """The fewest set inputs of a cover, by MaxSAT (RC2: Ignatiev, Morgado & Marques-Silva, JSAT 11, 2019)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from restrict.cover.cnf import assignment_of, encode

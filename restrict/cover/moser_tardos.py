@@ -6,8 +6,6 @@ of p (Moser & Tardos, "A constructive proof of the general Lovasz local lemma", 
 :mod:`restrict.cover.local_lemma` tells when this is certain to end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -9,16 +9,14 @@ substituted, and every answer is rebuilt and recounted on the problem itself by
 :func:`restrict.cover.solution.solution_of`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from restrict.base.arrays import I64, offsets
+from restrict.base.arrays import I64, Bools, offsets
 from restrict.base.errors import UsageError
 from restrict.cover.core import Core, core_of
 
@@ -42,7 +40,7 @@ class CoverProblem:
     @classmethod
     def from_pairs(
         cls, inputs: int, symbols: int, pairs: Iterable[Iterable[Cube]], fixed: Mapping[int, int] | None = None
-    ) -> CoverProblem:
+    ) -> "CoverProblem":
         """From nested lists: ``pairs[p]`` lists at least one cube, a cube at least one ``(input, symbol)``, inputs
         distinct; ``fixed``: the symbol set beforehand, by input."""
         listed = [[list(cube) for cube in pair] for pair in pairs]
@@ -64,7 +62,7 @@ class CoverProblem:
     def from_arrays(
         cls, inputs: int, symbols: int, pair_ptr: ArrayLike, cube_ptr: ArrayLike, cube_input: ArrayLike,
         cube_symbol: ArrayLike, fixed: ArrayLike | None = None,
-    ) -> CoverProblem:  # fmt: skip
+    ) -> "CoverProblem":  # fmt: skip
         """From flat arrays (see the class), converted to int64; O(literals log literals). ``pair_ptr`` (P + 1,),
         ``cube_ptr`` (cubes + 1,): strictly rising from 0; ``cube_input``, ``cube_symbol`` (literals,); ``fixed`` (m,):
         symbols, or -1 where not set beforehand."""
@@ -87,7 +85,7 @@ class CoverProblem:
         arrays = self.pair_ptr, self.cube_ptr, self.cube_input, self.cube_symbol, self.fixed
         return core_of(self.inputs, self.symbols, arrays, np.flatnonzero(~self.captured(self.fixed)))
 
-    def captured(self, assignment: I64) -> NDArray[np.bool_]:
+    def captured(self, assignment: I64) -> Bools:
         """Which pairs the assignment (m,), -1 = free, captures; O(literals). ``assignment``: int64, shape (m,): the
         symbol of each input, -1 = free. Gives bool, shape (P,): whether some cube of the pair holds. The prior
         assignment counts only where it is part of this one."""

@@ -1,7 +1,5 @@
 """The covering problem decided by SAT: does a budget suffice? (Glucose 4 by PySAT, with a checked DRUP proof)"""
 
-from __future__ import annotations
-
 import numpy as np
 
 from restrict.base.errors import NotEstablished, ResourceLimit

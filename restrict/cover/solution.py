@@ -1,14 +1,11 @@
 """An answer to a covering problem, which can be checked without the solver that gave it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import NotEstablished
 from restrict.cover.problem import CoverProblem
 
@@ -35,7 +32,7 @@ class CoverSolution:
 
     problem: CoverProblem
     assignment: I64
-    captured: NDArray[np.bool_]
+    captured: Bools
     count: int
     status: Status
     solver: str

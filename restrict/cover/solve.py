@@ -1,7 +1,5 @@
 """Choose a solver of the covering problem."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, get_args
 

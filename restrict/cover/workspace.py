@@ -1,7 +1,5 @@
 """The mutable state of the covering kernels (:mod:`restrict.kernels.cover_state`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +17,7 @@ class Workspace:
     arrays: cover_state.State
 
     @classmethod
-    def of(cls, core: Core, symbols: I64, fast: bool = False) -> Workspace:
+    def of(cls, core: Core, symbols: I64, fast: bool = False) -> "Workspace":
         """Start from the symbol of each input, -1 = free, (m,). Cost: the occurrences of the literals that hold."""
         lits = np.zeros((cover_state.LIT_ROWS, core.inputs * core.symbols), np.int64)
         lits[cover_state.WHERE] = lits[cover_state.STAMP] = -1

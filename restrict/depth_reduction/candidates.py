@@ -2,8 +2,6 @@
 choices that no formula makes well: how the inputs are split over the layers, what each layer's search makes small. They
 try candidates on the same model at a length at which a run is cheap."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

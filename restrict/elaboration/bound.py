@@ -7,8 +7,6 @@ whose ways have nothing in common, more than positions are left: where a few are
 since each end that is found early saves all branches below it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

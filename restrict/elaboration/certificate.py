@@ -1,7 +1,5 @@
 """The proof of a certificate: facts at every leaf, and what holds in all cases of a question, from the leaves up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,7 +27,7 @@ class Part:
     path: dict[int, int]
     cone: Cone | None = None
     position: int = -1
-    kids: list[Part] = field(default_factory=list)
+    kids: "list[Part]" = field(default_factory=list)
     known: Known | None = None
     outputs: dict[int, Sequence[int]] = field(default_factory=dict)
     labels: dict[int, Statement] = field(default_factory=dict)

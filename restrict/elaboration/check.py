@@ -5,8 +5,6 @@ file is read by the checker's own reader; the elaborator writes the proof down, 
 A model without a file at one length, with tables in place of its Python callables: so it can be a file.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import replace
 from itertools import product

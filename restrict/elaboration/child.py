@@ -3,8 +3,6 @@ is run by its path, so that the checker need not import the package. Standard in
 file, standard output the proof. Where there is none, standard error has one line, and the exit code says why
 (docs/checker.md)."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -2,8 +2,6 @@
 what the kernel does. A row is one scan of the engine, which is some forty times faster than the kernel's own loop, and
 has to be believed in its place. The checker knows nothing of this file."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from hashlib import sha256
 

@@ -5,8 +5,6 @@ The rules are those of docs/kernel.md, computed on the engine's row scans. Every
 contexts that use the row becomes its bar (:mod:`restrict.elaboration.rows`). Work is charged before it is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 

@@ -1,8 +1,6 @@
 """How long the kernel will take for a claim about every position, from a few positions: an automatic check that cannot
 end within its steps is not begun. Only an automatic check may rest on it, since it is an estimate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The hints of a user's file: cone, split or tree of cases of a certificate, and the boxes of a lower bound. The
 checker has read the model and the claim; it does not read these, for a proof that is right is right without them."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A user's certificate, refutation or lower bound with its model, elaborated: the program and the proof."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple

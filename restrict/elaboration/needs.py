@@ -3,16 +3,13 @@ rests on. Before anything is examined, what the target cannot read is left out (
 statements are gone through backwards: one is kept if a later one that is kept reads it, and would not hold without it
 (:func:`needed`)."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, Bools
 from restrict.checker.account import Meter
 from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known
@@ -22,7 +19,6 @@ from restrict.elaboration.statements import NODE, Group, Statement
 from restrict.model.program import Head, Instance
 
 Node = tuple[str, int]
-Flags = npt.NDArray[np.bool_]
 MOST_ALLOWED = 1 << 24
 
 
@@ -111,7 +107,7 @@ def _of_group(known: Known, head: Head, said: Statement, group: Group) -> Iterat
         yield from ((head.value, j) for j in may_win if j in facts[head.value])
 
 
-def _possible(known: Known, key: str | None, pairs: I64, own: int, u: int) -> Flags:
+def _possible(known: Known, key: str | None, pairs: I64, own: int, u: int) -> Bools:
     """Which pairs have a key value that is known to be possible; of tokens of many kinds it is not asked."""
     j, w, _ = pairs
     found = np.ones(len(j), dtype=bool)

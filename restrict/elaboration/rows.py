@@ -1,13 +1,10 @@
 """The rows that a proof shares: what each has to list, found by one scan with nothing known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, Bools
 from restrict.checker.account import MEMORY, Meter
 from restrict.elaboration.statements import Statement
 from restrict.model.program import Head, Instance
@@ -162,7 +159,7 @@ def _often(row: Row, domain: int, least: int) -> bool:
     return int((row.scores(j, w) >= least).sum()) > FEW
 
 
-def _possible(keys: Values, pairs: I64, own: tuple[int, int]) -> npt.NDArray[np.bool_]:
+def _possible(keys: Values, pairs: I64, own: tuple[int, int]) -> Bools:
     """Which pairs have a key value that is possible at their position; at that of ``own`` it is the query's."""
     named = np.isin(pairs[0], keys.positions)
     codes = np.repeat(keys.positions, np.diff(keys.ptr)) * keys.domain + keys.flat
@@ -185,11 +182,11 @@ def at_or_above(head: Head, pair: Floor, floor: Floor) -> bool:
     return (pair[0], sign * pair[1]) >= (floor[0], sign * floor[1])
 
 
-def reaching(head: Head, pairs: I64, floor: Floor) -> npt.NDArray[np.bool_]:
+def reaching(head: Head, pairs: I64, floor: Floor) -> Bools:
     """Which pairs, int64 (3, m) of positions, key values and scores, are at or above a floor: bool, (m,)."""
     j, _, s = pairs
     tied = (j <= floor[1]) if head.ties == "left" else (j >= floor[1])
-    found: npt.NDArray[np.bool_] = (s > floor[0]) | ((s == floor[0]) & tied)
+    found: Bools = (s > floor[0]) | ((s == floor[0]) & tied)
     return found
 
 

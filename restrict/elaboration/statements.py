@@ -1,7 +1,5 @@
 """What is stated about a node, with the hints that the kernel needs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_

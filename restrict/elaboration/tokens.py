@@ -1,17 +1,13 @@
 """The symbols that are allowed at every position of a context, as arrays: a context may fix millions of positions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import I64, offsets
+from restrict.base.arrays import I32, I64, offsets
 from restrict.rows.values import Values
 
-Numbers = npt.NDArray[np.int32]
 Cell = tuple[int, int, tuple[int, ...]]
 """A start, a stop, and the symbols that are allowed between them."""
 
@@ -20,11 +16,11 @@ class Tokens:
     """``sets[which[j]]`` are the symbols at position ``j``; set number 0 are all of them. Markers are symbols, too.
     ``answers`` are positions with another set: the cases of a tree share ``which``."""
 
-    def __init__(self, symbols: int, which: Numbers, sets: list[Sequence[int]], answers: dict[int, int]) -> None:
+    def __init__(self, symbols: int, which: I32, sets: list[Sequence[int]], answers: dict[int, int]) -> None:
         self.symbols, self.which, self.sets, self.answers = symbols, which, sets, answers
 
     @staticmethod
-    def make(n: int, symbols: int, cells: Iterable[Cell], pinned: Mapping[int, int]) -> Tokens:
+    def make(n: int, symbols: int, cells: Iterable[Cell], pinned: Mapping[int, int]) -> "Tokens":
         """The tokens of a context; ``cells``: where symbols are allowed, in disjoint runs. Cost: n, and the runs."""
         found = Tokens(symbols, np.zeros(n, dtype=np.int32), [range(symbols)], {})
         numbers: dict[tuple[int, ...], int] = {}
@@ -35,7 +31,7 @@ class Tokens:
             found.which[start:stop] = numbers[allowed]
         return found
 
-    def answered(self, path: Mapping[int, int]) -> Tokens:
+    def answered(self, path: Mapping[int, int]) -> "Tokens":
         """The tokens where some positions have one symbol each."""
         sets = [*self.sets, *((symbol,) for symbol in path.values())]
         answers = {at: number for number, at in enumerate(path, len(self.sets))}
@@ -45,7 +41,7 @@ class Tokens:
         """The symbols at a position. Gives values of ``token``, ascending."""
         return self.sets[self.answers.get(j, int(self.which[j]))]
 
-    def numbers(self, places: I64) -> Numbers:
+    def numbers(self, places: I64) -> I32:
         """The numbers of the sets at some positions. ``places``: positions, int64."""
         found = self.which[places]
         for at, number in self.answers.items():

@@ -2,8 +2,6 @@
 says that the proof is right, and what it concludes. That this is what the user's file claims is compared here, by the
 functions that compare it for the Python kernel; no line of the proof is checked twice."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes the lines of a proof, `restrict-kernel/1` (docs/kernel-format.md); sets and runs are written once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

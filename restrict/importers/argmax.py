@@ -23,15 +23,14 @@ part below ``U``; the tournament carries both parts of the best class. There are
 the abstract run is less precise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
 
 from restrict.base.errors import ResourceLimit
-from restrict.importers.common import Variable, formula_map, lookup
+from restrict.importers.common import lookup
+from restrict.model.document import Variable, mapped
 
 TOP = 96
 """The leading part of a difference of weights spans at most about this many units."""
@@ -61,7 +60,7 @@ class _Builder:
     variables: list[Variable] = field(default_factory=list)
 
     def add(self, name: str, args: Sequence[str], domain: int, text: str) -> str:
-        self.variables.append(formula_map(self.prefix + name, args, domain, text))
+        self.variables.append(mapped(self.prefix + name, args, domain, text))
         return self.prefix + name
 
     def chain(self, name: str, columns: list[tuple[str, list[int]]], constant: int) -> tuple[str, int, int]:

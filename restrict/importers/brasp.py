@@ -6,8 +6,6 @@ where there is one, otherwise those of some other ``j`` or its default. A map th
 ``D``: it has all that they read, at ``i`` directly and at ``j`` from the head. So the model equals the definition, by
 induction over the program."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +13,8 @@ from pathlib import Path
 from restrict.base.errors import ResourceLimit
 from restrict.checker.rules import RESERVED
 from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, applied, parse
-from restrict.importers.common import Imported, Variable, finish, formula_map
+from restrict.importers.common import Imported, finish
+from restrict.model import document
 
 MAX_PACK = 2**12
 """Values of a packed variable; the score table has one entry for each two of them."""
@@ -87,7 +86,7 @@ class _Build:
     """The variables made so far; ``names`` maps vectors to them."""
 
     program: Brasp
-    variables: list[Variable] = field(default_factory=list)
+    variables: list[document.Variable] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -107,7 +106,7 @@ class _Build:
         """A map under a free name."""
         name = self._free(name, self.taken)
         self.taken.add(name)
-        self.variables.append(formula_map(name, args, domain, text))
+        self.variables.append(document.mapped(name, args, domain, text))
         return name
 
     def define(self, d: Definition) -> None:
@@ -119,7 +118,7 @@ class _Build:
         self._vector(d, sorted(reads), text)
 
     def _vector(self, d: Definition, args: list[str], text: str) -> None:
-        self.variables.append(formula_map(self.names[d.name], args, 2, text))
+        self.variables.append(document.mapped(self.names[d.name], args, 2, text))
 
     def own(self, atom: Atom) -> tuple[str, str]:
         """An atom at the position itself: its expression and the variable that it reads."""
@@ -171,27 +170,15 @@ class _Build:
                 f"{place}: a score table of {keys.size * queries.size} entries; the limit is {MAX_SCORES}"
             )
         score = [[_truth(rule.score, queries, u, keys, w) for w in range(keys.size)] for u in range(queries.size)]
-        axes, values = [], score if at_i else score[0]
-        if at_i:
-            axes.append("q")
-        axes.append("k")
+        rows = document.table(["q", "k"], score) if at_i else document.table(["k"], score[0])
         strict = rule.mask.startswith("strict")
         head = self._free(f"{d.name}_head", self.taken)
         self.taken.add(head)
-        self.variables.append(
-            {
-                "name": head,
-                "kind": "head",
-                **({"query": queries.name} if at_i else {}),
-                "key": keys.name,
-                "value": keys.name,
-                "score": {"table": {"axes": axes, "values": values}},
-                "mask": rule.mask,
-                "ties": rule.ties,
-                "domain": keys.size + strict,
-                "default": keys.size if strict else 0,
-            }
-        )
+        made = document.head(
+            head, **({"query": queries.name} if at_i else {}), key=keys.name, value=keys.name, score=rows,
+            mask=rule.mask, ties=rule.ties, domain=keys.size + strict, default=keys.size if strict else 0,
+        )  # fmt: skip
+        self.variables.append(made)
         brought = {atom: (keys.read[atom].text(head, keys.size), head) for atom in at_j}
         score_text, value, default = (self.text(f, d.name, brought) for f in (rule.score, rule.value, rule.default))
         seen = [f"{head} != {keys.size}"] if strict else []

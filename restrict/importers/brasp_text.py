@@ -8,8 +8,6 @@ which is ``V(i,j)`` for the leftmost (or rightmost) ``j`` where the mask ``M`` a
 ``D(i)`` where there is none. ``Q_a(i)`` holds where the symbol is ``a``. docs/importers.md has the grammar.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +43,7 @@ class Operation:
     """``not`` (one part), ``and`` and ``or`` (two or more), ``xor``, ``iff`` and ``implies`` (two)."""
 
     op: str
-    parts: tuple[Formula, ...]
+    parts: "tuple[Formula, ...]"
 
 
 Formula = Atom | Constant | Operation

@@ -1,7 +1,5 @@
 """What the importers share: the result type, reading files, and expressions that look a value up."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +8,10 @@ from typing import Any
 
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.files import read_bytes, write_bytes
-from restrict.model.fileformat import FORMAT, dumps, loads
+from restrict.model.document import Variable, model
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model
 
-Variable = dict[str, Any]
-"""A variable of a model file, as JSON (docs/format.md)."""
 MAX_TABLE = 2**20
 """Entries of one imported table."""
 MAX_VARIABLES = 4096
@@ -71,11 +68,8 @@ def finish(
         raise ResourceLimit(
             f"{source}: the model needs {len(variables)} variables; a model file holds at most {MAX_VARIABLES}"
         )
-    document: dict[str, Any] = {"format": FORMAT, "name": name, "description": description, "alphabet": list(alphabet)}
-    document |= {key: value for key, value in more.items() if value is not None}
-    document |= {"variables": variables, "output": output}
-    content = dumps(document)
-    return loads(content, f"{source} (as imported)", source.parent)
+    document = model(name, description, alphabet, variables, output, **more)
+    return loads(dumps(document), f"{source} (as imported)", source.parent)
 
 
 def lookup(name: str, values: Sequence[int]) -> str:
@@ -91,18 +85,6 @@ def _tree(name: str, values: Sequence[int], starts: list[int]) -> str:
     middle = len(starts) // 2
     low, high = _tree(name, values, starts[:middle]), _tree(name, values, starts[middle:])
     return f"({low} if {name} < {starts[middle]} else {high})"
-
-
-def table_map(name: str, args: Sequence[str], domain: int, nested: Any) -> Variable:
-    """A map given by a table with one axis per argument (``nested`` lists of integers 0 .. domain-1), as a JSON object
-    of the format; nothing is checked here."""
-    rule = {"table": {"axes": list(args), "values": nested}}
-    return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": rule}
-
-
-def formula_map(name: str, args: Sequence[str], domain: int, text: str) -> Variable:
-    """A map given by an expression (docs/format.md) with values 0 .. domain-1, as the format's JSON; not checked."""
-    return {"name": name, "kind": "map", "args": list(args), "domain": domain, "map": text}
 
 
 def shape_of(model: Model) -> str:

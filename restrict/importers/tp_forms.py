@@ -3,8 +3,6 @@ which names that start with ``X`` stand for any name, those with ``XX`` for anyt
 for any string. Helper functions are compared whole: they are known by what they do, not by their names. The counting
 forms (``select``, ``aggregate_sum``) are known too, so that they can be declined by name."""
 
-from __future__ import annotations
-
 import ast
 from functools import lru_cache
 

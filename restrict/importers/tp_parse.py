@@ -7,8 +7,6 @@ The functions inside ``run`` of a Transformer Program: predicates of heads, and 
 of ``if`` over sets of constants; anything else is refused with its line.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 With ``rule="trained"`` a matching self ranks behind every other match, as in the network that the program was
 decompiled from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

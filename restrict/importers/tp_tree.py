@@ -1,7 +1,5 @@
 """What is read of a Transformer Program, and the state of the reader (:mod:`restrict.importers.tp_parse`)."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass, field
 from pathlib import Path

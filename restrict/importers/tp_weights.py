@@ -2,8 +2,6 @@
 ``feature,value,class,class,...``, one row per feature and value. A number such as ``-7.80402e-05`` is the rational that
 it denotes; nothing passes through floating point."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Mapping

@@ -12,8 +12,6 @@ score of pairs can express it. But where at most one key matches, or the self ca
 *printed* rule is therefore refused where neither can be seen from the program; the message names these heads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,11 +22,12 @@ from pathlib import Path
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.base.wording import counted
 from restrict.importers.argmax import Feature, argmax
-from restrict.importers.common import MAX_TABLE, MAX_VARIABLES, Imported, Variable, finish, formula_map, table_map
+from restrict.importers.common import MAX_TABLE, MAX_VARIABLES, Imported, finish
 from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
 from restrict.importers.tp_tree import Attention, Mlp, TransformerProgram, Value
 from restrict.importers.tp_weights import OutputWeights, read_embeddings, read_weights
+from restrict.model.document import Variable, head, mapped, table
 from restrict.model.program import Model
 from restrict.model.validate import NAME, STAR, escaped
 
@@ -213,29 +212,21 @@ def _model_name(name: str) -> str:
 
 def _variables(setting: _Setting) -> list[Variable]:
     """The positions, heads and MLPs as maps and heads over the positions of the values in ``setting.values``."""
-    made: list[Variable] = [formula_map("positions", [], setting.longest, "i")]
+    made: list[Variable] = [mapped("positions", [], setting.longest, "i")]
     codes = {name: {v: at for at, v in enumerate(values)} for name, values in setting.values.items()}
     for step in setting.program.steps:
         if isinstance(step, Attention):
             key = codes[step.key]
             wanted = [key.get(step.wanted[v], len(key)) if v in step.wanted else len(key) for v in codes[step.query]]
             asks = f"ask_{step.name}"[:64]
-            made.append(table_map(asks, [_model_name(step.query)], len(key) + 1, wanted))
-            made.append(
-                {
-                    "name": step.name,
-                    "kind": "head",
-                    "query": asks,
-                    "key": _model_name(step.key),
-                    "value": _model_name(step.value),
-                    "score": SCORE,
-                    "mask": "past" if setting.program.causal else "none",
-                }
-            )
+            names = [_model_name(name) for name in (step.query, step.key, step.value)]
+            made.append(mapped(asks, names[:1], len(key) + 1, table(names[:1], wanted)))
+            mask = "past" if setting.program.causal else "none"
+            made.append(head(step.name, query=asks, key=names[1], value=names[2], score=SCORE, mask=mask))
         else:
             args = list(dict.fromkeys(step.args))
-            table = _nested(step, args, setting.values, codes[step.name], {})
-            made.append(table_map(step.name, [_model_name(a) for a in args], len(codes[step.name]), table))
+            values, names = _nested(step, args, setting.values, codes[step.name], {}), [_model_name(a) for a in args]
+            made.append(mapped(step.name, names, len(codes[step.name]), table(names, values)))
     return made
 
 
@@ -275,7 +266,7 @@ def _final(setting: _Setting, best: str, classes: int) -> Variable:
     for token in range(len(setting.alphabet), len(setting.alphabet) + len(markers)):
         answer = f"({at} if token == {token} else {answer})"
         at += 1
-    return formula_map("prediction", [best, "token"] if at > classes else [best], at, answer)
+    return mapped("prediction", [best, "token"] if at > classes else [best], at, answer)
 
 
 # ---------------------------------------------------------------- notes

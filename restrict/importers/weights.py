@@ -35,7 +35,8 @@ from restrict.base.strictjson import Node
 from restrict.base.tensorfile import FLOATS, Taken, arrays_of, described
 from restrict.checker.read import Maybe, string
 from restrict.checker.soft_model import HEAD_TENSORS, NETWORK_TENSORS
-from restrict.importers.common import OUTSIDE, Imported, Variable, finish, table_map
+from restrict.importers.common import OUTSIDE, Imported, finish
+from restrict.model import document
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import MASKS, Mask
 
@@ -258,7 +259,7 @@ def import_weights(path: str | Path, *, limit: int = LIMIT) -> Imported:
     logits = build.vectors @ source.unembed.T + source.unembed_bias
     classes = len(source.unembed.ints)
     answer = [list(row).index(max(row)) for row in logits.ints]
-    build.variables.append(table_map("class", [build.x], classes, answer))
+    build.variables.append(document.mapped("class", [build.x], classes, document.table([build.x], answer)))
     when = None if source.position is None else f"n <= {len(source.position.ints)}"
     description = f"Imported from {source.path.name} (exact transformer)."
     model = finish(
@@ -284,7 +285,7 @@ class _Build:
 
     source: Transformer
     limit: int
-    variables: list[Variable] = field(default_factory=list)
+    variables: list[document.Variable] = field(default_factory=list)
     counts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     x: str = ""
@@ -292,8 +293,8 @@ class _Build:
     def settle(self, name: str, args: list[str], rows: Matrix, shape: tuple[int, ...]) -> None:
         """A table over ``args`` with one row of ``rows`` per combination becomes the residual stream."""
         self.vectors, index = distinct(rows)
-        table = np.array(index, dtype=np.int64).reshape(shape).tolist()
-        self.variables.append(table_map(name, args, len(self.vectors.ints), table))
+        values = np.array(index, dtype=np.int64).reshape(shape).tolist()
+        self.variables.append(document.mapped(name, args, len(self.vectors.ints), document.table(args, values)))
         self.x = name
 
     def check(self, place: str, count: int) -> None:
@@ -356,8 +357,8 @@ class _Build:
         queries, query = self.projected(f"{tag}_query", x, vectors, head.query)
         keys, key = self.projected(f"{tag}_key", x, vectors, head.key)
         moves, value = self.projected(f"{tag}_value", x, vectors, head.move)
-        made: Variable = {"name": tag, "kind": "head", "value": value, "mask": head.mask, "ties": head.ties}
-        made |= {"query": query, "key": key, "score": self.score(place, queries.ints, keys.ints)}
+        score = self.score(place, queries.ints, keys.ints)
+        made = document.head(tag, value=value, mask=head.mask, ties=head.ties, query=query, key=key, score=score)
         if head.mask.startswith("strict"):
             moves = self.with_nothing(made, moves)
         self.variables.append(made)
@@ -368,7 +369,7 @@ class _Build:
         rows, index = distinct(vectors @ projection.T)
         if len(rows.ints) == len(vectors.ints):
             return rows, x
-        self.variables.append(table_map(name, [x], len(rows.ints), index))
+        self.variables.append(document.mapped(name, [x], len(rows.ints), document.table([x], index)))
         return rows, name
 
     def score(self, place: str, queries: Any, keys: Any) -> Any:
@@ -397,7 +398,7 @@ class _Build:
         return {"dot": {role: {"axes": axes, "values": a.tolist()} for role, (axes, a) in tables.items()}}
 
     @staticmethod
-    def with_nothing(head: Variable, moves: Matrix) -> Matrix:
+    def with_nothing(head: document.Variable, moves: Matrix) -> Matrix:
         """The default is the zero vector, which becomes a new value where no value stands for it yet."""
         zero = [at for at, row in enumerate(moves.ints) if not any(row)]
         if zero:

@@ -2,8 +2,6 @@
 one exact length. The proofs of the closed forms are at the classes, and the tests compare all of them with
 enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,22 +11,10 @@ import numpy as np
 
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.languages.dfa import MAX_STATES, minimal
-from restrict.languages.dyck import fix_all
 from restrict.languages.predicate import Drawn, uniform_sample
-from restrict.languages.protocol import (
-    ByPattern,
-    Forcing,
-    Pattern,
-    Word,
-    check_word,
-    forcing,
-    pattern_of,
-    start_of,
-    with_cells,
-)
+from restrict.languages.protocol import ALL_FIXED, ByPattern, Cheapest, Pattern, Word, with_cells
 from restrict.languages.regular import Regular
 from restrict.model.brackets import Brackets
-from restrict.model.restriction import Restriction
 
 # ------------------------------------------------------------ regular
 
@@ -101,35 +87,30 @@ class Majority(ByPattern):
     alphabet: tuple[str, ...] = ("0", "1")
     exact: bool = True
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """By counting."""
-        check_word(self.alphabet, word)
         return 2 * sum(s == "1" for s in word) > len(word)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """All free cells to the wanted side."""
         word = tuple(("1" if member else "0") if s is None else s for s in pattern)
-        return word if self.contains(word) == member else None
+        return word if self._has(word) == member else None
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """A sum of binomial coefficients; ``None`` beyond 30 000 free cells."""
-        pattern = pattern_of(self.alphabet, restriction)
         free, ones = sum(s is None for s in pattern), sum(s == "1" for s in pattern)
         return None if free > 30_000 else sum(_binomials(free)[max(0, len(pattern) // 2 + 1 - ones) :])
 
     def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform, by rejection: at least a quarter of the words is on either side, except at ``n`` = 0."""
-        return uniform_sample(self.alphabet, n, rng, lambda w: self.contains(w) == member, "member")
+        return uniform_sample(self.alphabet, n, rng, lambda w: self._has(w) == member, "member")
 
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
         """See the class. Cost: O(n)."""
-        cells, start = start_of(self.alphabet, n, pre)
-        symbol, needed = ("1", n // 2 + 1) if member else ("0", (n + 1) // 2)
+        symbol, needed = ("1", len(cells) // 2 + 1) if member else ("0", (len(cells) + 1) // 2)
         missing = max(0, needed - sum(s == symbol for s in cells))
         where = [p for p, s in enumerate(cells) if s is None][:missing]
-        if len(where) < missing:
-            return None
-        return forcing(member, cells, with_cells(cells, dict.fromkeys(where, symbol)), start, "counting")
+        return None if len(where) < missing else with_cells(cells, dict.fromkeys(where, symbol)), "counting"
 
 
 @dataclass(frozen=True)
@@ -142,42 +123,38 @@ class AnBn(Drawn):
     alphabet: tuple[str, ...] = ("a", "b")
     exact: bool = True
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """By comparison with the one member of that length."""
-        check_word(self.alphabet, word)
         return len(word) % 2 == 0 and all((s == "b") == (2 * p >= len(word)) for p, s in enumerate(word))
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """The one member, or anything with a wrong symbol."""
         n = len(pattern)
         word = tuple(("b" if 2 * p >= n else "a") if s is None else s for p, s in enumerate(pattern))
-        if self.contains(word) == member:
+        if self._has(word) == member:
             return word
         free = next((p for p, s in enumerate(pattern) if s is None), None)
         if member or free is None:
             return None
         return with_cells(word, {free: "a" if word[free] == "b" else "b"})
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """0 or 1."""
-        return int(self._fill(pattern_of(self.alphabet, restriction), True) is not None)
+        return int(self._fill(pattern, True) is not None)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         return self._fill((None,) * n, True)
 
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
         """See the class. Cost: O(n)."""
-        cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
         if member:
-            return fix_all(whole, cells, start)
+            return whole, ALL_FIXED
         if whole is None:
-            return forcing(False, cells, cells, start, "no completion is a member")
+            return cells, "no completion is a member"
         free = next((p for p, s in enumerate(cells) if s is None), None)
-        if free is None:
-            return None
-        wrong = with_cells(cells, {free: "a" if whole[free] == "b" else "b"})
-        return forcing(False, cells, wrong, start, "one wrong symbol")
+        wrong = None if free is None else with_cells(cells, {free: "a" if whole[free] == "b" else "b"})
+        return wrong, "one wrong symbol"
 
 
 @dataclass(frozen=True)
@@ -204,25 +181,23 @@ class Palindromes(Drawn):
         """The letters."""
         return tuple(self.letters)
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """By comparison with the reverse."""
-        check_word(self.alphabet, word)
         return list(word) == list(word)[::-1]
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """Pair by pair."""
         n = len(pattern)
         word = tuple(s or pattern[n - 1 - p] or self.letters[0] for p, s in enumerate(pattern))
-        if self.contains(word) == member:
+        if self._has(word) == member:
             return word
         spare = next((p for p, s in enumerate(pattern) if s is None and 2 * p + 1 != n), None)
         if member or spare is None or len(self.letters) < 2:
             return None
         return with_cells(word, {spare: next(c for c in self.letters if c != word[spare])})
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """A power of the number of letters, or 0."""
-        pattern = pattern_of(self.alphabet, restriction)
         if self._fill(pattern, True) is None:
             return 0
         n = len(pattern)
@@ -233,22 +208,23 @@ class Palindromes(Drawn):
         half = [self.letters[a] for a in rng.integers(len(self.letters), size=(n + 1) // 2).tolist()]
         return (*half, *half[: n // 2][::-1])
 
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
         """See the class. Cost: O(n)."""
-        cells, start = start_of(self.alphabet, n, pre)
         whole = self._fill(cells, True)
+        n = len(cells)
         if whole is None:
-            return None if member else forcing(False, cells, cells, start, "no completion is a palindrome")
+            return None if member else cells, "no completion is a palindrome"
         if member:
-            must = {p: s for p, s in enumerate(whole) if 2 * p + 1 != n and len(self.letters) > 1}
-            return forcing(True, cells, tuple(must.get(p, s) for p, s in enumerate(cells)), start, "pairs")
+            return with_cells(
+                cells, {p: s for p, s in enumerate(whole) if 2 * p + 1 != n and len(self.letters) > 1}
+            ), "pairs"
         pairs = [[q for q in (p, n - 1 - p) if cells[q] is None] for p in range(n // 2)]
         pairs = sorted((pair for pair in pairs if pair), key=len)
         if not pairs or len(self.letters) < 2:
-            return None
+            return None, ""
         p, *rest = pairs[0]
         other = next(c for c in self.letters if c != whole[p])
-        return forcing(False, cells, with_cells(cells, {p: other, **{q: whole[q] for q in rest}}), start, "one pair")
+        return with_cells(cells, {p: other, **{q: whole[q] for q in rest}}), "one pair"
 
 
 def _binomials(n: int) -> list[int]:

@@ -14,8 +14,6 @@ The theorems speak about different machines; the statements say which:
 Averaging, counting and soft attention are outside all of these.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -2,8 +2,6 @@
 automaton; states are numbered in breadth-first order from the start state 0 and symbols in the order of the alphabet,
 so two languages over the same alphabet are equal iff their :class:`Dfa` are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import I64, Bools, Ints
 from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted
 from restrict.languages.walk import breadth_first
@@ -44,7 +42,7 @@ class Dfa:
         return next((q for q, row in enumerate(self.delta) if q not in self.accept and set(row) == {q}), None)
 
     @cached_property
-    def table(self) -> npt.NDArray[np.int64]:
+    def table(self) -> I64:
         """The transitions as an array of shape ``(symbols, states)``."""
         return np.array(self.delta, dtype=np.int64).reshape(self.states, len(self.alphabet)).T.copy()
 
@@ -54,7 +52,7 @@ class Dfa:
             state = self.delta[state][self.index[symbol]]
         return state
 
-    def target(self, member: bool) -> npt.NDArray[np.bool_]:
+    def target(self, member: bool) -> Bools:
         """Which states accept (or, for ``member`` false, reject). ``member``: whether the accepting states are wanted
         (true) or the rejecting ones (false). Result: a new bool array of shape ``(states,)``."""
         good = np.zeros(self.states, dtype=np.bool_)
@@ -79,7 +77,7 @@ def minimal(alphabet: Sequence[str], delta: Sequence[Sequence[int]], start: int,
     return Dfa(tuple(alphabet), merged, frozenset(c for c, at in enumerate(reps.tolist()) if order[at] in final))
 
 
-def congruence(delta: npt.NDArray[np.integer], first: npt.NDArray[Any]) -> tuple[I64, I64]:
+def congruence(delta: Ints, first: npt.NDArray[Any]) -> tuple[I64, I64]:
     """The coarsest partition of states that refines ``first`` (S,) and that every letter respects: the class of each
     state, numbered by first occurrence, and the first state of each. ``delta`` (S, k): successors, -1 for none. Moore's
     refinement: at most S rounds of O(S k log S)."""

@@ -11,8 +11,6 @@ anywhere, and one is enough next to a fixed opener. So Theorem 1 reaches these l
 type of bracket, which are the Dyck-1 language (Hahn 2020, section 5; theory of the project, section 8).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb
@@ -23,10 +21,9 @@ import numpy as np
 from restrict.base.errors import ResourceLimit
 from restrict.languages import dyck_matching
 from restrict.languages.predicate import Drawn
-from restrict.languages.protocol import Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of, with_cells
+from restrict.languages.protocol import ALL_FIXED, Cheapest, Pattern, Word, with_cells
 from restrict.languages.search import cheapest_pattern
 from restrict.model.brackets import Brackets
-from restrict.model.restriction import Restriction
 
 COUNT_LIMIT = 150
 HEIGHT_LIMIT = 4000
@@ -61,8 +58,7 @@ class Balanced(Brackets, Drawn):
         """``dyck:k``, or ``dyck[SYMBOLS]:k``; the same with ``shuffle-dyck``."""
         return self.spec_of(self.family.lower())
 
-    def contains(self, word: Sequence[str]) -> bool:
-        """Whether a word is a member."""
+    def _has(self, word: Sequence[str]) -> bool:
         raise NotImplementedError
 
     def _codes(self, pattern: Pattern) -> dyck_matching.Codes:
@@ -75,7 +71,7 @@ class Balanced(Brackets, Drawn):
     def _fill(self, pattern: Pattern, member: bool = True) -> Word | None:
         """Where a member is wanted, as the class says; else by openers, see :func:`unbalance`."""
         if not member:
-            return unbalance(self.alphabet, self.contains, pattern)
+            return unbalance(self.alphabet, self._has, pattern)
         found = self._closed(self._codes(pattern))
         return None if found is None else symbols(self.alphabet, found)
 
@@ -85,9 +81,8 @@ class Dyck(Balanced):
 
     family = "Dyck"
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """By a stack."""
-        check_word(self.alphabet, word)
         code, stack = code_of(self.alphabet), list[int]()
         for symbol in word:
             c = code[symbol]
@@ -104,9 +99,9 @@ class Dyck(Balanced):
         pairs = dyck_matching.match(codes)
         return None if pairs is None else dyck_matching.typed(codes, pairs)
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """Catalan numbers where all is free; heights for one type; a chart for several; ``None`` where too long."""
-        codes = self._codes(pattern_of(self.alphabet, restriction))
+        codes = self._codes(pattern)
         n = len(codes)
         if n % 2:
             return 0
@@ -127,23 +122,17 @@ class Dyck(Balanced):
             out.append(stack[-1] if step > 0 else -stack.pop())
         return symbols(self.alphabet, out)
 
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
         """Membership: all is fixed; else see the module. Exact, ``ResourceLimit`` only for unusual ``pre`` of
         Dyck-k."""
-        cells, start = start_of(self.alphabet, n, pre)
-        if member:
-            return fix_all(self._fill(cells), cells, start)
-        found = self._break(cells)
-        return None if found is None else forcing(False, cells, found[0], start, found[1])
-
-    def _break(self, cells: Pattern) -> tuple[Pattern, str] | None:
-        """A cheapest restriction that forces non-membership, and how it was found."""
-        codes = self._codes(cells)
         whole = self._fill(cells)
+        if member:
+            return whole, ALL_FIXED
         if whole is None:
             return cells, "no completion is balanced"
         if None not in cells:
-            return None
+            return None, ""
+        codes = self._codes(cells)
         if self.k > 1:
             found = self._one_symbol(cells, codes)
             if found is not None:
@@ -152,8 +141,7 @@ class Dyck(Balanced):
             if pair is not None:
                 clash = {pair: self.alphabet[0], pair + 1: self.alphabet[3]}
                 return with_cells(cells, clash), "two brackets that clash"
-            found, method = cheapest_pattern(self.alphabet, cells, False, self.contains, self._fill)
-            return None if found is None else (found, method)
+            return cheapest_pattern(self.alphabet, cells, False, self._has, self._fill)
         left, right = dyck_matching.overload(codes), dyck_matching.overload(dyck_matching.mirrored(codes))
         sides = [(left[0], dict.fromkeys(left[1], self.alphabet[1]))] if left else []
         if right:
@@ -193,13 +181,6 @@ def unbalance(alphabet: Sequence[str], contains: Callable[[Word], bool], pattern
         return word
     free = next((p for p, s in enumerate(pattern) if s is None), None)
     return None if free is None else tuple(alphabet[1] if p == free else s for p, s in enumerate(word))
-
-
-def fix_all(word: Word | None, cells: Pattern, start: Restriction) -> Forcing | None:
-    """Forcing membership where every free cell can spoil it: all of them have to be fixed. ``word``: a member that
-    agrees with ``cells``; ``None`` where there is none. ``start``: the restriction of that pattern, whose markers are
-    kept. Result: the forcing that fixes every free cell of ``cells`` as in ``word``; ``None`` without a word."""
-    return None if word is None else forcing(True, cells, word, start, "every free symbol can spoil membership")
 
 
 def random_path(half: int, rng: np.random.Generator) -> list[int]:

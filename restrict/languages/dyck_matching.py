@@ -19,8 +19,6 @@ twice the number of fixed openers plus 2, or ``b`` the same for closers; say ``a
 opener; now ``q, q+1`` can be removed. Before the chart, a greedy matching finds most completions in linear time.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@ Other tools run for ever, so a finite word is followed by endless silence. In SM
 on; in HOA (Babiak and others 2015) the proposition `alive` is false from then on. The word is accepted iff the run
 is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 

@@ -11,8 +11,6 @@ set ``R`` of states from which the rest is accepted; ``R`` runs through the stat
 right to left. So the maximum is a longest walk over pairs (state, set), an exact dynamic program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from restrict.base.arrays import I32
 from restrict.base.errors import ResourceLimit
 from restrict.languages.builtin import AnBn, Majority, Palindromes
 from restrict.languages.dfa import Dfa
@@ -30,7 +29,7 @@ from restrict.languages.predicate import MAX_WORDS, completions, few
 from restrict.languages.protocol import Forcing, Language, the_language
 from restrict.languages.regular import Regular
 from restrict.languages.shuffle import ShuffleDyck
-from restrict.languages.subset import Costs, bits, images, repeated
+from restrict.languages.subset import bits, images, repeated
 from restrict.languages.varieties import Varieties, varieties
 from restrict.languages.walk import breadth_first
 from restrict.model.restriction import Restriction
@@ -207,7 +206,7 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
     best = np.full((dfa.states, len(sets)), NEVER, dtype=np.int32)
     best[:, 0] = 0
 
-    def longer(best: Costs) -> Costs:
+    def longer(best: I32) -> I32:
         # best'[q, R'] = max over letters a and sets R with pre_a(R) = R' of pivotal_a[q, R] + best[delta(q, a), R]
         after = np.full_like(best, NEVER)
         for pre, successor, pivotal in moves:

@@ -5,8 +5,6 @@ whether a restriction has a member among its completions: that answer is a proof
 *non-member* has no such chart (it is the complement's question): it is enumeration where completions are few and search
 beyond, and then ``ResourceLimit`` says that nothing is known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +16,8 @@ import numpy as np
 from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.base.scanner import Token, scan
 from restrict.languages.predicate import Drawn, Searched, completions, few, look_for
-from restrict.languages.protocol import Pattern, Word, check_word, pattern_of
+from restrict.languages.protocol import Pattern, Word
 from restrict.languages.regular import below
-from restrict.model.restriction import Restriction
 
 CHART_BUDGET = 40_000_000
 DERIVATION_BUDGET = 5_000_000
@@ -179,23 +176,21 @@ class ContextFree(Drawn, Searched):
         """The terminal symbols, in order of appearance."""
         return self.form.alphabet
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """By the chart of the word."""
-        check_word(self.alphabet, word)
         return chart(self.form, tuple(word)).member()
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """A member by the chart, exact; a non-member by enumeration or search."""
         if member:
             return read_off(chart(self.form, pattern))
-        return look_for(self.alphabet, pattern, lambda w: not self.contains(w), "non-member", tries=60)
+        return look_for(self.alphabet, pattern, lambda w: not self._has(w), "non-member", tries=60)
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """By enumeration; ``None`` where there are many completions (a chart counts derivations, not words)."""
-        pattern = pattern_of(self.alphabet, restriction)
         if not chart(self.form, pattern).member():
             return 0
-        return sum(map(self.contains, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
+        return sum(map(self._has, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform; see the class."""

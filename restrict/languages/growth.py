@@ -23,8 +23,6 @@ Where the costs settle soon enough, :mod:`restrict.languages.quasilinear` gives 
 rate with it; the theorem is for all other graphs, whose rate stays open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -34,8 +32,8 @@ from operator import or_
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 from restrict.languages.quasilinear import NEVER, QuasiLinear, least_costs
@@ -166,11 +164,11 @@ def _lengths(dfa: Dfa, member: bool) -> list[bool]:
     return [history[first + (r - first) % period] & target != 0 for r in range(period)]
 
 
-def _edges(graph: SubsetGraph) -> list[npt.NDArray[np.int64]]:
+def _edges(graph: SubsetGraph) -> list[I64]:
     return [graph.free, *graph.fixed]
 
 
-def _useful(graph: SubsetGraph) -> npt.NDArray[np.bool_]:
+def _useful(graph: SubsetGraph) -> Bools:
     good = graph.goal
     while not np.array_equal(more := np.logical_or.reduce([good, *(good[edge] for edge in _edges(graph))]), good):
         good = more

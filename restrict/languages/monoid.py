@@ -14,8 +14,6 @@ eventually periodic in ``t``; some ``s`` has ``eta(Sigma^s) = eta(Sigma^2s)``, a
 *stable* semigroup is aperiodic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Pre-restrictions as text: what is fixed before forcing costs are asked for (Hahn 2020, Corollary 2)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

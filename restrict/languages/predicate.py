@@ -3,8 +3,6 @@ at most ``MAX_WORDS`` completions everything is enumerated, and answers are exac
 at random (the same words every time). What is found is right, because the predicate was asked. Where nothing is found,
 the answer is unknown and :class:`restrict.base.errors.ResourceLimit` is raised, never ``None``."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Cheapest, Pattern, Word
 from restrict.languages.search import cheapest_pattern
-from restrict.model.restriction import Restriction
 
 MAX_WORDS = 1 << 16
 TRIES = 2000
@@ -83,7 +80,7 @@ class Drawn(ByPattern):
     def sample(self: Any, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
         """Uniform; the class says how members are drawn."""
         if not member:
-            return uniform_sample(self.alphabet, n, rng, lambda w: not self.contains(w), "non-member")
+            return uniform_sample(self.alphabet, n, rng, lambda w: not self._has(w), "non-member")
         if n < 0:
             raise UsageError(f"the length {n} is negative")
         found: Word | None = self._draw(n, rng)
@@ -93,11 +90,9 @@ class Drawn(ByPattern):
 class Searched(ByPattern):
     """A language whose forcing costs are found by search."""
 
-    def forcing_cost(self: Any, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self: Any, cells: Pattern, member: bool) -> Cheapest:
         """By enumeration at small ``n``, else implicit hitting sets, else ``ResourceLimit``."""
-        cells, start = start_of(self.alphabet, n, pre)
-        found, method = cheapest_pattern(self.alphabet, cells, member, self.contains, self._fill)
-        return None if found is None else forcing(member, cells, found, start, method)
+        return cheapest_pattern(self.alphabet, cells, member, self._has, self._fill)
 
 
 @dataclass(frozen=True)
@@ -120,18 +115,16 @@ class Predicate(Searched):
         """Begins with ``python:``, since no text describes a callable."""
         return f"python:{self.name}"
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """What the predicate says."""
-        check_word(self.alphabet, word)
         return bool(self.test(tuple(word)))
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """By enumeration or random search; see the module."""
         return look_for(self.alphabet, pattern, lambda w: bool(self.test(w)) == member, _what(member))
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """By enumeration, ``None`` beyond ``MAX_WORDS`` completions."""
-        pattern = pattern_of(self.alphabet, restriction)
         if not few(self.alphabet, pattern):
             return None
         return sum(bool(self.test(w)) for w in completions(self.alphabet, pattern))

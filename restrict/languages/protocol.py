@@ -11,11 +11,9 @@ Three kinds of answer are kept apart: a word or number is exact; ``None`` from :
 :meth:`Language.forcing_cost` is a proof that there is none; :class:`restrict.base.errors.ResourceLimit` means unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -26,10 +24,13 @@ from restrict.model.restriction import Restriction
 
 Word = tuple[str, ...]
 Pattern = tuple[str | None, ...]
+Cheapest = tuple[Sequence[str | None] | None, str]
 Cell = TypeVar("Cell", str, str | None)
+ALL_FIXED = "every free symbol can spoil membership"
+"""Why forcing membership may cost every free cell."""
 
 
-def the_language(given: object) -> Language:
+def the_language(given: object) -> "Language":
     """The language of a call."""
     if isinstance(given, Language):
         return given
@@ -161,23 +162,31 @@ class Language(Protocol):
         """
 
 
-class Fills(Protocol):
-    """What completes the words of a pattern over an alphabet."""
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        """The symbols, each once."""
-
-    def _fill(self, pattern: Pattern, member: bool) -> Word | None:
-        """A word of the pattern that is a member or, where ``member`` is false, a non-member."""
-
-
 class ByPattern:
-    """A language whose completions do not depend on where the word's symbols stand: ``_fill`` completes a pattern."""
+    """A language whose answers do not depend on where the word's symbols stand. What is asked is checked here, once.
+    The class has ``_has(word)``, ``_fill(pattern, member)`` (a completion with that membership), ``_count(pattern)``,
+    and ``_cheapest(pattern, member)``: the cells of a cheapest forcing pattern, ``None`` if there is none, and why."""
 
-    def complete(self: Fills, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
+    def contains(self: Any, word: Sequence[str]) -> bool:
+        """The class says how."""
+        check_word(self.alphabet, word)
+        return bool(self._has(word))
+
+    def complete(self: Any, restriction: Restriction, values: Mapping[int, str], member: bool) -> Word | None:
         """By the word's pattern; the class says how."""
-        return self._fill(pattern_of(self.alphabet, restriction, values), member)
+        found: Word | None = self._fill(pattern_of(self.alphabet, restriction, values), member)
+        return found
+
+    def count(self: Any, restriction: Restriction) -> int | None:
+        """By the word's pattern; the class says how."""
+        found: int | None = self._count(pattern_of(self.alphabet, restriction))
+        return found
+
+    def forcing_cost(self: Any, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+        """From the pattern of ``pre``; the class says how."""
+        cells, start = start_of(self.alphabet, n, pre)
+        found, method = self._cheapest(cells, member)
+        return None if found is None else forcing(member, cells, found, start, method)
 
 
 # ------------------------------------------------------------ words and restrictions

@@ -16,8 +16,6 @@ on the length. And where the formula holds from ``T`` on, ``(T, P)`` is settled:
 at ``k = 0`` and at ``k = 1`` with a line below both are that line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd

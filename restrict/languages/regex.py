@@ -8,8 +8,6 @@
 One character is one symbol. The size of the automaton is bounded before it is built: a repetition multiplies.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from math import prod

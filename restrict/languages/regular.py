@@ -2,8 +2,6 @@
 Completions and counts are dynamic programming over (position, state), exact at any length. Regular expressions are read
 by :mod:`restrict.languages.regex`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,15 +9,14 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import Bools
 from restrict.base.errors import UsageError, quote
 from restrict.base.strictjson import Node
 from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa, minimal
-from restrict.languages.protocol import ByPattern, Forcing, Pattern, Word, check_word, forcing, pattern_of, start_of
+from restrict.languages.protocol import ByPattern, Cheapest, Pattern, Word
 from restrict.languages.subset import cheapest
-from restrict.model.restriction import Restriction
 from restrict.model.validate import STAR, check_symbol
 
 DFA_FORMAT = "restrict-dfa/1"
@@ -46,9 +43,8 @@ class Regular(ByPattern):
         """The symbols."""
         return self.dfa.alphabet
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """Whether the automaton accepts."""
-        check_word(self.alphabet, word)
         return self.dfa.run(word) in self.dfa.accept
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -72,7 +68,7 @@ class Regular(ByPattern):
         index = self.dfa.index
         return [None if s is None else index[s] for s in pattern]
 
-    def _viable(self, cells: Sequence[int | None], last: npt.NDArray[np.bool_]) -> list[bytes]:
+    def _viable(self, cells: Sequence[int | None], last: Bools) -> list[bytes]:
         """For each position, the states from which the rest of the cells can be filled to end in ``last``."""
         table, cache = self.dfa.table, dict[tuple[bytes, int | None], bytes]()
         good = [last.tobytes()]
@@ -85,10 +81,9 @@ class Regular(ByPattern):
             good.append(cache[slot])
         return good[::-1]
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """Dynamic programming over (position, state) with exact integers; ``None`` beyond ``COUNT_BUDGET``."""
-        cells = self._cells(pattern_of(self.alphabet, restriction))
-        dfa = self.dfa
+        cells, dfa = self._cells(pattern), self.dfa
         powers = dfa.states <= POWERS_UP_TO
         words = 1 + sum(c is None for c in cells) * max(1, len(dfa.alphabet) - 1).bit_length() // 64
         if not powers and len(cells) * dfa.states * len(dfa.alphabet) * (words + 20) > COUNT_BUDGET:
@@ -119,14 +114,10 @@ class Regular(ByPattern):
             state = row[letter]
         return tuple(word)
 
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
         """Shortest path in the subset automaton, exact (:mod:`restrict.languages.subset`)."""
-        cells, start = start_of(self.alphabet, n, pre)
         found, method = cheapest(self.dfa, member, self._cells(cells))
-        if found is None:
-            return None
-        pattern = [None if a is None else self.alphabet[a] for a in found]
-        return forcing(member, cells, pattern, start, method)
+        return found if found is None else [None if a is None else self.alphabet[a] for a in found], method
 
     def __repr__(self) -> str:
         return f"Regular({self.spec!r}, {counted(self.dfa.states, 'state')})"

@@ -10,14 +10,12 @@ is none, it is a cheapest forcing restriction (the relaxation had no cheaper one
 the number of rounds is known, so there is a limit.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I8, Bools
 from restrict.base.errors import ResourceLimit
 from restrict.languages.protocol import Pattern, Word
 from restrict.sat.hitting_sets import Cheapest, unmissed
@@ -62,7 +60,7 @@ def by_enumeration(
     return tuple(cells)
 
 
-def of_restrictions(holds: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
+def of_restrictions(holds: Bools) -> tuple[Bools, I8]:
     """All restrictions of words: which force, and how many symbols each fixes. ``holds``: the truth of every word, an
     axis for each position. Result: two arrays with one more entry on each axis, for a free position."""
     cost = np.zeros((), dtype=np.int8)

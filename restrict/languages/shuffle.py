@@ -7,8 +7,6 @@ exchanged for ``c``). Then pairing ``c`` with ``o`` and ``f`` with ``x`` is no w
 no opener take the earliest free cell, which is of least use to the openers that are left. Among openers the latest is
 taken first, so that those left over have the most free cells after them; they take free cells from right to left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb
@@ -16,12 +14,11 @@ from math import comb
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
-from restrict.languages.dyck import Balanced, Dyck, code_of, fix_all, random_path, symbols
+from restrict.languages.dyck import Balanced, Dyck, code_of, random_path, symbols
 from restrict.languages.dyck_matching import Codes, typed
-from restrict.languages.protocol import Forcing, Word, check_word, forcing, pattern_of, start_of, with_cells
+from restrict.languages.protocol import ALL_FIXED, Cheapest, Pattern, Word, with_cells
 from restrict.languages.regular import below
 from restrict.languages.search import cheapest_pattern
-from restrict.model.restriction import Restriction
 
 COUNT_BUDGET = 2_000_000
 SPLIT_LIMIT = 2000
@@ -62,9 +59,8 @@ class ShuffleDyck(Balanced):
 
     family = "shuffle-Dyck"
 
-    def contains(self, word: Sequence[str]) -> bool:
+    def _has(self, word: Sequence[str]) -> bool:
         """One counter a type."""
-        check_word(self.alphabet, word)
         code, heights = code_of(self.alphabet), [0] * (self.k + 1)
         for symbol in word:
             c = code[symbol]
@@ -78,9 +74,8 @@ class ShuffleDyck(Balanced):
         pairs = pair_up(codes)
         return None if pairs is None else typed(codes, pairs)
 
-    def count(self, restriction: Restriction) -> int | None:
+    def _count(self, pattern: Pattern) -> int | None:
         """Dynamic programming over all heights; ``None`` beyond ``COUNT_BUDGET`` states in all."""
-        pattern = pattern_of(self.alphabet, restriction)
         n, code = len(pattern), code_of(self.alphabet)
         if n % 2:
             return 0
@@ -117,26 +112,25 @@ class ShuffleDyck(Balanced):
             half -= own
         return symbols(self.alphabet, out.tolist())
 
-    def forcing_cost(self, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
         """Membership: all is fixed. Non-membership: one symbol where that is enough, else implicit hitting sets."""
         if self.k == 1:
-            return Dyck(1, self.letters).forcing_cost(n, member, pre)
-        cells, start = start_of(self.alphabet, n, pre)
+            return Dyck(1, self.letters)._cheapest(cells, member)
+        whole = self._fill(cells)
         if member:
-            return fix_all(self._fill(cells), cells, start)
-        if self._fill(cells) is None:
-            return forcing(False, cells, cells, start, "no completion is balanced")
+            return whole, ALL_FIXED
+        if whole is None:
+            return cells, "no completion is balanced"
         if None not in cells:
-            return None
+            return None, ""
         free = [p for p, s in enumerate(cells) if s is None]
         # The first free cell as a closer and the last as an opener settle nearly every case; then all the others.
         order = [(p, s) for p in dict.fromkeys((free[0], free[-1], *free)) for s in self.alphabet]
         for p, s in order[:SINGLE_TESTS]:
             one = with_cells(cells, {p: s})
             if self._fill(one) is None:
-                return forcing(False, cells, one, start, "one bracket that nothing can match")
-        found, method = cheapest_pattern(self.alphabet, cells, False, self.contains, self._fill)
-        return None if found is None else forcing(False, cells, found, start, method)
+                return one, "one bracket that nothing can match"
+        return cheapest_pattern(self.alphabet, cells, False, self._has, self._fill)
 
 
 @lru_cache(maxsize=4)

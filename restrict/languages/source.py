@@ -1,8 +1,6 @@
 """Textual specifications: ``parity``, ``dyck:2,depth=3``, ``regex:(ab)*``, ``dfa:FILE.json``, ``cfg:FILE``, ... The
 table below drives the reader, the error that lists what exists, and ``restrict language --list``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

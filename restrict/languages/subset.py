@@ -15,8 +15,6 @@ Where both explode, :func:`antichains` searches by cost over the positions, keep
 dominated by a superset from which success costs no more. It stops with a certified lower bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
@@ -24,13 +22,11 @@ from itertools import groupby
 from operator import and_, or_
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I32, I64, U8, Bools
 from restrict.base.errors import ResourceLimit
 from restrict.languages.dfa import Dfa
 
-Array = npt.NDArray[np.int64]
-Costs = npt.NDArray[np.int32]
 INF = np.int32(1 << 30)
 MAX_SUBSETS = 40_000
 MAX_PAIR_WORK = 2_000_000_000
@@ -78,12 +74,12 @@ def images(dfa: Dfa, backward: bool) -> list[Callable[[int], int]]:
     return out
 
 
-def bits(flags: npt.NDArray[np.bool_]) -> int:
+def bits(flags: Bools) -> int:
     """A bool array (states,) as an integer with bit ``q`` iff ``flags[q]``."""
     return sum(1 << int(q) for q in np.flatnonzero(flags))
 
 
-def _pairs(dfa: Dfa, target: npt.NDArray[np.bool_]) -> list[int] | None:
+def _pairs(dfa: Dfa, target: Bools) -> list[int] | None:
     """For each state, the states that some one word takes into the target together with it; ``None`` if too many."""
     together = np.outer(target, target)
     size, work = int(together.sum()), 0
@@ -106,9 +102,9 @@ class SubsetGraph:
     """All sets that the choices reach. ``free[v]`` and ``fixed[a][v]`` are successors; node 0 is the start.
     ``backward`` says which of the two readings it is. The last node is dead: no set there can succeed."""
 
-    free: Array
-    fixed: Array
-    goal: npt.NDArray[np.bool_]
+    free: I64
+    fixed: I64
+    goal: Bools
     backward: bool
 
     @property
@@ -186,17 +182,17 @@ def subset_graph(dfa: Dfa, member: bool, limit: int = MAX_SUBSETS) -> SubsetGrap
 class _Run:
     """The choices of equal cells: ``steps[t]`` for ``t`` cells handled before, periodic from ``first`` on."""
 
-    steps: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    steps: list[U8] = field(default_factory=list)
     first: int = 0
     period: int = 0
 
-    def at(self, t: int) -> npt.NDArray[np.uint8]:
+    def at(self, t: int) -> U8:
         if t < len(self.steps):
             return self.steps[t]
         return self.steps[self.first + (t - self.first) % self.period]
 
 
-def _step(graph: SubsetGraph, costs: Costs) -> tuple[Costs, npt.NDArray[np.uint8]]:
+def _step(graph: SubsetGraph, costs: I32) -> tuple[I32, U8]:
     """One more free-or-fixed position: the new costs, and which choice gives them."""
     best = costs[graph.free]
     choice = np.full(graph.nodes, FREE, dtype=np.uint8)
@@ -208,11 +204,11 @@ def _step(graph: SubsetGraph, costs: Costs) -> tuple[Costs, npt.NDArray[np.uint8
     return np.minimum(best, INF), choice
 
 
-def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run]:
+def _advance(graph: SubsetGraph, costs: I32, length: int) -> tuple[I32, _Run]:
     """``length`` unrestricted positions (:func:`repeated`)."""
     run = _Run()
 
-    def step(costs: Costs) -> Costs:
+    def step(costs: I32) -> I32:
         costs, choice = _step(graph, costs)
         run.steps.append(choice)
         return costs
@@ -222,7 +218,7 @@ def _advance(graph: SubsetGraph, costs: Costs, length: int) -> tuple[Costs, _Run
     return costs, run
 
 
-def repeated(step: Callable[[Costs], Costs], costs: Costs, length: int, infinite: np.int32) -> tuple[Costs, int, int]:
+def repeated(step: Callable[[I32], I32], costs: I32, length: int, infinite: np.int32) -> tuple[I32, int, int]:
     """``length`` times a step that commutes with adding a constant: when values repeat up to a constant, they do so for
     ever, and the rest is a jump (Brent). Result: the values, from where they repeat, and the period (0: none met)."""
     saved, saved_at, power, t, period = costs, 0, 1, 0, 0
@@ -239,7 +235,7 @@ def repeated(step: Callable[[Costs], Costs], costs: Costs, length: int, infinite
     return costs, saved_at, period
 
 
-def shift_of(old: Costs, new: Costs, infinite: np.int32) -> int | None:
+def shift_of(old: I32, new: I32, infinite: np.int32) -> int | None:
     """The constant by which ``new`` exceeds ``old`` where both are not ``infinite``, if there is one."""
     finite = old != infinite
     if not np.array_equal(finite, new != infinite):
@@ -269,7 +265,7 @@ def shortest(graph: SubsetGraph, cells: Sequence[int | None]) -> list[int | None
     return _walk(graph, runs)
 
 
-def _afford(graph: SubsetGraph, costs: Costs, length: int, kept: int) -> int:
+def _afford(graph: SubsetGraph, costs: I32, length: int, kept: int) -> int:
     """Refuse a long run that would take too much time or memory, unless its costs become periodic soon."""
     kept += length * graph.nodes
     if kept > MAX_CHOICES or kept * (1 + len(graph.fixed)) > MAX_GATHERS:
@@ -350,7 +346,7 @@ def antichains(dfa: Dfa, member: bool, cells: Sequence[int | None], limit: int =
 @dataclass(frozen=True, eq=False, slots=True)
 class _Set:
     mask: int
-    source: _Set | None
+    source: "_Set | None"
     choice: int | None
 
 

@@ -14,8 +14,6 @@ All are decided on the minimal automaton or on its transition monoid, which is t
   be at least 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,8 +22,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted, joined
 from restrict.languages.dfa import Dfa
@@ -35,8 +33,6 @@ MAX_ELEMENTS = 4_000
 MAX_WORK = 400_000_000
 CLASSES = ("finite or cofinite", "J-trivial", "R-trivial", "DA", "dot-depth at most 1", "star-free")
 """The names of the classes, as they are printed and read."""
-
-Maps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -160,14 +156,14 @@ class Monoid:
     by ``a``, ``left[m][a]`` ``a`` followed by ``m``; ``words[m]`` is a shortest word."""
 
     dfa: Dfa
-    maps: Maps
-    right: Maps
-    left: Maps
+    maps: I64
+    right: I64
+    left: I64
     words: list[tuple[int, ...]]
     number: dict[bytes, int]
 
     @classmethod
-    def of(cls, dfa: Dfa) -> Monoid | None:
+    def of(cls, dfa: Dfa) -> "Monoid | None":
         """The monoid, or None where it has over 4000 elements or its table would be large."""
         letters = list(dfa.table)
         start = np.arange(dfa.states, dtype=np.int64)
@@ -224,7 +220,7 @@ class Monoid:
             graph.add_edges_from((m, int(k)) for k in (*self.right[m], *self.left[m]))
         shared = nx.condensation(graph)
         part = shared.graph["mapping"]
-        ups: dict[int, npt.NDArray[np.int64]] = {}
+        ups: dict[int, I64] = {}
         for e in self.idempotents:
             if part[e] not in ups:
                 parts = nx.ancestors(shared, part[e]) | {part[e]}

@@ -1,7 +1,5 @@
 """Walks through automata: what a start reaches, breadth first or cheapest first, and a shortest word to a place."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar

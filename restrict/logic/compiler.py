@@ -29,23 +29,22 @@ A small Boolean table as a readable expression of docs/format.md: a short sum of
 here with one many-valued variable, the token).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import Bools
 from restrict.base.errors import ResourceLimit, UsageError, quote
 from restrict.logic.formula import Formula
 from restrict.logic.operators import MIRROR, PAST, SINCE, SYMBOL, UNARY_TEMPORAL, Node
 from restrict.logic.parser import parse
 from restrict.logic.printer import shortened
 from restrict.logic.semantics import BOOLEANS
-from restrict.model.fileformat import FORMAT, dumps, loads
+from restrict.model import document
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
 from restrict.model.validate import check_symbol
 
@@ -58,7 +57,6 @@ _DUAL = {"once": "historically", "since": "trigger", "weak since": "strong trigg
 _DUAL |= {"eventually": "always", "until": "release", "weak until": "strong release", "next": "weak next"}
 _DUAL |= {b: a for a, b in _DUAL.items()}
 _FORBIDDEN = {"first": "previous", "last": "next"}
-Bits = npt.NDArray[np.bool_]
 Product = dict[int, tuple[int, ...]]
 """Axis to the values that it may take."""
 MAX_TERMS, MAX_VALUES = 12, 12
@@ -71,14 +69,14 @@ class Signal:
     token, all others are Boolean."""
 
     leaves: tuple[int, ...]
-    table: npt.NDArray[np.bool_]
+    table: Bools
 
     @property
     def constant(self) -> bool | None:
         """The value of a constant function, otherwise ``None``."""
         return None if self.leaves else bool(self.table)
 
-    def __invert__(self) -> Signal:
+    def __invert__(self) -> "Signal":
         return Signal(self.leaves, np.asarray(~self.table))
 
 
@@ -124,7 +122,7 @@ class Circuit:
     def _size(self, leaf: int) -> int:
         return len(self.alphabet) if leaf == _TOKEN else 2
 
-    def _spread(self, signal: Signal, leaves: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    def _spread(self, signal: Signal, leaves: tuple[int, ...]) -> Bools:
         """The table with an axis for every one of ``leaves``."""
         shape = [self._size(leaf) if leaf in signal.leaves else 1 for leaf in leaves]
         return np.broadcast_to(signal.table.reshape(shape), [self._size(leaf) for leaf in leaves])
@@ -147,7 +145,7 @@ class Circuit:
             self._maps[slot] = self._add_map(signal.leaves, table)
         return self._maps[slot], positive
 
-    def _add_map(self, leaves: tuple[int, ...], table: npt.NDArray[np.bool_]) -> int:
+    def _add_map(self, leaves: tuple[int, ...], table: Bools) -> int:
         args = [self.names[leaf] for leaf in leaves]
         name = f"map_{len(self.names)}"
         if not leaves:
@@ -155,7 +153,7 @@ class Circuit:
         elif leaves == (_TOKEN,) and table.sum() == 1:
             symbol = self.alphabet[int(np.argmax(table))]
             name = f"is_{symbol}" if re.fullmatch("[A-Za-z0-9_]{1,60}", symbol) else f"symbol_{int(np.argmax(table))}"
-        return self._add({"name": name, "kind": "map", "args": args, "domain": 2, "map": expression(table, args)})
+        return self._add(document.mapped(name, args, 2, expression(table, args)))
 
     def _add(self, variable: dict[str, Any]) -> int:
         if len(self.variables) >= MAX_VARIABLES:
@@ -184,15 +182,13 @@ class Circuit:
 
     def _add_head(self, op: str, slot: tuple[str, str, int, bool, int, bool]) -> int:
         mask, ties, key, positive, value, default = slot
-        head: dict[str, Any] = {"name": f"{op.replace(' ', '_')}_{len(self.names)}", "kind": "head"}
-        if key >= 0:
-            head["key"] = self.names[key]
+        name, reads = f"{op.replace(' ', '_')}_{len(self.names)}", {"key": self.names[key]} if key >= 0 else {}
         score = "0" if key < 0 else "k" if positive else "1 - k"
-        head |= {"value": self.names[value], "score": score, "mask": mask, "ties": ties, "default": int(default)}
-        return self._add(head)
+        rest = {"value": self.names[value], "score": score, "mask": mask, "ties": ties, "default": int(default)}
+        return self._add(document.head(name, **reads, **rest))
 
 
-def _reduced(leaves: tuple[int, ...], table: npt.NDArray[np.bool_]) -> Signal:
+def _reduced(leaves: tuple[int, ...], table: Bools) -> Signal:
     """The signal without the variables on which it does not depend."""
     kept = []
     for axis in reversed(range(len(leaves))):
@@ -282,8 +278,8 @@ def compile_formula(
         signals.append(_lower(program, node, [signals[a] for a in node.args]))
     leaf, positive = program.materialise(signals[-1])
     if at == "first" and signals[-1].constant is None:
-        fetch = {"name": "at_first", "kind": "head", "value": program.names[leaf], "score": "0"}
-        leaf = program._add(fetch | {"mask": "past", "ties": "left", "default": 0})
+        source = program.names[leaf]
+        leaf = program._add(document.head("at_first", value=source, score="0", mask="past", ties="left", default=0))
     return loads(dumps(_document(formula, program, leaf, positive, at, name)), "the compiled formula")
 
 
@@ -302,18 +298,11 @@ def _document(
 ) -> dict[str, Any]:
     where = {"last": "at the last position", "first": "at position 0", "every": "at each position"}[at]
     needed = _needed(program, leaf)
-    return {
-        "format": FORMAT,
-        "name": name if name is not None else shortened(formula, 80),
-        "description": f"Accepts where this formula of temporal logic holds {where}: {shortened(formula, 2000)}",
-        "alphabet": list(program.alphabet),
-        "variables": [v for v in program.variables if v["name"] in needed],
-        "output": {
-            "variable": program.names[leaf],
-            "position": "every" if at == "every" else "last",
-            "accept": [int(positive)],
-        },
-    }
+    about = f"Accepts where this formula of temporal logic holds {where}: {shortened(formula, 2000)}"
+    variables = [v for v in program.variables if v["name"] in needed]
+    output = document.accept(program.names[leaf], int(positive), position="every" if at == "every" else "last")
+    name = name if name is not None else shortened(formula, 80)
+    return document.model(name, about, program.alphabet, variables, output)
 
 
 def _needed(program: Circuit, leaf: int) -> set[str]:
@@ -325,7 +314,7 @@ def _needed(program: Circuit, leaf: int) -> set[str]:
     return needed
 
 
-def expression(table: Bits, args: list[str]) -> str | dict[str, Any]:
+def expression(table: Bools, args: list[str]) -> str | dict[str, Any]:
     """A map that is 1 exactly where a table holds (bool, an axis of size 2 per argument, or of all symbols for
     ``token``): the text of an expression, or a ``table`` of docs/format.md where that would be long."""
     if not args:
@@ -353,12 +342,12 @@ def _literal(name: str, size: int, values: tuple[int, ...]) -> str | None:
     return f"({tests})" if len(few) > 1 else tests
 
 
-def products(table: Bits) -> list[Product]:
+def products(table: Bools) -> list[Product]:
     """Few products, not always the fewest, whose union is the set ``table``. After Minato (1992)."""
     return _cover(table, table, 0)[0]
 
 
-def _cover(low: Bits, high: Bits, axis: int) -> tuple[list[Product], Bits]:
+def _cover(low: Bools, high: Bools, axis: int) -> tuple[list[Product], Bools]:
     """Products over the axes from ``axis``, the arrays' first, on, their union between ``low`` and ``high``."""
     if not low.any():
         return [], np.zeros_like(low)

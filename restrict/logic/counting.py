@@ -10,8 +10,6 @@ A :class:`Sum` and a :class:`Remainder` are what the parser holds before it read
 collected, no weight is zero, and no number is beyond :data:`LARGEST`.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable
@@ -20,8 +18,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.model.expr import Expr
 from restrict.model.expr_parser import parse
@@ -37,7 +35,6 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
-Numbers = npt.NDArray[np.int64]
 Term = tuple[int, str]
 """What is counted: the index of a formula, and a direction."""
 
@@ -72,7 +69,7 @@ class Sum:
     weights: tuple[tuple[Term, int], ...] = ()
     constant: int = 0
 
-    def plus(self, other: Sum, times: int = 1) -> Sum:
+    def plus(self, other: "Sum", times: int = 1) -> "Sum":
         """This sum and a multiple of another one, like terms collected. ``UsageError``: a number beyond 10^9."""
         found = dict(self.weights)
         for term, weight in other.weights:
@@ -160,7 +157,7 @@ def parsed(text: str) -> Expr:
 
 
 @lru_cache(maxsize=256)
-def truths(text: str, n: int) -> npt.NDArray[np.bool_]:
+def truths(text: str, n: int) -> Bools:
     """A predicate in ``x`` and ``n`` at ``x = 0 .. n``: bool, (n+1,), read-only; O(n) per operator. ``UsageError``: it
     divides by zero, or :func:`parsed` refuses it; ``ResourceLimit``: a value beyond 62 bits."""
     found = np.asarray(_values(parsed(text), np.arange(n + 1, dtype=np.int64), n, text) != 0)
@@ -189,7 +186,7 @@ _ARRAYS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _values(node: Expr, x: Numbers, n: int, text: str) -> Numbers:
+def _values(node: Expr, x: I64, n: int, text: str) -> I64:
     """The values of an expression at all arguments at once."""
     if node.op == "const":
         return np.full_like(x, node.value)
@@ -207,7 +204,7 @@ def _values(node: Expr, x: Numbers, n: int, text: str) -> Numbers:
     return np.asarray(_ARRAYS[node.op](*args), dtype=np.int64)
 
 
-def counted(values: npt.NDArray[np.bool_], direction: str) -> Numbers:
+def counted(values: Bools, direction: str) -> I64:
     """How often a formula (bool, (..., n)) holds past, future or all around each position: int64. Linear."""
     if direction == "all":
         return np.broadcast_to(values.sum(axis=-1, dtype=np.int64)[..., None], values.shape)
@@ -216,9 +213,7 @@ def counted(values: npt.NDArray[np.bool_], direction: str) -> Numbers:
     return np.cumsum(values[..., ::-1], axis=-1, dtype=np.int64)[..., ::-1]
 
 
-def holds(
-    detail: Inequality | Predicate, args: list[npt.NDArray[np.bool_]], shape: tuple[int, ...]
-) -> npt.NDArray[np.bool_]:
+def holds(detail: Inequality | Predicate, args: list[Bools], shape: tuple[int, ...]) -> Bools:
     """The truth of an inequality or predicate at every position, bool of this shape, from the counted formulas, bool
     (..., n). Linear. ``UsageError``: a predicate divides by zero; ``ResourceLimit``: it has a value beyond 62 bits."""
     n = shape[-1]

@@ -14,8 +14,6 @@ A formula is *past* when no operator looks to the right: no mirror image, ``last
 what a future-masked decoder computes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.logic.counting import Inequality, Predicate

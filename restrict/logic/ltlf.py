@@ -3,8 +3,6 @@ becomes one of its past language (PPLTL), true of a word where it is true at the
 only becomes LTLf, true of a word where it is true at position 0. There a position may have any set of atoms, so the
 text ends with a conjunct: exactly one symbol at each position."""
 
-from __future__ import annotations
-
 import re
 
 from restrict.base.errors import NotEstablished, ResourceLimit

@@ -1,7 +1,5 @@
 """The operators of temporal logic: names, numbers of operands, mirror images, how tightly they bind, short forms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.logic.counting import RELATIONS, Inequality, Predicate

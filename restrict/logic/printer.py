@@ -1,7 +1,5 @@
 """Formula to text: full operator names and the fewest parentheses."""
 
-from __future__ import annotations
-
 import re
 from typing import Protocol
 

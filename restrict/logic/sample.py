@@ -1,7 +1,5 @@
 """Random formulas of a given size, for tests and experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,23 +4,19 @@
 easier than an earlier one. A strict operator at ``i`` is the reflexive one at ``i - 1``; a future operator is the past
 one on the reversed word. The compiler uses none of this. Counts are running sums (:mod:`restrict.logic.counting`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import Bools, Ints
 from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import holds
 from restrict.logic.formula import Formula
 from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node
 from restrict.logic.parser import parse
 
-Truth = npt.NDArray[np.bool_]
 
-
-def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None) -> Truth:
+def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequence[str] | None = None) -> Bools:
     """Truth of a formula at each position of a word. Result: bool, shape (n,). Cost O(n * nodes)."""
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if isinstance(word, str):
@@ -46,13 +42,13 @@ def satisfies(
     return bool(evaluate(formula, word, alphabet)[-1 if at == "last" else 0])
 
 
-def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet: Sequence[str]) -> Truth:
+def evaluate_tokens(formula: Formula, tokens: Ints, alphabet: Sequence[str]) -> Bools:
     """Truth at each position of many words of one length. ``tokens``: integers, shape (..., n), n >= 1: indices into
     ``alphabet``. Result: bool, the shape of ``tokens``. Memory: one byte per entry and node that is still needed."""
     index = {symbol: at for at, symbol in enumerate(alphabet)}
     formula.check_over(alphabet)
     last_use = {a: at for at, node in enumerate(formula.nodes) for a in node.args}
-    values: dict[int, Truth] = {}
+    values: dict[int, Bools] = {}
     for at, node in enumerate(formula.nodes):
         if node.op == SYMBOL:
             values[at] = np.asarray(tokens == index[node.symbol])
@@ -63,7 +59,7 @@ def evaluate_tokens(formula: Formula, tokens: npt.NDArray[np.integer], alphabet:
     return values[len(formula.nodes) - 1]
 
 
-def _apply(node: Node, args: list[Truth], shape: tuple[int, ...]) -> Truth:
+def _apply(node: Node, args: list[Bools], shape: tuple[int, ...]) -> Bools:
     op = node.op
     if op in BOOLEANS:
         return BOOLEANS[op](*args)
@@ -76,7 +72,7 @@ def _apply(node: Node, args: list[Truth], shape: tuple[int, ...]) -> Truth:
     return _past(MIRROR[op], [a[..., ::-1] for a in args], shape)[..., ::-1]
 
 
-BOOLEANS: dict[str, Callable[..., Truth]] = {
+BOOLEANS: dict[str, Callable[..., Bools]] = {
     "not": np.logical_not,
     "and": np.logical_and,
     "or": np.logical_or,
@@ -87,7 +83,7 @@ BOOLEANS: dict[str, Callable[..., Truth]] = {
 """The Boolean operators, entry by entry."""
 
 
-def _past(op: str, args: list[Truth], shape: tuple[int, ...]) -> Truth:
+def _past(op: str, args: list[Bools], shape: tuple[int, ...]) -> Bools:
     if op == "first":
         return _shift(np.full(shape, False), True)
     if op.endswith("previous"):
@@ -114,14 +110,14 @@ _EMPTY = {"once": 0, "historically": 1, "since": 0, "weak since": 1, "trigger": 
 """The value of a strict operator where no position is before."""
 
 
-def _since(phi: Truth, psi: Truth) -> Truth:
+def _since(phi: Bools, psi: Bools) -> Bools:
     at = np.arange(phi.shape[-1], dtype=np.int64)
     p = np.maximum.accumulate(np.where(psi, at, -1), axis=-1)
     q = np.maximum.accumulate(np.where(phi, -1, at), axis=-1)
     return np.asarray((p >= 0) & (q <= p))
 
 
-def _shift(values: Truth, start: bool) -> Truth:
+def _shift(values: Bools, start: bool) -> Bools:
     """The value at the position before; ``start`` at position 0."""
     out = np.empty_like(values)
     out[..., 0], out[..., 1:] = start, values[..., :-1]

@@ -1,7 +1,5 @@
 """A compiled program against the evaluator, on every short word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

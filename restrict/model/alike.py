@@ -12,8 +12,6 @@ symbol may hold every kind. A score that hashes the token itself tells all symbo
 group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary

@@ -1,8 +1,6 @@
 """Checks of arguments that all public functions share: one check for each kind of argument, with one message. A refused
 argument is a :class:`restrict.base.errors.UsageError` (exit 2) that says what was given and what is possible."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The usual alphabet of brackets, for models and for the Dyck languages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.errors import UsageError

@@ -1,7 +1,5 @@
 """Compilation of expressions to the register code of :mod:`restrict.kernels.machine`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ is one evaluator for all of them: the register machine of :mod:`restrict.kernels
 inner loop.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,10 +28,10 @@ class Expr:
     :func:`restrict.model.code.code_of` compiled."""
 
     op: str
-    args: tuple[Expr, ...] = ()
+    args: "tuple[Expr, ...]" = ()
     value: int = 0
     text: str = ""
-    payload: Payload | None = None
+    payload: "Payload | None" = None
     names: frozenset[str] = field(init=False, repr=False, compare=False)
     code: Any = field(init=False, repr=False, compare=False, default=None)
     _hash: int = field(init=False, repr=False, compare=False)

@@ -2,8 +2,6 @@
 (:mod:`restrict.checker.rules`). Python never sees the text. Length and height are bounded, so that no file can exhaust
 the stack."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

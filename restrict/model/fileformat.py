@@ -1,7 +1,5 @@
 """Reading and writing ``restrict-model/1`` files (docs/format.md). Loading a file never runs code from it."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,10 @@ from restrict.checker.main import DEFAULT_LIMIT, uncollected
 from restrict.checker.read import integer, read_json, record, string, thing
 from restrict.checker.rules import read_rule
 from restrict.checker.tensors import Files, Tensor
+from restrict.model.document import FORMAT
 from restrict.model.foreign import softmax_hint
 from restrict.model.program import Head, Map, Model, Output, Size, Variable
 from restrict.model.rules import Dot, Formula, Rule, Table
-
-FORMAT = "restrict-model/1"
 
 
 def load(path: str | Path) -> Model:

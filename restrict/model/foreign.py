@@ -1,8 +1,6 @@
 """Softmax weights given to a command for hard attention: one line that says which command reads them. Names are looked
 for in the header only, so the answer costs nothing and never parses a stranger's file."""
 
-from __future__ import annotations
-
 import re
 
 NAMES = re.compile(

@@ -11,19 +11,9 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError
+from restrict.model import rules
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr, HashPrefix, bind, hash_mix, hash_prefix
-from restrict.model.rules import (
-    Callback,
-    Formula,
-    Table,
-    bind_row,
-    expression,
-    int64,
-    run_points,
-    tabulate,
-    tabulate_callback,
-)
 from restrict.model.validate import validate_instance
 from restrict.model.variables import Head, Map, mentions, rule_of
 
@@ -124,7 +114,7 @@ class Instance:
             ModelError: a callable gave no 64-bit integer.
         """
         key = self.key(head)
-        return bind_row(rule_of(head), {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
+        return rules.bind_row(rule_of(head), {"n": self.n, "i": i, "q": u}, self.n, self.domains[key] if key else 1)
 
     def shared_code(self, head: Head) -> Code | None:
         """The score of a head as register code for all of its rows.
@@ -134,7 +124,7 @@ class Instance:
         """
         if head.name not in self._shared:
             rule = head.score
-            plain = bind(expression(rule), n=self.n) if isinstance(rule, Formula | Table) else None
+            plain = bind(rules.expression(rule), n=self.n) if isinstance(rule, rules.Formula | rules.Table) else None
             code = None if plain is None else compile_expr(plain, ("j", "k", "i", "q"))
             self._shared[head.name] = code
         return self._shared[head.name]
@@ -152,7 +142,9 @@ class Instance:
         """
         if head.name not in self._hashed:
             rule = head.score
-            self._hashed[head.name] = hash_prefix(bind(rule.expr, n=self.n)) if isinstance(rule, Formula) else None
+            self._hashed[head.name] = (
+                hash_prefix(bind(rule.expr, n=self.n)) if isinstance(rule, rules.Formula) else None
+            )
         prefix = self._hashed[head.name]
         if prefix is None:
             return None
@@ -180,11 +172,11 @@ class Instance:
         """
         axes = {a: np.asarray(v, dtype=np.int64) for a, v in zip(variable.args, values, strict=True)}
         rule = rule_of(variable)
-        if isinstance(rule, Callback):
-            out = tabulate_callback(rule, {"n": self.n, "i": i}, axes)
+        if isinstance(rule, rules.Callback):
+            out = rules.tabulate_callback(rule, {"n": self.n, "i": i}, axes)
             self._check_callback(variable, i, out)
             return out
-        return tabulate(self.map_code(variable), i, axes)
+        return rules.tabulate(self.map_code(variable), i, axes)
 
     def map_points(self, variable: Map, i: int, points: I64) -> I64:
         """A map at position ``i`` at some points, however many combinations of argument values there are.
@@ -201,10 +193,10 @@ class Instance:
             ModelError: a callable gave a value outside the map's domain, or no 64-bit integer.
         """
         rule = rule_of(variable)
-        if not isinstance(rule, Callback):
+        if not isinstance(rule, rules.Callback):
             at = np.full((len(points), 1), i, dtype=np.int64)
-            return run_points(self.map_code(variable), np.concatenate([at, points], axis=1))
-        values = [int64(rule.function(self.n, i, *point), "map") for point in points.tolist()]
+            return rules.run_points(self.map_code(variable), np.concatenate([at, points], axis=1))
+        values = [rules.int64(rule.function(self.n, i, *point), "map") for point in points.tolist()]
         out = np.array(values, dtype=np.int64)
         if len(out):
             self._check_callback(variable, i, out)
@@ -213,7 +205,7 @@ class Instance:
     def map_code(self, variable: Map) -> Code:
         """The map over ``i`` and its arguments, compiled once."""
         if variable.name not in self._map_code:
-            rule = expression(rule_of(variable))
+            rule = rules.expression(rule_of(variable))
             self._map_code[variable.name] = compile_expr(bind(rule, n=self.n), ("i", *variable.args))
         return self._map_code[variable.name]
 

@@ -1,7 +1,5 @@
 """Interval analysis: bounds on the value of an expression, and proof that it stays within 64 bits (docs/format.md)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

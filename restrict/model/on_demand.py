@@ -6,8 +6,6 @@ other can win, then one value. This is not the abstract run. Everything is exact
 docs/format.md, read from the output backwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 
 import numpy as np

@@ -2,8 +2,6 @@
 ``Rule.mentions`` says which of ``n i j q k`` (or argument names) a rule reads; :func:`bind_row` turns a score into an
 expression over ``j`` and ``k`` for one row; :func:`evaluate` computes an expression over arrays."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """An instance on its way to another process: the model's rules travel, tables made from them are made again there."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,8 +1,6 @@
 """A model from what a person types: a file, a built-in model, or a generator with options such as
 ``random:layers=2,seed=1``."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 """A task: which output of which model at which length is asked about, and how and how long the search goes on. Every
 public search makes one, with one check of the arguments, and passes it on to its parts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -55,7 +53,7 @@ class Task:
         seed: int = 0,
         time: float | None = None,
         progress: Progress | None = None,
-    ) -> Task:
+    ) -> "Task":
         """The task of a public call; its clock starts here. ``target``: ``"last"``, ``"all"`` or a position. ``seed``:
         0 .. 2^63 - 1. ``time``: seconds, or ``None`` for a fixed budget of work. ``progress``: called with (what is
         being done, best number of fixed positions so far)."""
@@ -86,11 +84,11 @@ class Task:
         """The provenance of the certificates made for this task."""
         return {"engine": __version__, "seed": self.seed, **dict(self.notes)}
 
-    def noting(self, **notes: Any) -> Task:
+    def noting(self, **notes: Any) -> "Task":
         """The same task with more notes, which replace older ones of the same name."""
         return replace(self, notes=tuple({**dict(self.notes), **notes}.items()))
 
-    def until(self, deadline: Deadline) -> Task:
+    def until(self, deadline: Deadline) -> "Task":
         """The same task with another deadline: that of a part of the work."""
         return replace(self, deadline=deadline)
 

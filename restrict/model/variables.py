@@ -9,8 +9,6 @@ position:
 - :class:`Head` copies ``value`` from the visible position whose score is greatest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ flattest arc that keeps clear of other states, whose label keeps clear of states
 arrows before it; of two arrows there and back, both keep to their right, or both to their left. A point of the plane
 is a complex number."""
 
-from __future__ import annotations
-
 import cmath
 import math
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import F64
 from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
 from restrict.languages.exchange import edges
@@ -126,7 +125,7 @@ def _steps(points: Points) -> Points:
 def _crossings(a: Points, b: Points) -> int:
     """How many steps of two curves cross."""
 
-    def side(p: Points, q: Points, r: Points) -> npt.NDArray[np.float64]:
+    def side(p: Points, q: Points, r: Points) -> F64:
         return (np.conj(q - p) * (r - p)).imag
 
     (p, q), (r, s) = a[:, :, None], b[:, None, :]

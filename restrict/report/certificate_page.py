@@ -4,8 +4,6 @@ A certificate with too many lines for a drawing of all of them, as totals: what 
 nodes of each head can attend to each input, and how many of them the restriction captured.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path

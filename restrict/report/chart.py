@@ -2,8 +2,6 @@
 those of the reader's light or dark setting: matplotlib writes the light ones, and each is replaced by the variable that
 the page's style sheet gives both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

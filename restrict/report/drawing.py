@@ -2,8 +2,6 @@
 drawing is a list of groups of shapes. A shape has a *look*, a name of :data:`LOOKS`, so that a report can colour it for
 light and dark screens by style sheet, while a figure for a paper carries the light colours in itself."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -92,7 +90,7 @@ class Shape:
     anchor: str = "start"
     key: int = -1
 
-    def moved(self, right: float, down: float) -> Shape:
+    def moved(self, right: float, down: float) -> "Shape":
         """The shape elsewhere."""
         points = len(self.at) if self.kind in ("line", "path", "curve") else 2
         at = [x + (down if k % 2 else right) if k < points else x for k, x in enumerate(self.at)]

@@ -1,7 +1,5 @@
 """Figures of results in memory, as notebooks show them: the drawing of the result's report."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
 template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@ of a lower bound, with the boxes that prove it; of a soft restriction's certific
 (`restrict soft influence --json`); of a sweep's rows (JSON Lines): counts, errors, and what was fixed at each
 length."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

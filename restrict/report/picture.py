@@ -2,8 +2,6 @@
 facts are those of the abstract run over the certificate's cone (docs/kernel.md, rules 1-6), once under the restriction
 and once with nothing fixed, so that attention can be shown before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

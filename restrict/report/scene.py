@@ -1,8 +1,6 @@
 """The drawing of a certificate in the manner of Hahn (2020), Figures 1 and 2: inputs below, layers above them, what a
 head can attend to after the restriction solid, and before it dashed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.report.drawing import Drawing, Group, Shape

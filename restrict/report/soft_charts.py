@@ -1,7 +1,5 @@
 """Charts of the soft commands: influence against the length, cross-entropy against the length."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

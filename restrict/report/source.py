@@ -1,7 +1,5 @@
 """Which report a file gets: the file says what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,12 @@ from restrict.certificate import lower_bound, outline, refutation
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import Refutation
-from restrict.model import fileformat
+from restrict.model import document
 from restrict.model.program import Model
 from restrict.model.source import GENERATORS, load
+from restrict.report import pages
 from restrict.report.certificate_page import Loaded, certificate_page
 from restrict.report.page import Page
-from restrict.report.pages import (
-    automaton_page,
-    bound_page,
-    influence_page,
-    is_sweep,
-    proof_page,
-    soft_page,
-    sweep_page,
-)
 
 AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
@@ -50,9 +40,9 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
 def table_page(content: bytes, path: Path) -> Page | None:
     """The report of a file that is no proof: the rows of a sweep, or an influence table. Result: the page, or ``None``
     where the file is none of these; then no more than its first line was parsed."""
-    if is_sweep(content):
-        return sweep_page(content, path)
-    return influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None
+    if pages.is_sweep(content):
+        return pages.sweep_page(content, path)
+    return pages.influence_page(content, path) if b'"format"' not in content and b'"rows"' in content else None
 
 
 def document_page(
@@ -67,18 +57,18 @@ def document_page(
     given = None if model is None else load(model)
     with naming(path):
         if kind == AUTOMATON:
-            return automaton_page(root, path)
+            return pages.automaton_page(root, path)
         if kind == PROOF:
-            return proof_page(root, path)
+            return pages.proof_page(root, path)
         if kind == SOFT:
-            return soft_page(root, path)
+            return pages.soft_page(root, path)
         if kind == lower_bound.FORMAT:
             bound = LowerBound.from_json(root)
             known = _model(bound.model_name, bound.sha256, given)
-            return bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
+            return pages.bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
         if kind in (outline.FORMAT, refutation.FORMAT):
             return _certificate(path, root, kind, given, check, stages)
-    if kind == fileformat.FORMAT:
+    if kind == document.FORMAT:
         advice = f"`restrict certify {path} -n N -o FILE` makes one"
         raise UsageError(f"{path} is a model, where a file with a result is expected: {advice}")
     raise UsageError(f"{path}: no report for the format {quote(kind)}; there is one for {', '.join(KNOWN)}")

@@ -1,7 +1,5 @@
 """The stages of Lemma 4 (Hahn 2020, section 5.1) as a drawing to step through: what each one fixed, layer by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Text pictures: a restriction, a certificate, and what each examined node came to."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path

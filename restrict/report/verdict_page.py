@@ -3,8 +3,6 @@ The trusted checker verifies the file first. The drawings show what it says: the
 boxes and cells by affine forms in floats (the search's picture of what the checker computes in integers), and are those
 of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

@@ -11,8 +11,6 @@ literals once derived are kept when a clause that gave them is deleted (as drat-
 deleted. Every refutation accepted here is accepted by a DRAT checker of that kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 

@@ -4,8 +4,6 @@ answer; where proposals come in order of cost, so do the answers. The parts are 
 made (:class:`Cheapest`, :class:`Priced`, or :class:`restrict.optimum.hitting.Problem` within a bound), and what is
 learnt from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from typing import Generic, TypeVar

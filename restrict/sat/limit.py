@@ -1,7 +1,5 @@
 """SAT calls that end in time: the solver is stopped every so many conflicts to look at the clock, and at Ctrl-C."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

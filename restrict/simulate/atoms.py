@@ -9,8 +9,6 @@ position (``abs(i - j)``, hashes, tables over positions) or have no such text, e
 what is built holds at one length only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

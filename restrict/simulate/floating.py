@@ -21,8 +21,6 @@ Users: compiled programs and any model (:mod:`.rounding`), Theorem 26 (:mod:`.th
 (:mod:`.formulas.bounds`), S-RASP (:mod:`.srasp.budget`). Each says what its odds are, and how far its scores err.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect
 from collections.abc import Callable

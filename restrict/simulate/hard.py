@@ -21,8 +21,6 @@ Invariant: :class:`Compiled` holds at ``n``; where ``every_length`` is set, the 
 which the program is defined (its classes of positions are then complete, see :func:`restrict.simulate.atoms.reach`).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

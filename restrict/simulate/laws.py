@@ -13,8 +13,6 @@ Invariants: every row of :func:`weights` sums to 1 (exactly for hard laws on exa
 visible; as ``scale`` grows, softmax tends to the average law.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Literal
@@ -22,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.models.evaluate import activations, checked
 from restrict.soft.models.model import Floats, SoftHead, SoftLayer, SoftModel, visible
@@ -33,7 +32,7 @@ Numbers = npt.NDArray[Any]
 """Floats, integers, or objects that are all :class:`fractions.Fraction`."""
 
 
-def weights(scores: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0) -> Numbers:
+def weights(scores: Numbers, law: Law, *, seen: Bools | None = None, scale: float = 1.0) -> Numbers:
     """The attention weights of rows of scores. ``scores``: shape (..., n), finite: floats, integers or fractions.
     ``seen``: which keys are visible, a shape that broadcasts to that of ``scores``; by default all are. ``scale``:
     inverse temperature of softmax, at least 0; the hard laws do not use it. Result: shape (..., n): fractions where the
@@ -52,7 +51,7 @@ def weights(scores: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = N
     return _hard(scores, law, shown)
 
 
-def _softmax(scores: Floats, shown: npt.NDArray[np.bool_], scale: float) -> Floats:
+def _softmax(scores: Floats, shown: Bools, scale: float) -> Floats:
     top = np.where(shown, scores, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
     gap = np.where(shown, np.where(np.isfinite(top), top, 0.0) - scores, np.inf)
     # Beyond 800 the exponential is 0 in float64 in any case; this keeps 0 * infinity out of the product.
@@ -61,7 +60,7 @@ def _softmax(scores: Floats, shown: npt.NDArray[np.bool_], scale: float) -> Floa
     return np.asarray(raised / np.where(total > 0, total, 1.0))
 
 
-def _hard(scores: Numbers, law: Law, shown: npt.NDArray[np.bool_]) -> Numbers:
+def _hard(scores: Numbers, law: Law, shown: Bools) -> Numbers:
     """Weights of the three hard laws; ties are exact equality."""
     if scores.shape[-1] == 0:
         return scores.copy()
@@ -81,17 +80,13 @@ def _hard(scores: Numbers, law: Law, shown: npt.NDArray[np.bool_]) -> Numbers:
     return out
 
 
-def attend(
-    scores: Numbers, values: Numbers, law: Law, *, seen: npt.NDArray[np.bool_] | None = None, scale: float = 1.0
-) -> Numbers:
+def attend(scores: Numbers, values: Numbers, law: Law, *, seen: Bools | None = None, scale: float = 1.0) -> Numbers:
     """What is read: the weighted sums of the values. ``scores``: shape (queries, n). ``values``: shape (n, d). Result:
     shape (queries, d); 0 where nothing is visible. Fractions where scores and values are and the law is hard."""
     return np.asarray(weights(scores, law, seen=seen, scale=scale) @ np.asarray(values))
 
 
-def run(
-    model: SoftModel, words: npt.NDArray[np.int64], law: Law, *, at: npt.NDArray[np.int64] | None = None
-) -> Numbers:
+def run(model: SoftModel, words: I64, law: Law, *, at: I64 | None = None) -> Numbers:
     """The residual stream of a model's last layer when its heads attend by ``law``.
 
     Softmax is the model as it is, with the scale of each head, in float64. Under a hard law the same parameters are
@@ -110,7 +105,7 @@ def run(
     return np.stack([_run_exactly(model, word, law)[rows] for word in words])
 
 
-def _run_exactly(model: SoftModel, word: npt.NDArray[np.int64], law: Law) -> Numbers:
+def _run_exactly(model: SoftModel, word: I64, law: Law) -> Numbers:
     """All activations (n, d) of one word, as fractions."""
     x = exact_embedding(model, word)
     for layer in model.layers:
@@ -118,7 +113,7 @@ def _run_exactly(model: SoftModel, word: npt.NDArray[np.int64], law: Law) -> Num
     return x
 
 
-def exact_embedding(model: SoftModel, word: npt.NDArray[np.int64]) -> Numbers:
+def exact_embedding(model: SoftModel, word: I64) -> Numbers:
     """Token and position embeddings of a word of symbol indices, fractions (n, d). ``ModelError``: a position term
     without an exact value (a root, a logarithm)."""
     tokens, n, positions = fractions(model.embed[word]), len(word), model.positions

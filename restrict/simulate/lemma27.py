@@ -2,8 +2,6 @@
 affine function that rounds ``p``-bit numbers to ``r`` bits has at least ``2^r`` pieces, and a ReLU network with ``L``
 layers of width ``w`` has at most ``(2w)^L`` (Telgarsky 2015)."""
 
-from __future__ import annotations
-
 from restrict.base.errors import UsageError
 
 

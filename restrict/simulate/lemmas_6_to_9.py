@@ -30,8 +30,6 @@ Every function takes ``gap`` and ``scale`` as lower bounds on the true ones and 
 exact one, under the assumption on the C library of :mod:`restrict.soft.models.terms`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

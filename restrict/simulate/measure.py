@@ -1,8 +1,6 @@
 """What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples. Numbers
 measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

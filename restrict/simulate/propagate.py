@@ -8,8 +8,6 @@ reads is bounded by the caller: :mod:`.rounding` for floating point, :mod:`.theo
 Invariant: every bound is rounded outward.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ class Bounds:
     size: Floats
     error: Floats
 
-    def plus(self, other: Bounds, unit: float) -> Bounds:
+    def plus(self, other: "Bounds", unit: float) -> "Bounds":
         """The rounded sum. ``unit``: unit roundoff."""
         size, error = self.size + other.size, self.error + other.error
         return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)

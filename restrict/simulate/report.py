@@ -1,7 +1,5 @@
 """What the compiler of hard-attention programs returns: the softmax model, and one report for each head."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

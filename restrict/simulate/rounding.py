@@ -13,8 +13,6 @@ the result is right, and from which on it may be wrong.
 scores err by ``eta`` moves its weights by at most ``2 tanh(eta / 2)`` in l1 norm (docs/soft.md, item 4). No LayerNorm.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

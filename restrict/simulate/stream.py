@@ -8,24 +8,14 @@ heads of layer ``t+1``; what the units of layer ``t`` add is seen from layer ``t
 Invariant: the weights are the numbers given, nothing is rounded here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from restrict.base.arrays import F64
 from restrict.base.errors import ModelError, ResourceLimit
-from restrict.soft.models.model import (
-    Floats,
-    Mask,
-    Positions,
-    SoftFeedForward,
-    SoftHead,
-    SoftLayer,
-    SoftModel,
-    SoftOutput,
-)
+from restrict.soft.models.model import Mask, Positions, SoftFeedForward, SoftHead, SoftLayer, SoftModel, SoftOutput
 from restrict.soft.models.terms import Term
 
 Row = Mapping[int, float]
@@ -183,7 +173,7 @@ class Stream:
             scale=head.scale,
         )
 
-    def _matrix(self, rows: Sequence[Row]) -> Floats:
+    def _matrix(self, rows: Sequence[Row]) -> F64:
         if len(rows) * self.width > MAX_ENTRIES:
             raise ResourceLimit(f"a matrix of the softmax model would have {len(rows)} x {self.width} entries")
         made = np.zeros((len(rows), self.width))

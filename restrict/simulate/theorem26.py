@@ -17,8 +17,6 @@ E``. Networks with ReLU multiply errors by the absolute values of their weights.
 adds its rounding to ``E``; a tieless head forgets the errors of its scores, so they do not add up along the layers.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -9,8 +9,6 @@ Invariant: the module computes what :func:`.evaluate.logits` computes at every p
 summation.
 """
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from pathlib import Path

@@ -6,8 +6,6 @@ cluster allows one failure, not three: an item at fault costs six workers in all
 scheduler of another cluster keeps its own setting; raise it (``distributed.scheduler.allowed-failures``) where nodes
 may be taken away at any time. ``--retry`` runs the rows of lost items again."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -28,7 +26,7 @@ AHEAD = 4
 CONNECT_SECONDS = 15
 
 
-def crew(jobs: int, dask: str | None, warm: Callable[[], object] | None = None) -> Pool | Cluster:
+def crew(jobs: int, dask: str | None, warm: Callable[[], object] | None = None) -> "Pool | Cluster":
     """``jobs`` processes here, or the Dask cluster at an address (``local``: of ``jobs`` processes here)."""
     return Pool(jobs, warm) if dask is None else Cluster(dask, max(1, jobs), warm)
 
@@ -58,7 +56,7 @@ class Cluster:
         self.address, self.jobs, self.warm = address, jobs, warm
         self._open = ExitStack()
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> "Cluster":
         with ExitStack() as opened:
             self.client = _client(self.address, self.jobs, opened)
             _warmed(self.client, self.warm)

@@ -2,8 +2,6 @@
 the types that it is called with, and only its callers know these. So each exercise is a run, in which every kernel is
 compiled when it is called (or loaded, where the cache has it)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from restrict.kernels.plain import always_compiled

@@ -1,7 +1,5 @@
 """One item of a sweep, and its row: what the engine finds, or why it does not."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

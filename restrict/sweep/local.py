@@ -3,8 +3,6 @@ survive that), end with their parent, and leave Ctrl-C to it. One worker first c
 worker is killed, the standard pool breaks and does not say which item was at fault. So all items that were under way
 are run again, one at a time, and an item that loses its worker twice when it is alone is not tried again."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -42,7 +40,7 @@ class Pool:
         self.abandoned = False
         self._open = ExitStack()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> "Pool":
         with ExitStack() as opened:
             opened.enter_context(_threads_of_one())
             self.executor = self._start()

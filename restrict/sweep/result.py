@@ -6,8 +6,6 @@
 (0, 78)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

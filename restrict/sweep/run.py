@@ -1,7 +1,5 @@
 """A sweep from its items to its rows, and the re-check of what it wrote."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing

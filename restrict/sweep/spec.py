@@ -3,8 +3,6 @@ values it takes: one value, a list, or a range ``{from = 0, to = 9}`` (``step``,
 ends are included). ``model`` is a file (from the spec's folder), a built-in model or a generator, and may have fields
 such as ``{layers}``, which are axes of the grid, too."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import string

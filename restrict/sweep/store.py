@@ -3,8 +3,6 @@ a line is written by one system call, after the files that it names; what a kill
 the next one is written; one process at a time writes (a lock on the file). Where an item has two rows (after ``retry``)
 the later one counts."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

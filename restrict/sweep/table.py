@@ -1,7 +1,5 @@
 """Rows as a Parquet file, for DuckDB, pandas and similar tools (the extra ``sweep``; imported only when asked for)."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable

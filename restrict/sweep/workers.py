@@ -7,8 +7,6 @@ Rows of heads and candidate schedules are independent (:mod:`restrict.base.block
 comes back is what would have been found here. A block whose worker is killed is done again, as an item of a sweep is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

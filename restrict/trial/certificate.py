@@ -1,7 +1,5 @@
 """Certificates at one length, explanations and boxes: words that agree with them are run."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from typing import NoReturn
 

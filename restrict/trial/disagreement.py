@@ -1,7 +1,5 @@
 """What is said, and kept for a report, where a run of the model contradicts an answer."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import suppress

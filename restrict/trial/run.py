@@ -1,7 +1,5 @@
 """Runs of a model on words, within a bound of work, and what they showed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The words of a trial: all short ones where they are few, else random ones, from an explicit generator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

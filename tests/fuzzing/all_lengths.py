@@ -1,7 +1,5 @@
 """Proofs for all lengths, a kind for each claim. Operators: those of tests/length_mutations.py, and on the model."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ length that it is about. It is **true** here if all words to some length agree; 
 none of the tried long words shows, would be missed. It is **undecided** where no word could be tried.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """Whether a certificate, a refutation or a lower bound is true, by evaluation on every input."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import Counter

@@ -4,8 +4,6 @@ A score is tabulated over positions, query values and key values, a map over its
 caller evaluates word by word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Lower bounds. Operators: those of tests/bound_mutations.py, and on the model."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -5,8 +5,6 @@ Those of ``BROKEN`` break the shape, so that the checker must find the file malf
 that what the file says may be true or false. A format that gets a table has all of them.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,9 +1,6 @@
 """Certificates: for one position, for all, with a split, with cases. Operators: those of tests/mutations.py."""
 
-from __future__ import annotations
-
 import json
-import struct
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
@@ -20,6 +17,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from tests import generator, mutations
+from tests.documents import tensor_file
 from tests.fuzzing.at_one_length import judged, true_certificate
 from tests.fuzzing.changes import mutant
 from tests.fuzzing.kinds import Document, Kind, Operator, Trial, sealed
@@ -102,8 +100,7 @@ def stored(model: Document) -> tuple[tuple[str, bytes], ...]:
         data = np.array(rule["table"]["values"], dtype=np.int64)
         header = {"t": {"dtype": "I64", "shape": list(data.shape), "data_offsets": [0, data.nbytes]}}
         rule["table"] = {"axes": rule["table"]["axes"], "file": TENSOR, "tensor": "t"}
-        text = json.dumps(header).encode()
-        content = struct.pack("<Q", len(text)) + text + data.tobytes()
+        content = tensor_file(header, data.tobytes())
         model["files"] = {TENSOR: sha256(content).hexdigest()}
         return ((TENSOR, content),)
     return ()

@@ -1,7 +1,5 @@
 """What is done to any pair of files: operators of its kind, and changes of structure and of bytes."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """At which lengths a model is defined, by docs/format.md alone: markers, `when`, domains, and interval analysis."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Mapping

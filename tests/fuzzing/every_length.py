@@ -1,7 +1,5 @@
 """Verdicts at every length: random checkpoints without positions, judged by all words of up to a few symbols."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

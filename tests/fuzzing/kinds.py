@@ -1,7 +1,5 @@
 """The registry: what the fuzzer needs to know of a kind of proof, and every kind under its name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

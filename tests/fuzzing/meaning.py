@@ -5,8 +5,6 @@ functions, since an oracle that takes longer than a mutant is not asked often en
 long as its mutants come.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import random

@@ -1,7 +1,5 @@
 """Operators that change files, listed by name, and what they choose by."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 

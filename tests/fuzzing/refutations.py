@@ -1,7 +1,5 @@
 """Refutations: a certificate with two words of one label, of which one is in a language; with counted errors, too."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

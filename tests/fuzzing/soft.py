@@ -1,7 +1,5 @@
 """Soft certificates: softmax models in safetensors files. Models, operators and the truth: tests/soft_mutations.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

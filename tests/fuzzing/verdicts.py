@@ -1,7 +1,5 @@
 """Verdicts on trained models: random checkpoints of a few dozen weights, judged by all words of the language."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -5,8 +5,6 @@ Read from the finished models with the oracle's own parser, so that nothing coun
 that are kept away from 0 by another operator.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator

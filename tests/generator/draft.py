@@ -1,7 +1,5 @@
 """A model under construction: its variables with their domains, and the parts that all regions have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ docs/format.md over **all** lengths at once (``n`` up to :data:`FAR`): the rules
 interval at any one length lies within, and a phrase that is made here is defined at every such length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product

@@ -1,7 +1,5 @@
 """Random lengths, restrictions and cones for a model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.random import Generator

@@ -6,8 +6,6 @@ classes, comparisons of ``j - i`` with constants, orders by ``j``), but a share 
 not, and which is for the program under test to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

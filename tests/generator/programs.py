@@ -4,8 +4,6 @@ Many scores have small ranges, so that ties are common. A program is well-formed
 ``shortest(model) .. LONGEST`` at which its ``when`` holds, or only at the one length that was asked for.
 """
 
-from __future__ import annotations
-
 from numpy.random import Generator
 
 from tests import naive

@@ -8,8 +8,6 @@ begins with ``s VERIFIED``; whatever else it does is no verdict. Exit code 1: it
 took more than 10 seconds of the processor or more than 1 GiB. True claims that it does not verify are counted only.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

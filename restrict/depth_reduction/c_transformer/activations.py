@@ -11,8 +11,6 @@ Invariant (Theorem A, docs/kernel.md): on every input that agrees with the restr
 a function of the inputs in D.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +45,7 @@ class Truth:
     tables: I64
 
     @staticmethod
-    def make(functions: Iterable[tuple[Iterable[int], Iterable[int]]]) -> Truth:
+    def make(functions: Iterable[tuple[Iterable[int], Iterable[int]]]) -> "Truth":
         """The tables of all positions, from one (inputs, table) each."""
         parts = [(list(inputs), list(table)) for inputs, table in functions]
         inputs = np.array([x for mine, _ in parts for x in mine], dtype=np.int64)

@@ -8,8 +8,6 @@ with the restriction an activation's value lies in its V and is a function of th
 transformer computes what the original does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -65,7 +63,9 @@ class CTransformer:
     # ------------------------------------------------------------ making
 
     @staticmethod
-    def of_model(model: Model | Instance, n: int | None = None, restriction: Restriction | None = None) -> CTransformer:
+    def of_model(
+        model: Model | Instance, n: int | None = None, restriction: Restriction | None = None
+    ) -> "CTransformer":
         """The 1-transformer that a program is.
 
         Args:
@@ -89,7 +89,9 @@ class CTransformer:
         return CTransformer.of_truth(instance, instance.model.alphabet, token, restriction or Restriction.of(instance))
 
     @staticmethod
-    def of_truth(instance: Instance, symbols: tuple[str, ...], token: Truth, restriction: Restriction) -> CTransformer:
+    def of_truth(
+        instance: Instance, symbols: tuple[str, ...], token: Truth, restriction: Restriction
+    ) -> "CTransformer":
         """The c-transformer whose layer-0 activations, which the program reads as its tokens, are truth tables.
 
         Args:
@@ -115,7 +117,7 @@ class CTransformer:
         base = {name: Activation(name, t, Values.one(domains[name], instance.n), empty) for name, t in given.items()}
         return CTransformer(instance, symbols, restriction, base).restrict(restriction)._settled()
 
-    def until(self, deadline: Deadline) -> CTransformer:
+    def until(self, deadline: Deadline) -> "CTransformer":
         """The same transformer with another deadline."""
         return replace(self, deadline=deadline)
 
@@ -208,7 +210,7 @@ class CTransformer:
         new = {x: self.symbols[symbol] for x, symbol in symbols.items() if symbol != FREE_INPUT}
         return replace(self.restriction, fixed={**new, **self.restriction.fixed})
 
-    def restrict(self, restriction: Restriction) -> CTransformer:
+    def restrict(self, restriction: Restriction) -> "CTransformer":
         """The transformer under a refinement of the restriction: V, D and the lists shrink, no score is computed.
 
         Args:
@@ -242,7 +244,7 @@ class CTransformer:
                 lists = lists.under(*values_read(self.instance, head, base))
                 return attended_activation(self.instance, Attended(head, query, key, lists), base, self.deadline)
 
-    def _settled(self) -> CTransformer:
+    def _settled(self) -> "CTransformer":
         """The transformer with every map of base variables in the base, too."""
         base = dict(self.base)
         for v in self.above:
@@ -276,7 +278,7 @@ class CTransformer:
         """
         return values_read(self.instance, head, self.base)
 
-    def collapse(self, known: Mapping[str, Lists] | None = None) -> CTransformer:
+    def collapse(self, known: Mapping[str, Lists] | None = None) -> "CTransformer":
         """Remove the first layer: its heads, and the maps that read nothing above them, become layer-0 activations.
 
         Args:

@@ -2,8 +2,6 @@
 tables and decision lists; maps, and heads above layer 0, are evaluated as those of any model
 (:mod:`restrict.model.trace`). Tests compare the collapsed transformer with the original, value by value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@ activation to the value that attracts most attention" means: set few inputs so t
 every input that agrees. For truth tables the minimal cubes are enumerated; for maps and collapsed heads they are put
 together from those of what they read (:mod:`restrict.kernels.forcing`), so they are upper bounds on the cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product

@@ -2,8 +2,6 @@
 one of n / 64 or more is a row of bits, so no family of sets takes more than n^2 / 8 bytes, and the sets of captured
 heads, which are short whatever n is, take 8 bytes an input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -30,12 +28,12 @@ class InputSets:
     # ------------------------------------------------------------ making
 
     @staticmethod
-    def empty(n: int) -> InputSets:
+    def empty(n: int) -> "InputSets":
         """n empty sets."""
         return InputSets(np.zeros(n + 1, np.int64), np.empty(0, np.int64))
 
     @staticmethod
-    def collected(n: int, fill: Callable[[int, I64, I64, I64], int]) -> InputSets:
+    def collected(n: int, fill: Callable[[int, I64, I64, I64], int]) -> "InputSets":
         """What ``fill(start, bits, out, ends)`` puts away: the sets from number ``start`` on at the beginning of
         ``out``, ends to ``ends[i]``; it returns the first for which there is no room. ``bits``: an empty row."""
         words = words_of(n)
@@ -49,7 +47,7 @@ class InputSets:
         return InputSets.joined(ends, parts)
 
     @staticmethod
-    def joined(ends: I64, parts: list[tuple[int, I64]]) -> InputSets:
+    def joined(ends: I64, parts: list[tuple[int, I64]]) -> "InputSets":
         """From blocks of consecutive sets: the position after each, and its items; set ``i`` ends there at ``ends[i]``,
         (n,). Empties the list, so that the sets are not held twice."""
         ptr, first, total = np.append(0, ends), 0, sum(len(items) for _, items in parts)
@@ -64,13 +62,13 @@ class InputSets:
         return InputSets(ptr, found)
 
     @staticmethod
-    def of_lists(ptr: I64, inputs: I64) -> InputSets:
+    def of_lists(ptr: I64, inputs: I64) -> "InputSets":
         """From the inputs of each set, in any order: compressed rows, a row for each of n positions."""
         given = input_sets.SetRows(ptr, inputs)
         return InputSets.collected(len(ptr) - 1, lambda *room: input_sets.pack_lists(given, *room))
 
     @staticmethod
-    def unions(parts: Sequence[InputSets], kept: I64) -> InputSets:
+    def unions(parts: "Sequence[InputSets]", kept: I64) -> "InputSets":
         """The unions of several families of n sets; empty where ``kept`` (n,) is 0."""
         found = InputSets.empty(len(kept))
         for part in parts:

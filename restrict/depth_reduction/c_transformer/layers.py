@@ -5,8 +5,6 @@ restriction, layer by layer, until no layer is left, and the dependencies of the
 :class:`LayerTrace` is one row of the figure, as measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

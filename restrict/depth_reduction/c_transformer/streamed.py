@@ -9,8 +9,6 @@ Hashed scores run in one kernel (:mod:`restrict.kernels.collapse_stream`), all o
 :func:`restrict.depth_reduction.c_transformer.activations.attended_activation` on complete lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

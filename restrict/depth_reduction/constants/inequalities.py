@@ -44,8 +44,6 @@ with that search but the formulas of the left sides below, and computes with
 :mod:`restrict.depth_reduction.constants.tower`, which always rounds up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction

@@ -11,8 +11,6 @@ The paper takes ``eta1 = eta2``, ``T = s^c k H``, ``A = 1/k^2``, ``B = 1/2``, St
 from ``k``, ``A`` of the order ``1/f`` and no Stage 1 where it has nothing to do, the numbers are far smaller.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

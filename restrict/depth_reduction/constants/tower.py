@@ -13,8 +13,6 @@ Invariants:
 - no float takes part, here or in a comparison.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -37,10 +35,10 @@ class Tower:
     height: int
     top: Fraction
 
-    def __lt__(self, other: Tower) -> bool:
+    def __lt__(self, other: "Tower") -> bool:
         return (self.height, self.top) < (other.height, other.top)
 
-    def __add__(self, other: Tower | Fraction | int) -> Tower:
+    def __add__(self, other: "Tower | Fraction | int") -> "Tower":
         large, small = sorted((self, of(other)), reverse=True)
         if large.height == 0:
             return of(large.top + small.top)
@@ -49,7 +47,7 @@ class Tower:
 
     __radd__ = __add__
 
-    def __mul__(self, other: Tower | Fraction | int) -> Tower:
+    def __mul__(self, other: "Tower | Fraction | int") -> "Tower":
         """At least the product; exact below ``2^65536``. Beyond it a factor below 1 is taken for 1."""
         large, small = sorted((self, of(other)), reverse=True)
         if large.height == 0:

@@ -14,8 +14,6 @@ The lemma's guarantees are recorded beside what was measured; nothing rests on t
 a fresh collapse (Theorem A).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -156,7 +154,7 @@ class Ranks:
     chosen: Selection
 
     @staticmethod
-    def of(t: CTransformer, k: int) -> Ranks:
+    def of(t: CTransformer, k: int) -> "Ranks":
         """Rank the pairs of ``t`` for k selections each."""
         return Ranks(*ranked(t, k))
 

@@ -8,8 +8,6 @@ there is a refinement with at least ``C' n`` free under which it is computed by 
 input that agrees, whatever the stages did: this follows from Theorem A, not from their success.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@ and ``C'``: the fractions of the n positions that are free before and after. ``e
 share eta of the free inputs. ``k``: selections per pair. ``q``: the share that Stage 3 sets at random, with tolerance
 ``delta``. All are exact fractions, so that a bound never depends on rounding."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from restrict.base.errors import UsageError

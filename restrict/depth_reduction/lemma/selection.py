@@ -8,8 +8,6 @@ A ranking is scored once: when more inputs are fixed its lists are walked again 
 selections for a smaller k are the first ones of those for a larger k (:meth:`Selection.first`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,7 +60,7 @@ class Selection:
         """The pair of each selected position, shape (columns,)."""
         return np.repeat(np.arange(self.pairs), np.diff(self.ends, prepend=0))
 
-    def first(self, k: int) -> Selection:
+    def first(self, k: int) -> "Selection":
         """The selections for a smaller k: the first ones of each pair. ``k``: at least 1, at most the present one.
         Result: the selection. A pair is captured where its ranking ends with at most k selections, so that all of its
         candidates are covered by them. Cost linear."""
@@ -85,12 +83,12 @@ class Ranking:
     limit: int
 
     @staticmethod
-    def of(t: CTransformer, limit: int = 0) -> Ranking:
+    def of(t: CTransformer, limit: int = 0) -> "Ranking":
         """Score all pairs, keeping at most ``limit`` of a row (0: down to the floor). Cost: one score per pair,
         position and key value. ``ResourceLimit``: too many pairs in all."""
         return Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
 
-    def under(self, t: CTransformer) -> Ranking:
+    def under(self, t: CTransformer) -> "Ranking":
         """The ranking under a refinement of the restriction; no score is computed. Cost: the pairs kept."""
         found = (lists.under(*t.read(head)) for head, lists in zip(t.heads, self.lists, strict=True))
         return Ranking(tuple(found), self.limit)

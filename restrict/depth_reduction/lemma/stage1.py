@@ -2,8 +2,6 @@
 at most ``n c`` (input, layer-0 activation) pairs, so fewer than ``eta C n`` inputs feed more than ``c / (eta C)``
 activations each. These are fixed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

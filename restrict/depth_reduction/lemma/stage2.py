@@ -8,8 +8,6 @@ capture is kept by record. Each round below captures more than ``k H`` pairs, so
 ``s^c c / k <= eta C`` pays for them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -80,7 +78,7 @@ class Dependence(NamedTuple):
     neighbours: int | None
 
     @staticmethod
-    def of(t: CTransformer, chosen: Selection) -> Dependence:
+    def of(t: CTransformer, chosen: Selection) -> "Dependence":
         """Both, of the uncaptured pairs."""
         return Dependence(int(dependents(t, chosen).max(initial=0)), most_neighbours(t, chosen))
 

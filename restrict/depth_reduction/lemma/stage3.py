@@ -5,8 +5,6 @@ Moser-Tardos resampling finds an outcome with no bad event (:mod:`restrict.cover
 instance, events counted, not heads. Where resampling does not end or the budget is too tight, the same problem is
 solved as a covering problem, down to SAT, which may also prove that it cannot be done."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -4,8 +4,6 @@ collapsed. In the layers below the last one the aim is many constant and cheap a
 are captured with these. How the inputs are split over the layers, and which objective each layer has, is chosen by
 measuring candidates, at a shorter length where the model is defined there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ input, the exchange of :mod:`restrict.depth_reduction.ours.exchange`; else round
 (:mod:`restrict.depth_reduction.c_transformer.forcing`), each followed by a refinement of all facts, because an input
 that is set for one cube makes other activations constant, too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -9,8 +9,6 @@ counts, too. Like the covering solvers it is untrusted: what it finds is measure
 It is for heads whose keys are single inputs (the tokens), where fixing is forcing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +52,7 @@ class LiteralLists:
     longest: int
 
     @staticmethod
-    def of(inputs: int, symbols: int, heads: Sequence[tuple[Lists, I64, I64 | None]]) -> LiteralLists:
+    def of(inputs: int, symbols: int, heads: Sequence[tuple[Lists, I64, I64 | None]]) -> "LiteralLists":
         """From (lists, literals, guards) of each head: ``literals`` (n, domain) names the literal of a key value at a
         position, -1 where it is constant (that ends the list anyway); ``guards`` the same for its query values."""
         pointers, literals, groups, guards, end = [np.zeros(1, np.int64)], [], [], [], 0

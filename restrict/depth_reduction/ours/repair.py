@@ -4,8 +4,6 @@ under which some labels depend on too many inputs is repaired in one go: fix inp
 enough, a multi-cover that is solved greedily, by the number of labels with too large a set that an input helps. Fixing
 everything is always an answer. Then inputs are freed again, in halves, where the bound still holds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from restrict.base.deadline import OutOfTime

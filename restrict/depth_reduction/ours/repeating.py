@@ -5,8 +5,6 @@ one repeated between, each over the alphabet and ``*``. Hill climbing at a short
 length that was asked for decides. A temporal operator such as *since* is cut once a period, so a fixed share of the
 positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -60,7 +58,7 @@ class Pattern:
         )
         return f"start {start}, then ({period}) repeated, end {end}"
 
-    def changed(self, rng: np.random.Generator, symbols: int) -> Pattern:
+    def changed(self, rng: np.random.Generator, symbols: int) -> "Pattern":
         """One cell changed, or a cell of the period moved by one."""
         part = ("start", "period", "period", "period", "end")[int(rng.integers(5))]
         word = list(getattr(self, part))

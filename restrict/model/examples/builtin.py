@@ -6,38 +6,19 @@ construction stands above it. The integer parameters choose one member of a fami
 and `when` says which lengths are meant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
+from restrict.model.document import Variable, accept, head, mapped, model
+
 Model = dict[str, Any]
-Variable = dict[str, Any]
 
 BITS = ["0", "1"]
 
 
-def _model(
-    name: str, description: str, alphabet: list[str], variables: list[Variable], output: dict[str, Any], **more: str
-) -> Model:
-    """A model; `more` holds `when` and the markers."""
-    head = {"format": "restrict-model/1", "name": name, "description": description, "alphabet": alphabet}
-    return head | more | {"variables": variables, "output": output}
-
-
 def _head(name: str, value: str, score: str, **more: str | int) -> Variable:
     """A head; `more` holds `query`, `key`, `mask`, `ties`, `domain`, `default`."""
-    return {"name": name, "kind": "head", "value": value} | more | {"score": score}
-
-
-def _map(name: str, args: list[str], domain: int, rule: str) -> Variable:
-    """A map by an expression."""
-    return {"name": name, "kind": "map", "args": args, "domain": domain, "map": rule}
-
-
-def _accept(variable: str, *values: int) -> dict[str, Any]:
-    """Output at the last position that accepts the given values."""
-    return {"variable": variable, "position": "last", "accept": list(values)}
+    return head(name, value=value, **more, score=score)
 
 
 def _labels(variable: str, labels: list[str], position: str = "last") -> dict[str, Any]:
@@ -51,19 +32,19 @@ def _labels(variable: str, labels: list[str], position: str = "last") -> dict[st
 def contains_one() -> Model:
     """Accepts the words with at least one 1. The head sees a 1 if there is one."""
     seen = _head("seen", "token", "k == 1", key="token")
-    return _model("contains-one", "Accepts if some symbol is 1.", BITS, [seen], _accept("seen", 1))
+    return model("contains-one", "Accepts if some symbol is 1.", BITS, [seen], accept("seen", 1))
 
 
 def all_ones() -> Model:
     """Accepts `1*`. The head sees a 0 if there is one."""
     seen = _head("seen", "token", "k == 0", key="token")
-    return _model("all-ones", "Accepts the words of ones, 1*.", BITS, [seen], _accept("seen", 1))
+    return model("all-ones", "Accepts the words of ones, 1*.", BITS, [seen], accept("seen", 1))
 
 
 def first_symbol() -> Model:
     """Accepts the words that begin with 1."""
     first = _head("first", "token", "j == 0")
-    return _model("first-symbol", "Accepts if the first symbol is 1.", BITS, [first], _accept("first", 1))
+    return model("first-symbol", "Accepts if the first symbol is 1.", BITS, [first], accept("first", 1))
 
 
 def a_n_b_n() -> Model:
@@ -72,20 +53,20 @@ def a_n_b_n() -> Model:
     Every position knows which symbol it must have; one head looks for a position that has the other one. At odd `n`
     every position is wrong.
     """
-    wrong = _map("wrong", ["token", "position"], 2, "n % 2 == 1 or token != (2 * position >= n)")
+    wrong = mapped("wrong", ["token", "position"], 2, "n % 2 == 1 or token != (2 * position >= n)")
     violation = _head("violation", "wrong", "k", key="wrong")
     text = "Accepts a^m b^m with n = 2m and m >= 1; rejects every word of odd length."
-    return _model("anbn", text, ["a", "b"], [wrong, violation], _accept("violation", 0))
+    return model("anbn", text, ["a", "b"], [wrong, violation], accept("violation", 0))
 
 
 def q_then_u() -> Model:
     """Over the 26 letters: every q is immediately followed by u (so the last letter is not q)."""
     letters = [chr(ord("a") + index) for index in range(26)]
     follows = _head("next", "token", "0", mask="strict_future", domain=27, default=26)
-    wrong = _map("wrong", ["token", "next"], 2, "token == 16 and next != 20")
+    wrong = mapped("wrong", ["token", "next"], 2, "token == 16 and next != 20")
     violation = _head("violation", "wrong", "k", key="wrong")
     text = "Accepts if every q is immediately followed by u."
-    return _model("q-then-u", text, letters, [follows, wrong, violation], _accept("violation", 0))
+    return model("q-then-u", text, letters, [follows, wrong, violation], accept("violation", 0))
 
 
 # --- alternating formulas ---
@@ -108,7 +89,7 @@ def _square(name: str, inner: str, outer: str) -> Model:
     blocks = _gate("block", "token", inner, inside="j // isqrt(n) == i // isqrt(n)")
     whole = _gate("whole", "block", outer, leader="j % isqrt(n) == 0")
     text = f"The {outer.upper()} over m blocks of the {inner.upper()} of m inputs, n = m * m."
-    return _model(name, text, BITS, [blocks, whole], _accept("whole", 1), when="isqrt(n) * isqrt(n) == n")
+    return model(name, text, BITS, [blocks, whole], accept("whole", 1), when="isqrt(n) * isqrt(n) == n")
 
 
 def and_of_ors() -> Model:
@@ -135,7 +116,7 @@ def alternating_tree(bottom: int = 8, middle: int = 8) -> Model:
         _gate("top", "middle", "and", leader=f"j % {size} == 0"),
     ]
     text = f"AND of n // {size} ORs of {middle} ANDs of {bottom} inputs."
-    return _model("alternating-tree", text, BITS, variables, _accept("top", 1), when=f"n % {size} == 0")
+    return model("alternating-tree", text, BITS, variables, accept("top", 1), when=f"n % {size} == 0")
 
 
 def tribes(width: int = 8) -> Model:
@@ -148,7 +129,7 @@ def tribes(width: int = 8) -> Model:
         _gate("some", "tribe", "or", leader=f"j % {width} == 0"),
     ]
     text = f"Accepts if some tribe of {width} consecutive positions is all ones."
-    return _model("tribes", text, BITS, variables, _accept("some", 1), when=f"n % {width} == 0")
+    return model("tribes", text, BITS, variables, accept("some", 1), when=f"n % {width} == 0")
 
 
 # --- memory ---
@@ -161,9 +142,9 @@ def flip_flop() -> Model:
     not 1.
     """
     last = _head("last", "token", "k <= 1", key="token", mask="past", ties="right")
-    bit = _map("bit", ["last"], 2, "last == 1")
+    bit = mapped("bit", ["last"], 2, "last == 1")
     text = "The bit of the last write: w0 and w1 write, i is ignored, r reads; 0 before the first write."
-    return _model("flip-flop", text, ["w0", "w1", "i", "r"], [last, bit], _labels("bit", ["0", "1"]))
+    return model("flip-flop", text, ["w0", "w1", "i", "r"], [last, bit], _labels("bit", ["0", "1"]))
 
 
 def induction_head(letters: int = 4) -> Model:
@@ -179,10 +160,10 @@ def induction_head(letters: int = 4) -> Model:
         _head("previous", "token", "j", mask="strict_past", domain=letters + 1, default=letters),
         _head("matched", "previous", "k == q", query="token", key="previous", mask="past", ties="right"),
         _head("copied", "token", "k == q", query="token", key="previous", mask="past", ties="right"),
-        _map("answer", ["token", "matched", "copied"], letters + 1, f"copied if matched == token else {letters}"),
+        mapped("answer", ["token", "matched", "copied"], letters + 1, f"copied if matched == token else {letters}"),
     ]
     text = "The symbol after the most recent earlier occurrence of the last symbol, or none."
-    return _model("induction-head", text, alphabet, variables, _labels("answer", [*alphabet, "none"]))
+    return model("induction-head", text, alphabet, variables, _labels("answer", [*alphabet, "none"]))
 
 
 def tagger(letters: int = 3) -> Model:
@@ -195,10 +176,10 @@ def tagger(letters: int = 3) -> Model:
     variables = [
         _head("previous", "token", "j", **none),
         _head("seen", "token", "k == q", query="token", key="token", **none),
-        _map("tag", ["token", "previous", "seen"], 3, "2 if previous == token else 1 if seen == token else 0"),
+        mapped("tag", ["token", "previous", "seen"], 3, "2 if previous == token else 1 if seen == token else 0"),
     ]
     text = "Tags every letter: first, again (seen before, but not just before) or double (the same as just before)."
-    return _model("tagger", text, alphabet, variables, _labels("tag", ["first", "again", "double"], "every"))
+    return model("tagger", text, alphabet, variables, _labels("tag", ["first", "again", "double"], "every"))
 
 
 # --- Dyck languages of bounded depth ---
@@ -221,14 +202,14 @@ def _dyck1(depth: int) -> Model:
     variables = [
         _head("previous", "token", "j", mask="strict_past"),
         # 0 to 3 at odd positions: (( () )( )); 4 at even positions, where no pair ends.
-        _map("pair", ["previous", "token"], 5, "2 * previous + token if i % 2 == 1 else 4"),
+        mapped("pair", ["previous", "token"], 5, "2 * previous + token if i % 2 == 1 else 4"),
         _head("change", "pair", "k == 0 or k == 3", key="pair", mask="strict_past", ties="right", default=4),
-        _map("high", ["change"], 2, "change == 0"),
-        _map("wrong", ["pair", "high"], 2, f"n % 2 == 1 or ({illegal}) or {open_end}"),
+        mapped("high", ["change"], 2, "change == 0"),
+        mapped("wrong", ["pair", "high"], 2, f"n % 2 == 1 or ({illegal}) or {open_end}"),
         _head("violation", "wrong", "k", key="wrong"),
     ]
     text = f"Accepts the balanced words of one kind of bracket with nesting depth at most {depth}."
-    return _model(f"dyck1-depth{depth}", text, ["(", ")"], variables, _accept("violation", 0))
+    return model(f"dyck1-depth{depth}", text, ["(", ")"], variables, accept("violation", 0))
 
 
 def dyck1_depth2() -> Model:
@@ -251,9 +232,9 @@ def parity8(width: int = 8) -> Model:
     """
     bits = [f"bit{index}" for index in range(width)]
     heads = [_head(bit, "token", f"j == {index}") for index, bit in enumerate(bits)]
-    odd = _map("odd", bits, 2, f"({' + '.join(bits)}) % 2")
+    odd = mapped("odd", bits, 2, f"({' + '.join(bits)}) % 2")
     text = f"Accepts if the first {width} symbols have an odd number of ones."
-    return _model(f"parity{width}", text, BITS, [*heads, odd], _accept("odd", 1), when=f"n >= {width}")
+    return model(f"parity{width}", text, BITS, [*heads, odd], accept("odd", 1), when=f"n >= {width}")
 
 
 def parity_attempt(layers: int = 4) -> Model:
@@ -265,14 +246,14 @@ def parity_attempt(layers: int = 4) -> Model:
     whole word if it has at most `layers`; otherwise the first symbol is ignored. ``layers``: 1 .. 2000. Gives the
     object of a model file, for every `n >= 2`.
     """
-    variables = [_map("parity0", ["token"], 2, "token == 1")]
+    variables = [mapped("parity0", ["token"], 2, "token == 1")]
     for layer in range(1, layers + 1):
         below = f"parity{layer - 1}"
         variables.append(_head(f"left{layer}", below, "j", mask="strict_past"))
-        variables.append(_map(f"parity{layer}", ["parity0", f"left{layer}"], 2, f"parity0 != left{layer}"))
+        variables.append(mapped(f"parity{layer}", ["parity0", f"left{layer}"], 2, f"parity0 != left{layer}"))
     text = f"Tries PARITY with {layers} layers: exact for words of up to {layers} symbols, wrong for longer ones."
     markers = {"start_marker": "<", "end_marker": ">"}
-    return _model("parity-attempt", text, BITS, variables, _accept(f"parity{layers}", 1), **markers)
+    return model("parity-attempt", text, BITS, variables, accept(f"parity{layers}", 1), **markers)
 
 
 BUILTINS: dict[str, Callable[..., Model]] = {

@@ -7,17 +7,14 @@ restriction rarely forces it (Stage 3). ``shared-hubs``: many layer-1 activation
 positions, or have ties.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
+from restrict.model.document import head, mapped, model
+
 
 def _document(name: str, text: str, variables: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "format": "restrict-model/1", "name": name, "description": text, "alphabet": ["0", "1"], "variables": variables,
-        "output": {"variable": variables[-1]["name"], "position": "every"},
-    }  # fmt: skip
+    return model(name, text, "01", variables, {"variable": variables[-1]["name"], "position": "every"})
 
 
 def tribes_trap(width: int = 8, seed: int = 0) -> dict[str, Any]:
@@ -29,17 +26,14 @@ def tribes_trap(width: int = 8, seed: int = 0) -> dict[str, Any]:
     ``width``: inputs per tribe, 1 .. 80; ``seed``: of the hashed constants, at least 0.
     """
     where = [f"hash({seed}, {t}, i) % n" for t in range(width)]
-    reads = [
-        {"name": f"read{t}", "kind": "head", "value": "token", "score": f"j == {place}"}
-        for t, place in enumerate(where)
-    ]
+    reads = [head(f"read{t}", value="token", score=f"j == {place}") for t, place in enumerate(where)]
     agree = [
         f"read{t} == (hash({seed}, 1000, {place}) % 2 if hash({seed}, 2000, i) % 2 else hash({seed}, 3000, {t}, i) % 2)"
         for t, place in enumerate(where)
     ]
-    trap = {"name": "trap", "kind": "map", "args": [r["name"] for r in reads], "domain": 2, "map": " and ".join(agree)}
+    trap = mapped("trap", [r["name"] for r in reads], 2, " and ".join(agree))
     score = f"(k == 1) * 1000000000 + hash({seed}, 4000, i, j) % 1000000000"
-    seen = {"name": "seen", "kind": "head", "key": "trap", "value": "token", "score": score}
+    seen = head("seen", key="trap", value="token", score=score)
     text = f"at every position the symbol at the best-ranked position whose {width} inputs agree with its pattern"
     return _document("tribes-trap", text, [*reads, trap, seen])
 
@@ -51,17 +45,12 @@ def shared_hubs(width: int = 3, states: int = 3, seed: int = 0) -> dict[str, Any
     hashed scores over them. ``width``: hubs per activation, 1 .. 1000; ``states``: values per activation, at least 1;
     ``seed``: of the hashed constants, at least 0.
     """
-    reads = [
-        {"name": f"hub{t}", "kind": "head", "value": "token", "score": f"j == hash({seed}, {t}, i) % isqrt(n)"}
-        for t in range(width)
-    ]
+    reads = [head(f"hub{t}", value="token", score=f"j == hash({seed}, {t}, i) % isqrt(n)") for t in range(width)]
     args = ["token", *(r["name"] for r in reads)]
-    mixed = {"name": "mixed", "kind": "map", "args": args, "domain": states,
-             "map": f"hash({seed}, 1000, i, {', '.join(args)}) % {states}"}  # fmt: skip
-    head = {"name": "seen", "kind": "head", "query": "mixed", "key": "mixed", "value": "mixed",
-            "score": f"hash({seed}, 2000, i, q, j, k)"}  # fmt: skip
+    mixed = mapped("mixed", args, states, f"hash({seed}, 1000, i, {', '.join(args)}) % {states}")
+    seen = head("seen", query="mixed", key="mixed", value="mixed", score=f"hash({seed}, 2000, i, q, j, k)")
     text = f"random functions of the symbol and {width} of isqrt(n) hubs, then one head with hashed scores"
-    return _document("shared-hubs", text, [*reads, mixed, head])
+    return _document("shared-hubs", text, [*reads, mixed, seen])
 
 
 def _dot(name: str, text: str, entry: Callable[[str, int], str], dim: int, seed: int) -> dict[str, Any]:
@@ -72,10 +61,8 @@ def _dot(name: str, text: str, entry: Callable[[str, int], str], dim: int, seed:
             f"({entry(f'hash({seed}, {h}, {d}, q, i)', d)}) * ({entry(f'hash({seed}, {h}, {1000 + d}, k, j)', d)})"
             for d in range(dim)
         ]
-        heads.append({"name": f"head{h}", "kind": "head", "query": "token", "key": "token", "value": "token",
-                      "score": " + ".join(terms)})  # fmt: skip
-    out = {"name": "out", "kind": "map", "args": ["token", "head0", "head1"], "domain": 2,
-           "map": "(token + head0 + head1) % 2"}  # fmt: skip
+        heads.append(head(f"head{h}", query="token", key="token", value="token", score=" + ".join(terms)))
+    out = mapped("out", ["token", "head0", "head1"], 2, "(token + head0 + head1) % 2")
     return _document(name, text, [*heads, out])
 
 

@@ -4,8 +4,6 @@ The reasons are in instances/README.md (for AND-OR trees: forcing 1 costs the pr
 of the OR fan-ins). A certificate of these models with c = 0 fixes at least so many positions: a lower bound at any n.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

@@ -4,13 +4,12 @@ position-wise maps.
 Every score and every map value is a ``hash`` of its arguments, so the file of a model is short whatever the length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 from restrict.base.errors import UsageError
 from restrict.model.brackets import bracket_alphabet
+from restrict.model.document import head, mapped, model
 
 MOST_VARIABLES, MOST_SYMBOLS = 4_096, 65_536
 """Limits of the format."""
@@ -46,20 +45,11 @@ def random_model(
     kind = f"symbols={symbols},classes={classes}"
     if brackets:
         alphabet, kind = list(bracket_alphabet(brackets)), f"classes={classes},brackets={brackets}"
-    position = "every" if every else "last"
-    return {
-        "format": "restrict-model/1",
-        "name": f"random:layers={layers},heads={heads},states={states},seed={seed},{kind}"
-        + (",every=1" if every else ""),
-        "description": "a random hard-attention transformer with independent hashed scores",
-        "alphabet": alphabet,
-        "variables": variables,
-        "output": {
-            "variable": variables[-1]["name"],
-            "position": position,
-            **({"accept": [1]} if classes == 2 else {}),
-        },
-    }  # fmt: skip
+    name = f"random:layers={layers},heads={heads},states={states},seed={seed},{kind}{',every=1' * bool(every)}"
+    output = {"variable": variables[-1]["name"], "position": "every" if every else "last"}
+    output |= {"accept": [1]} if classes == 2 else {}
+    about = "a random hard-attention transformer with independent hashed scores"
+    return model(name, about, alphabet, variables, output)
 
 
 def _layers(layers: int, heads: int, states: int, seed: int, classes: int) -> Iterator[dict[str, Any]]:
@@ -69,9 +59,9 @@ def _layers(layers: int, heads: int, states: int, seed: int, classes: int) -> It
         names = [f"a{layer}_{h}" for h in range(heads)]
         for h, name in enumerate(names):
             score = f"hash({seed}, {2 * layer}, {h}, i, q, j, k)"
-            yield {"name": name, "kind": "head", "query": below, "key": below, "value": below, "score": score}
+            yield head(name, query=below, key=below, value=below, score=score)
         size = classes if layer == layers else states
         args = [below, *names]
         rule = f"hash({seed}, {2 * layer + 1}, i, {', '.join(args)}) % {size}"
         below = f"y{layer}"
-        yield {"name": below, "kind": "map", "args": args, "domain": size, "map": rule}
+        yield mapped(below, args, size, rule)

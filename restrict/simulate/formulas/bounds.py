@@ -17,8 +17,6 @@ From length 64 on every ``deviation`` grows with ``n`` when ``unit`` is not 0, s
 between.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -3,8 +3,6 @@ budget holds when every deviation is below 1/4; then all Booleans are rounded to
 computes the formula exactly. In exact arithmetic that is so at every length. In float64 and float32 it is so up to a
 length that :meth:`Budget.safe_length` computes; beyond it the result may be wrong, and nothing is claimed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +24,7 @@ class HeadRecord:
     coordinate: int
     bound: Bound | None
 
-    def also(self, label: str) -> HeadRecord:
+    def also(self, label: str) -> "HeadRecord":
         """The same head for one more subformula."""
         return replace(self, serves=(*self.serves, label))
 

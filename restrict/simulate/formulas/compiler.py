@@ -11,8 +11,6 @@ psi holds anywhere in view, with ``1/tau = O(log n)`` where the paper's since ha
 ``previous`` of the reflexive one. Future operators are the mirror images.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -15,8 +15,6 @@ inequality ``T >= 0`` of integers is ``h = (T + 1/2) / N > 0``, and ``|h| >= 1 /
 The paper adds unbounded counts in a ReLU network; the threshold is ours, since it keeps embeddings bounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

@@ -3,8 +3,6 @@ or 1 every result is exactly 0 or 1, in floating point too: only numbers of a fe
 ``relu(2x - 1/2) - relu(2x - 3/2)``. For ``x`` in [3/4, 5/4] both are multiples of the unit in the last place of ``2x``,
 so both differences, and theirs, are computed exactly: the result is exactly 1; for ``x <= 1/4`` both are 0."""
 
-from __future__ import annotations
-
 from restrict.simulate.formulas.network import Network, Value
 
 TRUE, FALSE = Value((), 1.0), Value((), 0.0)

@@ -9,8 +9,6 @@ Invariant of the compilers: a :class:`Value` that stands for a truth value is ex
 floating point (docs/compile-soft.md), so no error is handed from one layer to the next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,7 +27,7 @@ class Value:
     constant: float = 0.0
     time: int = 0
 
-    def __add__(self, other: Value | float) -> Value:
+    def __add__(self, other: "Value | float") -> "Value":
         if not isinstance(other, Value):
             return Value(self.weights, self.constant + other, self.time)
         found = dict(self.weights)
@@ -38,13 +36,13 @@ class Value:
         kept = tuple(sorted((at, weight) for at, weight in found.items() if weight))
         return Value(kept, self.constant + other.constant, max(self.time, other.time))
 
-    def __mul__(self, factor: float) -> Value:
+    def __mul__(self, factor: float) -> "Value":
         return Value(tuple((at, weight * factor) for at, weight in self.weights), self.constant * factor, self.time)
 
-    def __sub__(self, other: Value | float) -> Value:
+    def __sub__(self, other: "Value | float") -> "Value":
         return self + (other * -1 if isinstance(other, Value) else -other)
 
-    def __invert__(self) -> Value:
+    def __invert__(self) -> "Value":
         """One minus this value: the negation of a truth value."""
         return self * -1 + 1.0
 

@@ -24,8 +24,6 @@ decoder with bounded embeddings has ``2 / (u N) - c / u^2``, so ``-(u - C)^2 / (
 scales above neighbours of ``C`` are at least ``g`` below.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Unary numerical predicates as position embeddings: an integer expression written as a term in ``i`` and ``n``."""
 
-from __future__ import annotations
-
 from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import parsed
 from restrict.model.expr import Expr

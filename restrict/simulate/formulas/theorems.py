@@ -1,7 +1,5 @@
 """Which theorem of Yang, Strobl, Chiang & Angluin (2024) a compilation follows, and where there is no theorem."""
 
-from __future__ import annotations
-
 from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import Predicate, parsed
 from restrict.logic.formula import Formula

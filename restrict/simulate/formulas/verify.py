@@ -1,13 +1,11 @@
 """A compiled model against the evaluator: its answers, the truth of every subformula, and the deviations measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from restrict.base.arrays import I64
+from restrict.base.arrays import F64, I64, Bools
 from restrict.logic.semantics import evaluate_tokens
 from restrict.logic.verify import word_batches
 from restrict.simulate.formulas.compiler import Compiled
@@ -21,7 +19,7 @@ DTYPES: dict[str, type] = {"float64": np.float64, "float32": np.float32}
 class Measured:
     """On some words of one length: how many of them have a wrong answer, and the largest deviation of a Boolean."""
 
-    wrong: npt.NDArray[np.bool_]
+    wrong: Bools
     deviation: float
 
 
@@ -41,7 +39,7 @@ def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
     return Measured(np.asarray(wrong), deviation)
 
 
-def read(value: Value, x: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+def read(value: Value, x: npt.NDArray[np.floating]) -> F64:
     """A value of the network, float64 (count, n), from activations after the last layer, (count, n, d)."""
     found = np.full(x.shape[:2], value.constant)
     for at, weight in value.weights:

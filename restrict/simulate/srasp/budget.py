@@ -21,8 +21,6 @@ sum: 2 without an equality, ``3 n^2 + 2`` with one. This is why float32 reaches 
 integers are compared between positions: it must hold ``1 / (2n)`` and ``n^2`` in one sum.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

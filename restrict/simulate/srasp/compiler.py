@@ -22,8 +22,6 @@ The construction is our own; Strobl et al. (2024) prove that one exists. Invaria
 with gap at least ``1/(2n)``: :func:`gap_of`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Affine forms of the residual stream that stand for integers and truth values, with their ranges."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.simulate.srasp.budget import Line, Weights
@@ -24,14 +22,14 @@ class Form:
         """The weights of the dimensions' errors."""
         return tuple((d, abs(w)) for d, w in self.row) if self.spread is None else self.spread
 
-    def scaled(self, factor: int) -> Form:
+    def scaled(self, factor: int) -> "Form":
         """A multiple."""
         ends = [(self.low[0] * factor, self.low[1] * factor), (self.high[0] * factor, self.high[1] * factor)]
         low, high = ends if factor >= 0 else ends[::-1]
         spread = tuple((d, w * abs(factor)) for d, w in self.known)
         return Form(tuple((d, w * factor) for d, w in self.row), self.bias * factor, self.time, low, high, spread)
 
-    def plus(self, other: Form) -> Form:
+    def plus(self, other: "Form") -> "Form":
         """The sum."""
         row = dict(self.row)
         for d, w in other.row:

@@ -1,7 +1,5 @@
 """Running S-RASP programs on words: what the statements say, one vector after the other."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any

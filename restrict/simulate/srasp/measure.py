@@ -1,7 +1,5 @@
 """What the softmax transformer of an S-RASP program does in float64, compared with the program."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

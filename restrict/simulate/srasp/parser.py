@@ -1,8 +1,6 @@
 """Reading S-RASP programs (docs/simulate.md has an example): one statement per line, errors with line and column. Lines
 that begin with ``#`` are comments. Masks are ``j <= i``, ``j < i`` and ``1`` (everything)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

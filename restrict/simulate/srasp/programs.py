@@ -1,7 +1,5 @@
 """Published S-RASP programs: Dyck-k, k-hop induction heads, the flip-flop (Yang et al. 2024, section 6 and E)."""
 
-from __future__ import annotations
-
 from restrict.base.errors import UsageError
 
 BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))

@@ -1,7 +1,5 @@
 """The score of an attention statement, taken apart: one integer equality, and what it reads at either side."""
 
-from __future__ import annotations
-
 from restrict.base.errors import NotEstablished
 from restrict.simulate.srasp.syntax import Node
 

@@ -1,7 +1,5 @@
 """An S-RASP program from what a person types: a file ending in ``.srasp``, or a built-in such as ``srasp:dyck-2``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from restrict.base.errors import UsageError, did_you_mean, quote

@@ -3,8 +3,6 @@ every position ``i = 1 .. n`` of the word: position-wise from earlier vectors, b
 leftmost or rightmost position at which a score is true. Vectors hold truth values or integers; truth values count as 0
 and 1 in arithmetic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,7 +18,7 @@ class Node:
     type, ``column`` where it stands."""
 
     op: str
-    args: tuple[Node, ...] = ()
+    args: "tuple[Node, ...]" = ()
     text: str = ""
     value: int = 0
     side: Side | None = None

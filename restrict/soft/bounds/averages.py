@@ -7,13 +7,12 @@
   (:mod:`restrict.kernels.soft`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+from restrict.base.arrays import Bools
 from restrict.kernels.soft import coupled_tops
 from restrict.soft.bounds.enclosure import Enclosure, U, above, gamma, norms, where
-from restrict.soft.bounds.scores import Bools, Keys, Scores, exponentials
+from restrict.soft.bounds.scores import Keys, Scores, exponentials
 from restrict.soft.models.model import Floats
 
 

@@ -10,14 +10,12 @@ fused operations, has an error of at most ``gamma_k = k u / (1 - k u)`` times th
 covers underflow. Invariant: radii are finite and at least 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import Bools
 from restrict.soft.models.model import Floats
 
 U = 2.0**-53
@@ -48,21 +46,21 @@ class Enclosure:
     box: Floats
     ball: Floats
 
-    def tightened(self) -> Enclosure:
+    def tightened(self) -> "Enclosure":
         """The same set with the box cut to the ball and the ball to the box's corner."""
         box = np.minimum(self.box, self.ball[..., None])
         return Enclosure(self.centre, box, np.minimum(self.ball, norms(box)))
 
-    def __getitem__(self, key: Any) -> Enclosure:
+    def __getitem__(self, key: Any) -> "Enclosure":
         """Some of the sets, by an index into the leading axes."""
         return Enclosure(self.centre[key], self.box[key], self.ball[key])
 
-    def reshaped(self, *shape: int) -> Enclosure:
+    def reshaped(self, *shape: int) -> "Enclosure":
         """The sets in another arrangement; ``shape`` leaves the last axis out."""
         d = self.centre.shape[-1]
         return Enclosure(self.centre.reshape(*shape, d), self.box.reshape(*shape, d), self.ball.reshape(*shape))
 
-    def repeated(self, *shape: int) -> Enclosure:
+    def repeated(self, *shape: int) -> "Enclosure":
         """The same sets again along axes of length 1, or new ones in front; ``shape`` leaves the last axis out."""
         whole = (*shape, self.centre.shape[-1])
         return Enclosure(
@@ -88,7 +86,7 @@ class Enclosure:
         by_ball = norms(self.centre) + self.ball
         return above(np.minimum(by_ball, norms(self.largest())), 2)
 
-    def holds(self, x: Floats, slack: float = 0.0) -> npt.NDArray[np.bool_]:
+    def holds(self, x: Floats, slack: float = 0.0) -> Bools:
         """Whether vectors lie in the set, with ``slack`` for the rounding of ``x`` itself."""
         off = np.abs(x - self.centre)
         inside = (off <= self.box + slack).all(axis=-1) & (np.sqrt((off * off).sum(axis=-1)) <= self.ball + slack)
@@ -125,7 +123,7 @@ def hull(x: Enclosure, axis: int) -> Enclosure:
     return Enclosure(centre, box, above((apart + 4 * U * norms(x.centre)).max(axis=axis), d)).tightened()
 
 
-def where(first: npt.NDArray[np.bool_], a: Enclosure, b: Enclosure) -> Enclosure:
+def where(first: Bools, a: Enclosure, b: Enclosure) -> Enclosure:
     """One set or the other, as a mask over the leading axes says."""
     wide = first[..., None]
     return Enclosure(np.where(wide, a.centre, b.centre), np.where(wide, a.box, b.box), np.where(first, a.ball, b.ball))

@@ -28,20 +28,19 @@ is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 
 most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
 from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack, where
 from restrict.soft.bounds.head_change import Block, Known, change_of
 from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
-from restrict.soft.bounds.scores import Bools, Rows, keys_of, score_blocks
+from restrict.soft.bounds.scores import keys_of, score_blocks
 from restrict.soft.bounds.values import after_attention, finish_values, pre_normed, start
 from restrict.soft.models.model import Floats, LayerNorm
 
@@ -73,7 +72,7 @@ def symbol_pairs(parts: Parts) -> tuple[tuple[int, int], ...]:
 
 
 def run_exchange(
-    parts: Parts, tokens: Rows, positions: Rows, *, at: Rows | None = None, symbols: tuple[tuple[int, int], ...] = ()
+    parts: Parts, tokens: I64, positions: I64, *, at: I64 | None = None, symbols: tuple[tuple[int, int], ...] = ()
 ) -> Exchange:
     """The sets of differences after the model, at the positions ``at`` (default: all), where one position of
     ``positions`` (ascending; each) is exchanged by any of ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed
@@ -115,7 +114,7 @@ def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
 
 
 def _layer(
-    layer: ReadyLayer, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows
+    layer: ReadyLayer, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: I64
 ) -> tuple[Enclosure, list[Pair]]:
     keys = pre_normed(layer, sets)
     read = [_pre_difference(layer, sets, pair) for pair in pairs]
@@ -136,7 +135,7 @@ def _layer(
 
 
 def _head(
-    head: ReadyHead, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: Rows
+    head: ReadyHead, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: I64
 ) -> tuple[Enclosure, list[Pair]]:
     """What a head adds at ``rows``: to the values (len(rows), K, d), and to every exchange's differences."""
     keys = keys_of(head, sets)

@@ -3,18 +3,17 @@ terms are those of :mod:`.exchange`: the exchanged position's own value, the sli
 averages of the other positions do. Weights come from :mod:`restrict.soft.bounds.scores`, in the same blocks of queries
 that the run of values uses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from restrict.base.arrays import I64, Bools
 from restrict.kernels.soft import Room, product_sizes
 from restrict.soft.bounds.averages import weighted
 from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms
 from restrict.soft.bounds.parts import ReadyHead
-from restrict.soft.bounds.scores import Bools, Keys, Rows, Scores, Side
+from restrict.soft.bounds.scores import Keys, Scores, Side
 from restrict.soft.models.model import Floats
 
 
@@ -90,7 +89,7 @@ class Block:
     chosen: Bools
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> I64:
         """The positions of the queries."""
         return self.scores.rows
 
@@ -154,7 +153,7 @@ class Block:
         rounding = 4 * gamma(len(mean)) * norms(query.centre) * norms(mean)
         return above(self.head.scale_size * (found + (stray + rounding)[:, None]), 4)
 
-    def _change(self, least: Floats, most: Floats, query: Enclosure, move: Change, own: Rows | None) -> Enclosure:
+    def _change(self, least: Floats, most: Floats, query: Enclosure, move: Change, own: I64 | None) -> Enclosure:
         """The terms of the module's docstring; the weight of ``i`` is in ``least .. most`` (r,)."""
         everything = self.known.keys.everything
         reach, reach_ball = above(2 * everything.box), above(2 * everything.ball)
@@ -179,7 +178,7 @@ class Block:
         stretch = (1 - least) / rest * (1 + 16 * U)
         return add(add(first, weights), self._others(move, others, stretch, own)).tightened()
 
-    def _other_weights(self, own: Rows | None) -> Floats:
+    def _other_weights(self, own: I64 | None) -> Floats:
         """Upper bounds on the weights of the positions other than ``i``."""
         others = (self.weights if own is None else self.own_weights)[1].copy()
         if own is not None:
@@ -213,7 +212,7 @@ class Block:
         stray = np.minimum(query.box @ np.abs(mean), query.ball * norms(mean))
         return above(self.head.scale_size * (first + off + stray), 4 * d)
 
-    def _others(self, move: Change, others: Floats, stretch: Floats, own: Rows | None) -> Enclosure:
+    def _others(self, move: Change, others: Floats, stretch: Floats, own: I64 | None) -> Enclosure:
         """``(1 - p') sum alpha_w (v_w - v'_w)`` over the positions other than ``i``."""
         value, size = move.value, move.value_size
         n = value.centre.shape[0]

@@ -22,16 +22,14 @@ All numbers are upper bounds: norms are rounded up, and every result is scaled b
 rounding of the few operations on scalars.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.arrays import I64
 from restrict.soft.bounds.enclosure import Enclosure, linear, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer, eps_range
-from restrict.soft.bounds.scores import Rows
 from restrict.soft.bounds.values import start
 from restrict.soft.models.model import Floats, LayerNorm
 
@@ -76,7 +74,7 @@ class Recursion:
     output: float
 
 
-def layer_norms(parts: Parts, tokens: Rows) -> tuple[tuple[LayerNorms, ...], float]:
+def layer_norms(parts: Parts, tokens: I64) -> tuple[tuple[LayerNorms, ...], float]:
     """The norms of every layer, and the largest norm of what leaves the last one."""
     size = float(start(parts, tokens).norm().max())
     found = []
@@ -150,7 +148,7 @@ def weight_bound(scores: float, seen: Floats) -> Floats:
     return found if 2 * scores <= 700 else np.ones_like(found)
 
 
-def recursion(parts: Parts, tokens: Rows) -> Recursion:
+def recursion(parts: Parts, tokens: I64) -> Recursion:
     """For every layer and position a bound on the norm of the change by an exchange at any position; ``tokens``:
     allowed ones, (n, K). Cost: ``n`` per layer, and per masked head ``n`` prefix sums."""
     layers, last = layer_norms(parts, tokens)
@@ -228,7 +226,7 @@ class ClosedForm:
         return 10.0**self.log10 * ROOM if self.log10 < 300 else math.inf
 
 
-def closed_form(parts: Parts, tokens: Rows) -> ClosedForm | None:
+def closed_form(parts: Parts, tokens: I64) -> ClosedForm | None:
     """Hahn's closed form, repaired, with constants from the largest norms over all layers. ``tokens``: allowed tokens,
     (n, K). Result: the bound on the norm of the change at the output, or ``None`` where the masks are neither all
     ``none`` nor all ``past`` with the output at the last position (then see :func:`recursion`)."""

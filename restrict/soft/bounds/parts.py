@@ -1,7 +1,5 @@
 """A model's layers made ready for enclosures: every matrix with its norms, every scale with its error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -5,8 +5,6 @@
 - **LayerNorm**: ``u / s`` for the centred ``u``, with ``s`` in an interval.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from restrict.base.errors import ResourceLimit

@@ -20,8 +20,6 @@ kind: so the same rules, with ``u = 2^-53``, bound its error first (there the ce
 radius.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import Bools, Ints
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
@@ -84,7 +83,7 @@ class Execution:
     error: Floats
 
     @property
-    def certain(self) -> npt.NDArray[np.bool_]:
+    def certain(self) -> Bools:
         """At which positions every such execution in float32 answers as real arithmetic does."""
         slack = self.radius + self.error
         if self.kind != "softmax":
@@ -158,7 +157,7 @@ def twice(passed: Callable[[Pass], Any], ulps: int) -> tuple[Any, Any]:
     return passed(first), passed(Pass(U, ulps, first.found))
 
 
-def _passed(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
+def _passed(model: SoftModel, tokens: Ints, run: Pass) -> Ball:
     x = _embedded(model, tokens, run)
     for layer in model.layers:
         x = _layer(layer, x, run)
@@ -175,7 +174,7 @@ def _with(gens: Floats, own: Floats) -> Floats:
     return fresh if gens.shape[1] > MANY else np.concatenate([gens, fresh], axis=1)
 
 
-def _embedded(model: SoftModel, tokens: npt.NDArray[np.integer], run: Pass) -> Ball:
+def _embedded(model: SoftModel, tokens: Ints, run: Pass) -> Ball:
     """Embeddings and positions; both may be rounded to the precision first."""
     x, table = model.embed[tokens], model.positions.at(len(tokens))
     size = np.abs(x)
@@ -383,7 +382,7 @@ def averaged(turn: Floats, size: Floats, slip: Floats, n: Floats, run: Pass) -> 
     return np.asarray(turn * (1 + 1e-9) + slip + run.gamma(2 * n + 4) * most + 2 * n * TINY + beyond(2 * n * most))
 
 
-def scored(q: Ball, k: Ball, factor: float, seen: npt.NDArray[np.bool_], run: Pass) -> tuple[Floats, Floats, Floats]:
+def scored(q: Ball, k: Ball, factor: float, seen: Bools, run: Pass) -> tuple[Floats, Floats, Floats]:
     """The weights (m, n) that queries (m, dk) give to keys (n, dk), how far they are known, relatively (m, 1), and
     bounds ``D`` (m, n): in any average over some of the keys, a computed weight is the exact one times a number in
     ``[e^-D, e^D]`` and a common factor. ``factor``: of the scores; ``seen``: (m, n)."""

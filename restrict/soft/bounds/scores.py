@@ -8,23 +8,19 @@ Queries are taken in blocks whose scores fit into the processor's cache: at n = 
 All radii are rounded outward; ``exp`` of the library is taken to be within 16 units in the last place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import soft
 from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, gamma, hull, norms
 from restrict.soft.bounds.parts import ReadyHead
 from restrict.soft.models.model import Floats, visible
 
-Rows = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 BLOCK = 2**18
 """Scores of a block of queries held at once (several arrays of them)."""
 COUPLED = 10**7
@@ -105,7 +101,7 @@ class Scores:
     """A block of queries: bounds ``low``, ``high`` (r, K, n) on their scaled scores over the cases of the keys, minus
     infinity where the mask ``seen`` (r, n) hides; ``split``: for every case of the keys, (r, K, n, K')."""
 
-    rows: Rows
+    rows: I64
     seen: Bools
     low: Floats
     high: Floats
@@ -130,7 +126,7 @@ class Scores:
         return weight_range(self.low.min(axis=1), self.high.max(axis=1))
 
 
-def score_blocks(head: ReadyHead, keys: Keys, rows: Rows) -> Iterator[Scores]:
+def score_blocks(head: ReadyHead, keys: Keys, rows: I64) -> Iterator[Scores]:
     """The scores of the queries at ``rows``, block by block. Yields blocks in the order of ``rows``; short runs keep
     the cases of the keys apart. Cost: ``K^2 n`` products of ``dk`` entries for each query, twice."""
     n, cases = keys.k.centre.shape[:2]
@@ -144,7 +140,7 @@ def score_blocks(head: ReadyHead, keys: Keys, rows: Rows) -> Iterator[Scores]:
         yield _block(found, part, seen, split)
 
 
-def _scores(head: ReadyHead, keys: Keys, rows: Rows, split: bool) -> list[tuple[Floats, Floats]]:
+def _scores(head: ReadyHead, keys: Keys, rows: I64, split: bool) -> list[tuple[Floats, Floats]]:
     """Bounds (r * K, n) for every case of the keys, or for all of them together."""
     n, cases = keys.k.centre.shape[:2]
     shape = (len(rows) * cases, n)
@@ -172,7 +168,7 @@ def _masked(head: ReadyHead, found: list[tuple[Floats, Floats]], seen: Bools) ->
     return [(np.where(seen[:, None], low, -np.inf), np.where(seen[:, None], high, -np.inf)) for low, high in ends]
 
 
-def _block(ends: list[tuple[Floats, Floats]], rows: Rows, seen: Bools, split: bool) -> Scores:
+def _block(ends: list[tuple[Floats, Floats]], rows: I64, seen: Bools, split: bool) -> Scores:
     """The block, the cases of the keys merged, and kept apart where ``split``."""
     low, high = ends[0]
     for other_low, other_high in ends[1:]:

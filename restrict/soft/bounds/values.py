@@ -13,24 +13,23 @@ the last place. Theorem (soundness): for every admitted input, every activation 
 the layers; each rule above contains the exact operation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
+from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
 from restrict.soft.bounds.enclosure import Enclosure, add, concatenate, exactly, hull
 from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import fed_forward, normed
-from restrict.soft.bounds.scores import Rows, keys_of, score_blocks
+from restrict.soft.bounds.scores import keys_of, score_blocks
 
 CASES = 6
 """Tokens that a position is split by; with more, the hull of all of them is one case."""
 
 
-def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
+def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> I64:
     """The tokens of every position, (n, K): the whole alphabet at free positions, one token repeated elsewhere.
     ``fixed``: positions with their symbols' indices; markers are added."""
     size = len(parts.model.alphabet)
@@ -42,13 +41,13 @@ def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> Rows:
     return tokens
 
 
-def start(parts: Parts, tokens: Rows) -> Enclosure:
+def start(parts: Parts, tokens: I64) -> Enclosure:
     """The embeddings, (n, K, d), split by token where that gives at most :data:`CASES` cases."""
     sets = parts.embedded(tokens)
     return hull(sets, 1).reshaped(parts.n, 1) if tokens.shape[1] > CASES else sets
 
 
-def run_values(parts: Parts, tokens: Rows, *, at: Sequence[int] | None = None) -> Enclosure:
+def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) -> Enclosure:
     """The sets of the residual stream after the last layer and the final LayerNorm at the positions ``at`` (default:
     all), (r, d), cases merged. ``tokens``: (n, K), see :func:`allowed_tokens`. Cost: per layer and head ``K^2 n^2``
     scores of ``dk`` products, three times; the last layer only for the positions read."""
@@ -67,7 +66,7 @@ def finish_values(parts: Parts, sets: Enclosure) -> Enclosure:
     return y if parts.model.final_norm is None else normed(parts.model.final_norm, y)
 
 
-def layer_values(layer: ReadyLayer, sets: Enclosure, rows: Rows) -> Enclosure:
+def layer_values(layer: ReadyLayer, sets: Enclosure, rows: I64) -> Enclosure:
     """One layer at ``rows``: (len(rows), K, d)."""
     keys = pre_normed(layer, sets)
     here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
@@ -93,7 +92,7 @@ def after_attention(layer: ReadyLayer, y: Enclosure) -> Enclosure:
     return normed(layer.norm2, y) if layer.norm2 is not None else y
 
 
-def head_values(head: ReadyHead, sets: Enclosure, rows: Rows) -> Enclosure:
+def head_values(head: ReadyHead, sets: Enclosure, rows: I64) -> Enclosure:
     """What a head adds at ``rows``: (len(rows), K, d)."""
     keys = keys_of(head, sets)
     return head.output.image(concatenate([block_average(keys, block) for block in score_blocks(head, keys, rows)]))

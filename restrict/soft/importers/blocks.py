@@ -6,8 +6,6 @@ to PAD would say nothing about words. So they are left out of the alphabet, and 
 for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -154,7 +152,7 @@ class Parts(NamedTuple):
     classes: tuple[str, ...] | None = None
 
 
-def read_out(choices: Choices, words: Vocabulary, parts: Parts) -> SoftOutput:
+def read_out(choices: Choices, words: "Vocabulary", parts: Parts) -> SoftOutput:
     """The read-out: where it is read, its labels, and what they mean together. A set of next symbols has no row for the
     start marker and for tokens such as PAD."""
     options, unembed, bias = choices.options, parts.unembed, parts.bias

@@ -3,8 +3,6 @@ where the model was trained: some words as token numbers (rows of the source's e
 the logits that the original gave. The forward pass here is float64; the original's is mostly float32, so the two differ
 by rounding: ``tolerance`` is relative to the largest recorded logit."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Iterator, Sequence

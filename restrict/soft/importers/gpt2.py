@@ -1,7 +1,5 @@
 """Weights with GPT-2's names (``wte``, ``wpe``, ``h.0.attn.c_attn``, ``ln_f``, ``lm_head`` or a classifier's head)."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

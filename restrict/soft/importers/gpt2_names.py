@@ -4,8 +4,6 @@ rounded, so the file is the same function. One number is computed: where an acce
 token is their difference; where that is no float64, and where the greatest of other labels is read, the file has the
 labels as rows of their own. What verdicts do not cover is refused with its name."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a module of Python says about itself beside its weights; torch is not imported, attributes are only read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arrays by name: each is taken once and every one must be used, so a layer that is not understood is an error."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

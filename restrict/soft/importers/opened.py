@@ -1,7 +1,5 @@
 """A softmax model by what a person types: a file of this package, a built-in model, or a checkpoint of others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from restrict.base.files import is_there, read_bytes

@@ -1,7 +1,5 @@
 """An import from its source to a model: weights, layout, configuration, decisions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

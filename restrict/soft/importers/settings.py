@@ -2,8 +2,6 @@
 silently: every setting is a record with its origin, printed by the command and written into the description of the
 model. What is *assumed* can be wrong; recorded logits exclude that (:mod:`compare`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@ heads there are, nor the activation, nor where the norms stand, nor the mask: th
 configuration (``nhead``, ``norm_first``, ``activation``, ``layer_norm_eps``) or the module, or are PyTorch's defaults,
 and then noted as assumed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

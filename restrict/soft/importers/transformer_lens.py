@@ -2,8 +2,6 @@
 are in the shapes. Without ``ln1.w`` a model is either folded (``LNPre``: LayerNorm without weight and bias) or has no
 LayerNorm at all; the configuration's ``normalization_type`` tells, and nothing is assumed."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

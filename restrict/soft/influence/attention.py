@@ -6,8 +6,6 @@ so its hull is made of fewer symbols, and it is cut at both limits; the worst pa
 :data:`NEAR` of what two words attain are left as they are. The two words come from :class:`.Tried`, then from
 changing one symbol of both, or which one is exchanged, as long as that helps."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from typing import NamedTuple

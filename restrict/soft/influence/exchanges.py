@@ -2,8 +2,6 @@
 What attention returns is a ratio of two sums over the places, so an exchange costs one term of each. Nothing here is
 trusted: the pair that is found is evaluated by the model's own forward pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -9,21 +9,17 @@ largest change of a difference of two logits (of the logit, for a sign output). 
 other than the output's own, as in the paper.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import all_words
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare
-from restrict.soft.bounds.scores import Rows
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
@@ -55,7 +51,7 @@ class Influence:
         return self.sharp[0] / self.measured[0] if self.measured[0] > 0 else math.inf
 
 
-def exchangeable(model: SoftModel, n: int) -> Rows:
+def exchangeable(model: SoftModel, n: int) -> I64:
     """The positions whose symbol may be exchanged: free, and not the output's own."""
     out = model.output_position(n)
     pinned = model.pinned(n)
@@ -63,12 +59,7 @@ def exchangeable(model: SoftModel, n: int) -> Rows:
 
 
 def influence(
-    model: SoftModel,
-    n: int,
-    *,
-    samples: int = 2000,
-    seed: int = 0,
-    progress: Progress | None = None,
+    model: SoftModel, n: int, *, samples: int = 2000, seed: int = 0, progress: Progress | None = None
 ) -> Influence:
     """All four numbers at length ``n`` (with markers), for all inputs and all exchanges of two symbols at free
     positions but the output's own. ``samples``: exchanges to try where there are more than 65536."""
@@ -92,7 +83,7 @@ def influence(
     return Influence(n, a, b, c, d, everything, tried, None if closed is None else closed.log10)
 
 
-def sharp_bound(parts: Parts, tokens: Rows, positions: Rows) -> tuple[float, float]:
+def sharp_bound(parts: Parts, tokens: I64, positions: I64) -> tuple[float, float]:
     """The propagated bound at the output: (activation, logit)."""
     out = parts.model.output_position(parts.n)
     found = run_exchange(parts, tokens, positions, at=np.array([out]))
@@ -120,7 +111,7 @@ def influence_matrix(model: SoftModel, n: int) -> Floats:
 
 
 def measured_influence(
-    model: SoftModel, n: int, positions: Rows, *, samples: int = 2000, seed: int = 0
+    model: SoftModel, n: int, positions: I64, *, samples: int = 2000, seed: int = 0
 ) -> tuple[tuple[float, float], bool, int]:
     """The largest change found: (activation, logit), whether every exchange was tried, and how many were. Random words,
     the constant ones, and a climb: the best word so far is changed at random places and kept where the change grows."""
@@ -133,7 +124,7 @@ def measured_influence(
     return _climb(model, n, positions, samples, rng), False, samples
 
 
-def _changes(model: SoftModel, words: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _changes(model: SoftModel, words: I64, other: I64) -> tuple[Floats, Floats]:
     """Activation and logit changes between two batches of words."""
     n = words.shape[1]
     at = np.array([model.output_position(n)])
@@ -149,7 +140,7 @@ def batch(model: SoftModel, n: int) -> int:
     return max(1, min(4096, 2**22 // (max(n, 1) * max(model.width, 8))))
 
 
-def _largest(model: SoftModel, n: int, words: npt.NDArray[np.int64], positions: Rows) -> tuple[float, float]:
+def _largest(model: SoftModel, n: int, words: I64, positions: I64) -> tuple[float, float]:
     best = [0.0, 0.0]
     for i in positions:
         for step in range(1, len(model.alphabet)):
@@ -162,7 +153,7 @@ def _largest(model: SoftModel, n: int, words: npt.NDArray[np.int64], positions: 
     return best[0], best[1]
 
 
-def _climb(model: SoftModel, n: int, positions: Rows, samples: int, rng: np.random.Generator) -> tuple[float, float]:
+def _climb(model: SoftModel, n: int, positions: I64, samples: int, rng: np.random.Generator) -> tuple[float, float]:
     size, markers = len(model.alphabet), model.pinned(n)
     free = np.array([i for i in range(n) if i not in markers])
     best, top, record = [0.0, 0.0], None, -1.0
@@ -189,15 +180,15 @@ def _climb(model: SoftModel, n: int, positions: Rows, samples: int, rng: np.rand
     return best[0], best[1]
 
 
-def varied(rng: np.random.Generator, count: int, slots: int, size: int) -> npt.NDArray[np.int64]:
+def varied(rng: np.random.Generator, count: int, slots: int, size: int) -> I64:
     """Random words of all biases: each symbol's share is itself random, so that constant words come up, too."""
     shares = rng.dirichlet(np.full(size, 0.5), count)
     draws = rng.random((count, slots, 1))
-    found: npt.NDArray[np.int64] = (draws > shares.cumsum(axis=1)[:, None, :]).sum(axis=2)
+    found: I64 = (draws > shares.cumsum(axis=1)[:, None, :]).sum(axis=2)
     return np.minimum(found, size - 1)
 
 
-def chosen_positions(model: SoftModel, n: int) -> Rows:
+def chosen_positions(model: SoftModel, n: int) -> I64:
     """The positions whose symbol is exchanged, all that may be; refused where there is none."""
     if len(model.alphabet) < 2:
         raise UsageError("the alphabet has one symbol: there is nothing to exchange")

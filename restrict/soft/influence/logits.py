@@ -16,8 +16,6 @@ weights and values (a model without positions), the order of a word's symbols do
 line for each way to fill the places beside one exchanged place.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math
@@ -57,14 +55,14 @@ class Cell(NamedTuple):
     low: Floats
     high: Floats
 
-    def halves(self, m: int) -> tuple[Cell, Cell]:
+    def halves(self, m: int) -> "tuple[Cell, Cell]":
         """Both halves along a coordinate."""
         middle = (self.low[m] + self.high[m]) / 2
         below, above = Cell(self.low, self.high.copy()), Cell(self.low.copy(), self.high)
         below.high[m] = above.low[m] = middle
         return below, above
 
-    def hull(self, other: Cell) -> Cell:
+    def hull(self, other: "Cell") -> "Cell":
         """The least cell around both."""
         return Cell(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 

@@ -13,8 +13,6 @@ Rounding: ``e`` and ``v`` are taken as the doubles that were computed. That they
 (docs/soft.md, item 4 of Lemma 5).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -214,12 +212,12 @@ class Changes:
         return np.minimum(found, plane.spread) + 2 * plane.slack
 
     @cached_property
-    def axes(self) -> Axes:
+    def axes(self) -> "Axes":
         """Orthonormal directions, those of the largest values first, and attention's result along each."""
         values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in self.heads])
         return self.along_axes(values.T @ values)
 
-    def along_axes(self, spread: Floats) -> Axes:
+    def along_axes(self, spread: Floats) -> "Axes":
         """The axes of a matrix ``(d, d)``, those of its greatest values first."""
         _, _, rows = np.linalg.svd(spread)
         found = [self.along(row) for row in rows]

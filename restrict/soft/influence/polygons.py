@@ -21,8 +21,6 @@ few ``u``, so a polygon made of computed corners still surrounds the one before 
 the least or the greatest ``y`` is cut off where the sides cross it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -75,7 +73,7 @@ class Edges(NamedTuple):
     yb: Floats
     kept: Flags
 
-    def chosen(self, near: I64 | slice) -> Edges:
+    def chosen(self, near: I64 | slice) -> "Edges":
         """Those of some polygons."""
         return Edges(self.xa[near], self.ya[near], self.xb[near], self.yb[near], self.kept[near])
 

@@ -9,8 +9,6 @@ Rounding: every operation adds :data:`ROUND` times the sum of the absolute value
 error of any sum of up to 8 000 rounded products.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +46,7 @@ class Form:
         found: Floats = np.abs(self.c) + self.reach
         return found
 
-    def rounded(self, size: Floats) -> Form:
+    def rounded(self, size: Floats) -> "Form":
         """With room for the error of operations on numbers of this size."""
         return Form(self.c, self.g, self.r + ROUND * size)
 

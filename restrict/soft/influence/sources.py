@@ -14,8 +14,6 @@ it still lives; its law converges, along even and along odd lengths, to ``(h+1) 
 the chain be positive recurrent; given survival the limit is this quasi-stationary one, for ``p < 1/2``.)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,10 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.models.model import Floats
 
-Words = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]
 """Doubles, or objects that are all fractions."""
 BRACKETS = ("(", ")", "[", "]")
@@ -77,17 +75,17 @@ class Parity(Source):
             return Fraction(1, 2), Fraction(1, 2), Fraction(0)
         return (1 - self.p) / 2, (1 - self.p) / 2, self.p
 
-    def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
+    def sample(self, m: int, count: int, rng: np.random.Generator) -> I64:
         """Prefixes of length ``m``, given survival, (count, m). Cost: ``count * m``. Given survival, the parities after
         1 .. m-1 symbols are independent, even with probability ``(1-p)/(2-p)``, and the last one is fair."""
         odd = rng.random((count, m)) >= float((1 - self.p) / (2 - self.p))
         if m:
             odd[:, -1] = rng.random(count) < 0.5
         before = np.concatenate([np.zeros((count, 1), dtype=bool), odd[:, :-1]], axis=1)[:, :m]
-        found: Words = (odd ^ before).astype(np.int64)
+        found: I64 = (odd ^ before).astype(np.int64)
         return found
 
-    def next_many(self, words: Words) -> Floats:
+    def next_many(self, words: I64) -> Floats:
         """The distributions of what follows: (count, 3)."""
         odd = words.sum(axis=1) % 2 == 1
         table = np.array([[float(q) for q in self.next(())], [0.5, 0.5, 0.0]])
@@ -170,7 +168,7 @@ class Dyck2(Source):
         found: Fraction | float = law[1:].sum()
         return found
 
-    def sample(self, m: int, count: int, rng: np.random.Generator) -> Words:
+    def sample(self, m: int, count: int, rng: np.random.Generator) -> I64:
         """Prefixes of length ``m``, given survival, (count, m). Cost: ``m^2 + count * m``."""
         if m > 5000:
             raise ResourceLimit("2DYCK: prefixes are sampled up to length 5000")
@@ -188,7 +186,7 @@ class Dyck2(Source):
             height = height + np.where(opens, 1, -1)
         return words
 
-    def next_many(self, words: Words) -> Floats:
+    def next_many(self, words: I64) -> Floats:
         """The distributions of what follows: (count, 5)."""
         return np.array([[float(q) for q in self.next(tuple(int(s) for s in word))] for word in words])
 

@@ -18,22 +18,18 @@ bits, ``eta`` in nats.
 The pairs of PARITY use one position; which one is free to choose, so the one with the least bound is taken.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from restrict.base.arrays import all_words
+from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare
-from restrict.soft.bounds.scores import Rows
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import batch, chosen_positions, exchangeable
 from restrict.soft.influence.logits import logit_influence
@@ -107,7 +103,7 @@ def _task(model: SoftModel, language: str) -> str:
 # ---------------------------------------------------------------- floors
 
 
-def eta_bound(parts: Parts, positions: Rows, symbols: tuple[tuple[int, int], ...] = ()) -> float:
+def eta_bound(parts: Parts, positions: I64, symbols: tuple[tuple[int, int], ...] = ()) -> float:
     """A certified bound on the change of any logit difference when one of these positions is exchanged."""
     tokens = allowed_tokens(parts)
     out = parts.model.output_position(parts.n)
@@ -177,7 +173,7 @@ def _membership(model: SoftModel, m: int, samples: int, seed: int) -> tuple[floa
     return _summary(losses, None if not everything else np.full(len(losses), 1 / len(losses)))
 
 
-def _membership_loss(model: SoftModel, words: npt.NDArray[np.int64]) -> Floats:
+def _membership_loss(model: SoftModel, words: I64) -> Floats:
     odd = words.sum(axis=1) % 2 == 1
     margin = _accept_margin(model, _read(model, words))
     return np.asarray(np.logaddexp(0, np.where(odd, -margin, margin)) / math.log(2))
@@ -191,7 +187,7 @@ def _accept_margin(model: SoftModel, logits: Floats) -> Floats:
     return np.asarray(sign * (logits[:, 1] - logits[:, 0]))
 
 
-def _read(model: SoftModel, words: npt.NDArray[np.int64]) -> Floats:
+def _read(model: SoftModel, words: I64) -> Floats:
     """The logits at the output's position, behind words without markers."""
     encoded = model.encode(words)
     found: Floats = evaluate.logits(model, encoded, at=np.array([model.output_position(encoded.shape[1])]))[:, 0]
@@ -210,14 +206,14 @@ def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: 
     return _summary(losses, weights)
 
 
-def _next_loss(model: SoftModel, source: Parity | Dyck2, words: npt.NDArray[np.int64]) -> Floats:
+def _next_loss(model: SoftModel, source: Parity | Dyck2, words: I64) -> Floats:
     found = _read(model, words)
     log_q = found - np.logaddexp.reduce(found, axis=1, keepdims=True)
     true = source.next_many(words)
     return np.asarray(-(np.where(true > 0, true * log_q, 0.0)).sum(axis=1) / math.log(2))
 
 
-def _batches(model: SoftModel, words: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+def _batches(model: SoftModel, words: I64) -> list[I64]:
     step = batch(model, words.shape[1])
     return [words[at : at + step] for at in range(0, len(words), step)]
 

@@ -3,8 +3,6 @@ words, or the words of which an automaton has a run (the prefixes of a language,
 words that differ at position ``t`` share their run before it; behind it the pair of their states runs on the same
 symbols."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

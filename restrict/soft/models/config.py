@@ -1,7 +1,5 @@
 """Configurations beside weights: ``NAME.config.json`` or ``config.json``, as Hugging Face and this package write."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,18 +3,16 @@ computed only at the positions that are read; score matrices are built in blocks
 ``block * n`` numbers per input at any length."""
 
 # mypy: disable-error-code="no-any-return"
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import I64, Bools
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
 
-Words = npt.NDArray[np.int64]
 Real = npt.NDArray[Any]
 """Float64 or float32, as asked."""
 BLOCK = 2**16
@@ -23,9 +21,7 @@ _GELU = 0.7978845608028654
 """sqrt(2 / pi)"""
 
 
-def activations(
-    model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
-) -> Real:
+def activations(model: SoftModel, words: I64, *, at: I64 | None = None, dtype: type = np.float64) -> Real:
     """The residual stream after the last layer (and the final LayerNorm) at the positions ``at`` (ascending; default:
     all): (batch, positions, d). ``words``: (batch, n) indices into ``model.symbols``, with markers
     (:meth:`SoftModel.encode`). ``dtype``: float64 or float32, of all arithmetic. Cost: ``n^2 (dk + dv) + n d^2`` per
@@ -47,9 +43,7 @@ def activations(
     return x
 
 
-def logits(
-    model: SoftModel, words: Words, *, at: npt.NDArray[np.int64] | None = None, dtype: type = np.float64
-) -> Real:
+def logits(model: SoftModel, words: I64, *, at: I64 | None = None, dtype: type = np.float64) -> Real:
     """The read-out before softmax or sign. ``at``: positions to read; by default those of the model's output
     (``first``, ``last`` or all). Result: shape (batch, positions read, rows of ``unembed``)."""
     n = words.shape[1]
@@ -68,7 +62,7 @@ def probabilities(model: SoftModel, found: Real) -> Real:
     return softmax(found)
 
 
-def labels(model: SoftModel, found: Real) -> npt.NDArray[np.int64]:
+def labels(model: SoftModel, found: Real) -> I64:
     """The index of the label: the first greatest logit, or 1 where a sign output is positive."""
     if model.output.kind == "signs":
         raise UsageError(f"{model.name} answers with a set of labels, not with one")
@@ -77,7 +71,7 @@ def labels(model: SoftModel, found: Real) -> npt.NDArray[np.int64]:
     return np.argmax(found, axis=-1)
 
 
-def label_sets(model: SoftModel, found: Real) -> npt.NDArray[np.bool_]:
+def label_sets(model: SoftModel, found: Real) -> Bools:
     """Which labels a ``signs`` output has: those whose logits are positive; last axis labels."""
     assert model.output.kind == "signs"
     return found > 0
@@ -99,7 +93,7 @@ def _exponentiated(scores: Real) -> Real:
     return np.where(total > 0, total, 1)
 
 
-def embedded(model: SoftModel, words: Words) -> Floats:
+def embedded(model: SoftModel, words: I64) -> Floats:
     """Token embeddings with positions: (batch, n, d), float64."""
     n = words.shape[1]
     tokens = model.embed[words]
@@ -112,7 +106,7 @@ def embedded(model: SoftModel, words: Words) -> Floats:
     return np.concatenate([tokens, spread], axis=2)
 
 
-def checked(model: SoftModel, words: Words) -> Words:
+def checked(model: SoftModel, words: I64) -> I64:
     """The words, which must be rows of indices of the model's symbols at a length that it has."""
     words = np.asarray(words)
     if words.ndim != 2 or words.dtype.kind not in "iu" or words.shape[0] == 0:
@@ -123,7 +117,7 @@ def checked(model: SoftModel, words: Words) -> Words:
     return words
 
 
-def run_layer(layer: SoftLayer, x: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
+def run_layer(layer: SoftLayer, x: Real, rows: I64, n: int) -> Real:
     """One layer at the positions ``rows``; ``x`` (batch, n, d) holds all of them."""
     keys = normalised(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
     here = x[:, rows]
@@ -146,7 +140,7 @@ def behind_attention(layer: SoftLayer, moved: Real) -> Real:
     return normalised(layer.norm2, moved) if layer.norm2 is not None else moved
 
 
-def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int64], n: int) -> Real:
+def attended(head: SoftHead, queries: Real, keys: Real, rows: I64, n: int) -> Real:
     """What a head adds: ``queries`` (batch, r, d) at ``rows``, ``keys`` (batch, n, d); shape (batch, r, d)."""
     kind = keys.dtype
     q = queries @ head.query.T.astype(kind) + head.query_bias.astype(kind)
@@ -168,7 +162,7 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: npt.NDArray[np.int
     return out @ head.output.T.astype(kind)
 
 
-def _seen(mask: str, rows: npt.NDArray[np.int64], n: int) -> slice:
+def _seen(mask: str, rows: I64, n: int) -> slice:
     """The keys that some of the queries at ``rows`` (ascending) may see."""
     if mask == "none":
         return slice(0, n)

@@ -4,8 +4,6 @@
 self-attention" (ACL 2022), sections 3 and 5; ``random`` has independent Gaussian weights.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, cast
 

@@ -11,8 +11,6 @@ bounds of this package are about the real function.
 Invariant: the shapes fit; :class:`SoftModel` checks them when it is made, naming the tensor.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +19,15 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import F64, I64, Bools, Ints
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import write_bytes
 from restrict.soft.models.shapes import check_model
 from restrict.soft.models.terms import Term
 from restrict.soft.models.writer import dumps
 
-Floats = npt.NDArray[np.float64]
+Floats = F64
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
 MASKS: tuple[Mask, ...] = ("none", "past", "strict_past", "future", "strict_future")
 Score = Literal["dot", "additive"]
@@ -207,7 +205,7 @@ class SoftModel:
             )
         return int(n)
 
-    def encode(self, words: Sequence[Sequence[str]] | npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    def encode(self, words: Sequence[Sequence[str]] | Ints) -> I64:
         """Words without markers as rows of symbol indices with markers, shape (batch, n). ``words``: sequences of
         symbols of one length, or an integer array (batch, n - markers) of indices below the alphabet's size."""
         if isinstance(words, np.ndarray):
@@ -224,7 +222,7 @@ class SoftModel:
                 parts = [column, *parts] if front else [*parts, column]
         return np.concatenate(parts, axis=1)
 
-    def _indices(self, words: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
+    def _indices(self, words: Sequence[Sequence[str]]) -> I64:
         index = {symbol: at for at, symbol in enumerate(self.alphabet)}
         if len({len(word) for word in words}) > 1:
             raise UsageError("the words of a batch must have one length")
@@ -250,7 +248,7 @@ class SoftModel:
         return 0 if self.output.place == "first" else n - 1
 
 
-def visible(mask: Mask, rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.bool_]:
+def visible(mask: Mask, rows: I64, n: int) -> Bools:
     """Which keys the queries at ``rows`` see: shape (len(rows), n)."""
     i, j = rows[:, None], np.arange(n)[None, :]
     if mask == "none":

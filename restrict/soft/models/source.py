@@ -1,7 +1,5 @@
 """A softmax model from what a person types: a file, or a built-in one such as ``parity`` or ``random:seed=1``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -10,8 +10,6 @@ Invariant: :meth:`Term.enclose` contains the mathematical value; :meth:`Term.val
 exact value and lies in the enclosure otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,8 +17,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import F64
 from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.rules import COMPARISONS, Tree, mentioned
@@ -68,7 +66,7 @@ class Term:
     def _step(self) -> Step:
         return _compile(_parse(self.text))
 
-    def check(self) -> Term:
+    def check(self) -> "Term":
         """The term itself, after reading its text. Raises :class:`ModelError` for text that is not a term."""
         self._step  # noqa: B018 - compiling is the check
         return self
@@ -86,12 +84,12 @@ class Term:
         """The double that the evaluator uses: nearest to an exact value, else the middle of the enclosure."""
         return _kept_value(self, i, n)
 
-    def column(self, n: int) -> npt.NDArray[np.float64]:
+    def column(self, n: int) -> F64:
         """The values at every position. ``n``: length, at least 1. Result: shape (n,), float64. Cost: one exact
         evaluation per position (about 2 microseconds per operation)."""
         return _columns(self, n)[0]
 
-    def errors(self, n: int) -> npt.NDArray[np.float64]:
+    def errors(self, n: int) -> F64:
         """Bounds on ``|value - exact value|`` at every position, shape (n,)."""
         return _columns(self, n)[1]
 
@@ -111,7 +109,7 @@ def _kept_value(term: Term, i: int, n: int) -> float:
     return _middle(term._exact(i, n), term.text)
 
 
-Columns = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Columns = tuple[F64, F64]
 
 
 def _columns(term: Term, n: int) -> Columns:

@@ -1,7 +1,5 @@
 """The claim that a soft restriction keeps the output within epsilon, and its file ``restrict-soft-certificate/1``."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass, field
@@ -72,7 +70,7 @@ class SoftCertificate(Record):
         return "\n".join([*lines, f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed"])
 
     @classmethod
-    def from_json(cls, root: Node) -> SoftCertificate:
+    def from_json(cls, root: Node) -> "SoftCertificate":
         """A certificate from its JSON form; see :class:`restrict.base.strictjson.Record`."""
         fields, places = root.read(CERTIFICATE | {"format": (FORMAT,)}), dict(root.members())
         model, n = fields["model"], fields["n"]

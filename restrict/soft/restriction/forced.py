@@ -10,8 +10,6 @@ shortest prefix of that order that suffices is found by bisection, then every sy
 is found is only a hint: the trusted checker decides (``restrict-soft-verdict/1`` with ``fixed``).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

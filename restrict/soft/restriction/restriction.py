@@ -19,8 +19,6 @@ word ``x`` the attention weights say which positions the output reads, layer by 
 attention that reaches it from the output, skip connections included.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -32,8 +30,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restrict.base.arrays import I64
 from restrict.base.errors import NotEstablished, ResourceLimit, UsageError, quote
 from restrict.base.files import read_bytes
 from restrict.elaboration.trusted import trusted_check
@@ -225,7 +223,7 @@ class _Search:
             if found is not None and (self.best is None or len(found) <= len(self.best) + 4):
                 self.drop(found, order)
 
-    def shortest(self, word: npt.NDArray[np.int64], order: list[int]) -> dict[int, int] | None:
+    def shortest(self, word: I64, order: list[int]) -> dict[int, int] | None:
         """The shortest prefix of the order that suffices, by bisection; ``None`` if not about as good as the best."""
         most = len(order) if self.best is None else min(len(order), len(self.best) + 3)
 
@@ -325,9 +323,7 @@ def norm_hints(parts: Parts) -> dict[str, str]:
     return {name: f"{Decimal(norm * (1 + 1e-12)):.15e}" for name, norm in found.items() if norm > 1e-200}
 
 
-def followed_words(
-    model: SoftModel, n: int, place: int, tries: int, rng: np.random.Generator
-) -> Sequence[npt.NDArray[np.int64]]:
+def followed_words(model: SoftModel, n: int, place: int, tries: int, rng: np.random.Generator) -> Sequence[I64]:
     """Words to follow: constant ones, then random ones, those with the most certain output first."""
     size, slots = len(model.alphabet), n - len(model.pinned(n))
     constant = np.repeat(np.arange(size)[:, None], slots, axis=1)
@@ -342,7 +338,7 @@ def followed_words(
     return [words[k] for k in [int(k) for k in order if k < size] + chosen]
 
 
-def anchors(model: SoftModel, word: npt.NDArray[np.int64], place: int) -> list[int]:
+def anchors(model: SoftModel, word: I64, place: int) -> list[int]:
     """The free positions by the attention that flows from them to the output on this word, most first."""
     n = len(word)
     weights = attention(model, word)
@@ -354,7 +350,7 @@ def anchors(model: SoftModel, word: npt.NDArray[np.int64], place: int) -> list[i
     return [int(i) for i in np.argsort(-flow, kind="stable") if int(i) not in pinned]
 
 
-def attention(model: SoftModel, word: npt.NDArray[np.int64]) -> list[list[Floats]]:
+def attention(model: SoftModel, word: I64) -> list[list[Floats]]:
     """The attention weights on one word: per layer and head an (n, n) matrix, rows the queries."""
     n = len(word)
     x: Any = evaluate.embedded(model, word[None])
