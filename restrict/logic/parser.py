@@ -28,7 +28,7 @@ from typing import NoReturn
 
 from restrict.base.errors import ResourceLimit, UsageError, did_you_mean, quote
 from restrict.base.scanner import Token, scan
-from restrict.logic import operators as ops
+from restrict.logic import operators
 from restrict.logic.counting import LARGEST, RELATIONS, CountingError, Remainder, Sum, compared, predicated
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.printer import quoted
@@ -38,7 +38,7 @@ _TOKEN = re.compile(
     r"(?P<predicate>\{[^{}]*\})|(?P<sign>#\w*|<->|->|&&|\|\||<=|>=|!=|==|[!~&|^()¬∧∨→↔⊤⊥<>=≤≥≠+*-])",
     re.DOTALL,
 )
-_TIGHTNESS = ops.LEVEL | ops.NUMERIC | ops.NUMERIC_UNARY
+_TIGHTNESS = operators.LEVEL | operators.NUMERIC | operators.NUMERIC_UNARY
 NUMBERS = ("number", "position", "length")
 _NAMED = {"odd": "x % 2 == 1", "even": "x % 2 == 0"}
 Value = int | Sum | Remainder
@@ -66,10 +66,15 @@ def numeric(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _meaning(piece: Piece, at: int, out: Sequence[Piece], pieces: Sequence[Piece]) -> str:
     before = out[-1].op if out else ""
-    opens = before in ("", "(") or before in ops.NUMERIC or before in ops.NUMERIC_UNARY or ops.ARITY.get(before, 0) > 0
+    opens = (
+        before in ("", "(")
+        or before in operators.NUMERIC
+        or before in operators.NUMERIC_UNARY
+        or operators.ARITY.get(before, 0) > 0
+    )
     if piece.op == "-" and opens:
         return "negate"
-    bare = piece.op == ops.SYMBOL and piece.stop - piece.start == len(piece.text)
+    bare = piece.op == operators.SYMBOL and piece.stop - piece.start == len(piece.text)
     if not bare:
         return piece.op
     if piece.text == "mod" and not opens:
@@ -80,9 +85,13 @@ def _meaning(piece: Piece, at: int, out: Sequence[Piece], pieces: Sequence[Piece
     first_of = out[-2].op if before == "(" and len(out) > 1 else ""
     numbered = ("negate", "predicate of")
     beside = (
-        before in ops.NUMERIC or after.op in ops.NUMERIC or _is_mod(after) or before in numbered or first_of in numbered
+        before in operators.NUMERIC
+        or after.op in operators.NUMERIC
+        or _is_mod(after)
+        or before in numbered
+        or first_of in numbered
     )
-    if before in ops.COUNTS or not beside:
+    if before in operators.COUNTS or not beside:
         return piece.op
     if piece.text.isascii() and piece.text.isdigit():
         return "number"
@@ -98,7 +107,7 @@ def _around(at: int, out: Sequence[Piece], pieces: Sequence[Piece]) -> tuple[str
 
 
 def _is_mod(piece: Piece) -> bool:
-    return piece.op == ops.SYMBOL and piece.text == "mod" and piece.stop - piece.start == 3
+    return piece.op == operators.SYMBOL and piece.text == "mod" and piece.stop - piece.start == 3
 
 
 def constant(piece: Piece, builder: Builder) -> Sum:
@@ -114,7 +123,7 @@ def constant(piece: Piece, builder: Builder) -> Sum:
 def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
     """What an operator between numbers, or the name of a count or predicate, makes of its operands. ``args``: one or
     two operands. Result: the index of a formula, or a number."""
-    if piece.op in ops.COUNTS:
+    if piece.op in operators.COUNTS:
         if not isinstance(args[0], int):
             raise CountingError("a formula is counted, not a number")
         return Sum((((args[0], piece.op[1:]), 1),))
@@ -133,7 +142,7 @@ def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
     left, right = sums
     if piece.op in RELATIONS:
         detail, counted = compared(left, piece.op, right)
-        return builder.add(ops.COMPARE, counted, detail=detail)
+        return builder.add(operators.COMPARE, counted, detail=detail)
     if piece.op == "mod":
         if right.weights or right.constant < 1:
             raise CountingError("after mod a positive number must stand")
@@ -159,15 +168,15 @@ def _residue(left: Remainder, sign: str, right: Value, builder: Builder) -> int:
 
 def _predicate(text: str, argument: Sum, builder: Builder) -> int:
     detail, counted = predicated(text, argument, builder.add("true"))
-    return builder.add(ops.PREDICATE, counted, detail=detail)
+    return builder.add(operators.PREDICATE, counted, detail=detail)
 
 
 def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
     """Read a formula. ``text``: the formula, at most 4 million characters."""
     if not isinstance(text, str):
         raise UsageError(f"a formula is a text, not {quote(text)}")
-    if len(text) > ops.MAX_TEXT:
-        raise ResourceLimit(f"the formula has {len(text)} characters; the limit is {ops.MAX_TEXT}")
+    if len(text) > operators.MAX_TEXT:
+        raise ResourceLimit(f"the formula has {len(text)} characters; the limit is {operators.MAX_TEXT}")
     return _Parser(text, None if alphabet is None else tuple(alphabet)).run()
 
 
@@ -187,7 +196,7 @@ class _Parser:
             raise UsageError("the formula is empty; write for example 'historically 1' or 'true'")
         before: Piece | None = None
         for token in tokens:
-            if before is None or before.op == "(" or ops.ARITY.get(before.op, 0) or before.op in _TIGHTNESS:
+            if before is None or before.op == "(" or operators.ARITY.get(before.op, 0) or before.op in _TIGHTNESS:
                 self.operand(token, before)
             else:
                 self.operator(token)
@@ -203,19 +212,19 @@ class _Parser:
         """A piece with its meaning."""
         text, start, stop = piece.text, piece.start, piece.stop
         if piece.kind == "quoted":
-            return Piece(ops.SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
-        if piece.kind == "word" and text not in ops.RESERVED:
-            return Piece(ops.SYMBOL, text, start, stop)
+            return Piece(operators.SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
+        if piece.kind == "word" and text not in operators.RESERVED:
+            return Piece(operators.SYMBOL, text, start, stop)
         if piece.kind == "predicate":
             return Piece("predicate of", text, start, stop)
-        return Piece(ops.ALIASES.get(text, text), text, start, stop)
+        return Piece(operators.ALIASES.get(text, text), text, start, stop)
 
     def joined(self, tokens: list[Piece]) -> list[Piece]:
         """Modifiers joined with the operator that they belong to."""
         out: list[Piece] = []
         waiting: list[Piece] = []
         for token in tokens:
-            if token.op in ops.MODIFIERS:
+            if token.op in operators.MODIFIERS:
                 waiting.append(token)
                 continue
             if waiting:
@@ -223,7 +232,7 @@ class _Parser:
                 start, stop = waiting[0].start, token.stop if token.op else waiting[-1].stop
                 token = Piece(op, self.text[start:stop], start, stop)
                 waiting = []
-            if token.op not in ops.ARITY and token.op not in _TIGHTNESS and token.op not in ("(", ")", ""):
+            if token.op not in operators.ARITY and token.op not in _TIGHTNESS and token.op not in ("(", ")", ""):
                 self.fail(token, f"there is no operator {quote(' '.join(token.text.split()))}")
             out.append(token)
         return out
@@ -232,15 +241,15 @@ class _Parser:
 
     def operand(self, token: Piece, before: Piece | None) -> None:
         """Where a formula must start."""
-        if before is not None and before.op in ops.NUMERIC_UNARY:
+        if before is not None and before.op in operators.NUMERIC_UNARY:
             self.counted(token, before)
-        if token.op == "(" or ops.ARITY.get(token.op) == 1 or token.op in ops.NUMERIC_UNARY:
+        if token.op == "(" or operators.ARITY.get(token.op) == 1 or token.op in operators.NUMERIC_UNARY:
             self.pending.append(token)
         elif token.op in NUMBERS:
             self.operands.append(self.guarded(token, lambda: constant(token, self.builder)))
-        elif token.op == ops.SYMBOL:
-            self.operands.append(self.builder.add(ops.SYMBOL, (), self.symbol(token)))
-        elif token.op in ops.NULLARY:
+        elif token.op == operators.SYMBOL:
+            self.operands.append(self.builder.add(operators.SYMBOL, (), self.symbol(token)))
+        elif token.op in operators.NULLARY:
             if self.known is not None and token.text in self.known:
                 self.fail(
                     token,
@@ -255,13 +264,13 @@ class _Parser:
 
     def counted(self, token: Piece, before: Piece) -> None:
         """What may stand after the name of a count or a predicate."""
-        allowed = (ops.SYMBOL, *ops.NULLARY, "(") if before.op in ops.COUNTS else ("(",)
+        allowed = (operators.SYMBOL, *operators.NULLARY, "(") if before.op in operators.COUNTS else ("(",)
         if before.op != "negate" and token.op not in allowed and token.op:
             self.fail(token, f"the argument of {_shown(before)} must be in parentheses")
 
     def operator(self, token: Piece) -> None:
         """Where an operator, a closing bracket or the end must stand."""
-        if token.op in ops.LEVEL or token.op in ops.NUMERIC:
+        if token.op in operators.LEVEL or token.op in operators.NUMERIC:
             self.reduce(token)
             self.pending.append(token)
         elif token.op in (")", ""):
@@ -277,24 +286,24 @@ class _Parser:
 
     def reduce(self, token: Piece) -> None:
         """Apply the pending operators that bind at least as tightly as ``token``."""
-        level = ops.LEVEL.get(token.op, ops.NUMERIC.get(token.op, 0))
+        level = operators.LEVEL.get(token.op, operators.NUMERIC.get(token.op, 0))
         while self.pending and self.pending[-1].op != "(":
             top = self.pending[-1]
-            tightness = _TIGHTNESS.get(top.op, ops.TIGHTEST)
+            tightness = _TIGHTNESS.get(top.op, operators.TIGHTEST)
             if tightness < level or (top.op == token.op == "implies"):
                 return
-            chains = top.op == token.op if level < ops.TIGHTEST else level > ops.NUMERIC["="]
-            if tightness == level and (level == ops.LEVEL["since"] or not chains):
+            chains = top.op == token.op if level < operators.TIGHTEST else level > operators.NUMERIC["="]
+            if tightness == level and (level == operators.LEVEL["since"] or not chains):
                 self.fail(token, f"{_shown(top)} and {_shown(token)} need parentheses to say which goes first")
             self.pending.pop()
-            count = ops.ARITY.get(top.op, 1 if top.op in ops.NUMERIC_UNARY else 2)
+            count = operators.ARITY.get(top.op, 1 if top.op in operators.NUMERIC_UNARY else 2)
             args = self.operands[-count:]
             del self.operands[-count:]
             self.operands.append(self.applied(top, args))
 
     def applied(self, top: Piece, args: list[int | Sum | Remainder]) -> int | Sum | Remainder:
         """An operator on what was read for it."""
-        if top.op in ops.NUMERIC or top.op in ops.NUMERIC_UNARY:
+        if top.op in operators.NUMERIC or top.op in operators.NUMERIC_UNARY:
             return self.guarded(top, lambda: combined(top, args, self.builder))
         return self.builder.add(top.op, [self.formula(a, top) for a in args])
 
@@ -318,7 +327,7 @@ class _Parser:
         if self.known is not None and token.text not in self.known:
             shown = " ".join(self.alphabet or ())
             shown = shown if len(shown) <= 80 else shown[:77] + "..."
-            near = did_you_mean(token.text, [*self.known, *ops.RESERVED]) if len(token.text) > 1 else ""
+            near = did_you_mean(token.text, [*self.known, *operators.RESERVED]) if len(token.text) > 1 else ""
             self.fail(token, f"unknown symbol {quote(token.text)}{near}; the alphabet is {shown}")
         return token.text
 
@@ -327,7 +336,9 @@ class _Parser:
     def hint(self, *tokens: Piece | None) -> str:
         """How to write a symbol that looks like an operator."""
         for token in tokens:
-            if token is not None and token.op != ops.SYMBOL and self.known is not None and token.text in self.known:
+            if token is None or token.op == operators.SYMBOL or self.known is None:
+                continue
+            if token.text in self.known:
                 return f" (for the symbol write {quoted(token.text)}, with the quotes)"
         return ""
 

@@ -12,7 +12,7 @@ from restrict.base.errors import ModelError
 from restrict.base.files import naming, read_bytes
 from restrict.base.strictjson import Node
 from restrict.base.tensorfile import FLOATS, Taken, arrays_of, described, header_of
-from restrict.checker import soft_model as shapes
+from restrict.checker import soft_model
 from restrict.soft.models.model import (
     Activation,
     Floats,
@@ -70,7 +70,7 @@ class Tensors(Taken[Floats]):
 
 def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
     """The model, its description read by the trusted checker's tables of fields."""
-    fields, places = root.read(shapes.MODEL), dict(root.members())
+    fields, places = root.read(soft_model.MODEL), dict(root.members())
     layers, alphabet = few(places["layers"]), tuple(symbol.text() for symbol in places["alphabet"].items())
     position, final = fields["position"], fields.get("final_norm")
     if (position["kind"] == "terms") != ("terms" in position):
@@ -100,13 +100,13 @@ def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
 
 def few(node: Node) -> list[Node]:
     """The entries of a list of layers or heads."""
-    if len(node.items()) > shapes.MANY:
-        node.fail(f"more than {shapes.MANY}")
+    if len(node.items()) > soft_model.MANY:
+        node.fail(f"more than {soft_model.MANY}")
     return node.items()
 
 
 def _layer(node: Node, place: str, tensors: Tensors) -> SoftLayer:
-    fields, norm = node.read(shapes.LAYER), node.value.get("norm", "none")
+    fields, norm = node.read(soft_model.LAYER), node.value.get("norm", "none")
     heads = few(dict(node.members())["heads"])
     if (norm == "none") != ("eps" not in fields):
         node.fail("'eps' is for norm 'pre' or 'post', and needed there")
@@ -129,14 +129,14 @@ def _feed_forward(node: Node, activation: Activation | None, place: str, tensors
         if activation is not None:
             node.fail(f"there is no tensor '{place}.ffn.in' that 'activation' could belong to")
         return None
-    return SoftFeedForward(**tensors.table(f"{place}.ffn", shapes.NETWORK_TENSORS), activation=activation or "relu")
+    return SoftFeedForward(**tensors.table(f"{place}.ffn", soft_model.NETWORK_TENSORS), activation=activation or "relu")
 
 
 def _head(node: Node, place: str, tensors: Tensors) -> SoftHead:
-    fields = node.read(shapes.HEAD)
+    fields = node.read(soft_model.HEAD)
     score = fields.get("score", "dot")
     return SoftHead(
-        **tensors.table(place, shapes.HEAD_TENSORS),
+        **tensors.table(place, soft_model.HEAD_TENSORS),
         mask=fields.get("mask", "none"),
         scale=Term(fields.get("scale", "1")),
         score=score,
@@ -145,7 +145,7 @@ def _head(node: Node, place: str, tensors: Tensors) -> SoftHead:
 
 
 def _norm(place: str, eps: str, tensors: Tensors) -> LayerNorm:
-    return LayerNorm(**tensors.table(place, shapes.NORM_TENSORS), eps=Term(eps))
+    return LayerNorm(**tensors.table(place, soft_model.NORM_TENSORS), eps=Term(eps))
 
 
 def _output(fields: dict[str, Any], node: Node, tensors: Tensors) -> SoftOutput:
