@@ -112,9 +112,10 @@ class GoalSearch:
         priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
         if self.wide:
             return tuple(priced)
-        if self.deep:
-            return (plain[0], priced[0], priced[1], plain[1], priced[2], plain[3])
-        return tuple(plain)
+        if not self.opt.priced:
+            return tuple(plain)
+        first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
+        return (*first, plain[1], priced[2], plain[3])
 
     def _limit_dives(self, weight: float) -> None:
         """Limits of the first dives in a wide model, whose output takes about ``weight`` tokens."""
