@@ -15,6 +15,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.model.rules import Table, evaluate
 from restrict.rows import row as rows
+from restrict.rows import values
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
 from tests.fuzzing.meaning import compiled
@@ -145,6 +146,32 @@ def test_short_hashed_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeyp
                 patch.setattr(rows, "SHORT_ROW", short)
                 patch.setattr(rows, "NUMPY_PAIRS", numpys)
                 check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(24))
+def test_parts_of_a_long_hashed_row_make_the_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
+    rng = np.random.default_rng(seed)
+    n, domain = int(rng.integers(1, 40)), int(rng.integers(1, 6))
+    more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
+    at = instance("hash(i, q, j, k)", n, domain, **more)
+    exceptions = {
+        j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
+        for j in range(n)
+        if rng.random() < 0.2
+    }
+    monkeypatch.setenv("RESTRICT_THREADS", "1")
+    for name in ("SHORT_ROW", "NUMPY_PAIRS"):
+        monkeypatch.setattr(rows, name, 0)
+    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, rows.LONG_ROW, 0), (4, rows.LONG_ROW, 0)):
+        for module in (rows, values):
+            monkeypatch.setattr(module, "PART", size)
+        monkeypatch.setattr(rows, "LONG_ROW", long)
+        monkeypatch.setattr(rows, "FEW_LESS", few)
+        for i, u in rng.integers((n, domain), size=(4, 2)).tolist():
+            assert row_of(at, i, u).seed is not None
+            check_row(at, i, u, exceptions, (1, 2, 7, 1000))
 
 
 @pytest.mark.nojit

@@ -40,9 +40,10 @@ class SearchOptions:
     wide_passes: Passes = (
         ((1,), 0.0), ((2, 2, 1), 0.0), ((2, 4, 2, 1), 0.1), ((2, 6, 2, 1), 0.2), ((3, 6, 3, 2), 0.4),
     )  # fmt: skip
-    deep: int = _option(3, 1, HUGE, "from this depth on dives with priced boxes alternate with the others", HUGE)
-    priced: int = _option(1, 0, 1, "not wide: dives with priced boxes alternate with the others, off: in none", 0)
-    """Two layers, 30 programs of two to 26 symbols: 374 positions fixed in 118 processor seconds, off: 495 in 177."""
+    deep: int = _option(3, 1, HUGE, "from this depth on dives with priced boxes follow the first one", HUGE)
+    priced: int = _option(1, 0, 1, "below it, not wide: dives with priced boxes alternate with the others", 0)
+    """Two layers, 33 programs of two to 26 symbols: 374 positions fixed in 118 processor seconds, off: 495 in 177."""
+    long_symbols: int = _option(3, 0, HUGE, "but not where n limits the scores and there are so few symbols", 0)
     priced_answer: int = _option(12, 0, HUGE, "they do while more positions than this are fixed", HUGE)
     plans: tuple[tuple[int, float], ...] = (
         (2, 1.0), (3, 1.0), (4, 0.9), (5, 0.8), (6, 0.7), (7, 0.6), (8, 0.5), (9, 0.4), (10, 0.33), (11, 0.27),

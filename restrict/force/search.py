@@ -112,7 +112,8 @@ class GoalSearch:
         priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
         if self.wide:
             return tuple(priced)
-        if not self.opt.priced:
+        long = self._most_scores > self.opt.scores  # few rows can be scanned, and prices take some of them
+        if not self.deep and (not self.opt.priced or (long and len(self.state.alphabet) <= self.opt.long_symbols)):
             return tuple(plain)
         first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
         return (*first, plain[1], priced[2], plain[3])

@@ -21,18 +21,18 @@ from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import evaluate, registers, run_code
 from restrict.rows import plain_lists
-from restrict.rows.values import Values
+from restrict.rows.values import PART, Values
 
 MAX_PAIRS = 2**40
 """A row of more pairs than this is refused."""
 LONG_ROW = 2**18
 """Pairs from which a row is shared among threads."""
-PART = 2**20
-"""Positions of a hashed row that are scanned at a time."""
 SHORT_ROW, NUMPY_PAIRS = 2**13, 2**20
 """Pairs of all positions up to which numpy scans a hashed row sooner than the kernel, whose call has many arguments (at
 3200 pairs in 0.15 to 0.2 ms for 0.3 to 0.6); and pairs of a row up to which it may do so until that has taken as long
 as to compile the kernel."""
+FEW_LESS, PAIRS_A_PART = 16, 2**21
+"""A long row is cut around so many positions with less than the domain, or one for so many pairs."""
 PROCESSORS = os.cpu_count() or 1
 WIDE_KEY, MOST_KNOWN = 64, 256
 """In a long row, or with at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed first,
@@ -129,10 +129,8 @@ class Row:
     def _hashed(self, seed: int, keys: Values, goal: Wanted) -> I64:
         """The pairs of a hashed row, by parts, which long rows share among threads: a pair that survives the whole row
         survives its part."""
-        total = (self.stop - self.first) * keys.domain
-        parts = max(threads() if total >= LONG_ROW else 1, -(-(self.stop - self.first) // PART))
-        cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
-        each = pool().map if parts > 1 else map
+        cuts = self._cuts(keys)
+        each = pool().map if len(cuts) > 2 else map
         found = list(each(lambda part: self._scan(seed, keys, goal, part), pairwise(cuts)))
         floors = [floor for _, floor in found if floor is not None]
         pairs = _joined([block for block, _ in found])
@@ -140,6 +138,19 @@ class Row:
             return pairs
         best = max(floors, key=lambda floor: (floor[0], floor[1] if self.right else -floor[1]))
         return self._compact(pairs, None, self._state_of(best))
+
+    def _cuts(self, keys: Values) -> list[int]:
+        """Where the parts of a hashed row begin, and its end: at multiples of ``PART``, evenly for the threads, and
+        around few positions that have less than the domain, so that no other part is written out for them."""
+        total = (self.stop - self.first) * keys.domain
+        cuts = {self.first, self.stop, *range(self.first + PART & -PART, self.stop, PART)}
+        if total >= LONG_ROW:
+            parts = threads()
+            cuts.update(self.first + (self.stop - self.first) * p // parts for p in range(parts))
+            less = keys.less(self.first, self.stop)
+            if len(less) <= max(FEW_LESS, total // PAIRS_A_PART):
+                cuts.update(cut for j in less.tolist() for cut in (j, j + 1))
+        return sorted(cuts)
 
     def _plainly(self, seed: int, keys: Values, count: int, start: int, end: int) -> I64:
         """The pairs of a hashed row by numpy, by position: down to the floor, or with a ``count`` the best, more of
@@ -149,14 +160,19 @@ class Row:
         return plain_lists.pairs_of_row(seed, span, bool(self.right), wanted, keys.pairs(start, end), start)
 
     def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, tuple[int, int] | None]:
-        """The pairs of some positions, with score and position of their floor where they reach it."""
-        span, room = Span(*part, *self.own, self.right), np.empty((3, 4 * FEW + 2 * goal.limit + keys.domain), np.int64)
+        """The pairs of some positions, with score and position of their floor where they reach it. Positions are
+        counted from a multiple of ``PART``, which the hash takes into its seed: it begins with ``seed ^ j``."""
+        (first, stop), (own_j, own_w) = part, self.own
+        base = first & -PART
+        span = Span(first - base, stop - base, own_j - base, own_w, self.right)
+        room = np.empty((3, 4 * FEW + 2 * goal.limit + keys.domain), np.int64)
         with np.errstate(over="ignore"):
-            room, count, j = scan_row(seed, span, keys.scan(*part), goal, scan_room(), room)
+            room, count, j = scan_row(seed ^ base, span, keys.scan(*part, base), goal, scan_room(), room)
         if count < 0:
             raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
         pairs = room[:, :count].copy()
-        return pairs, None if j < 0 else (int(pairs[2, pairs[0] == j].min()), j)
+        pairs[0] += base
+        return pairs, None if j < 0 else (int(pairs[2, pairs[0] == j + base].min()), j + base)
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
         """Best first: by score, the tie rule, and among equals by key value."""

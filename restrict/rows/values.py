@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from restrict.model.program import Instance
 
 KEPT = 2**21
 """The most positions of all spans that are kept for scans, two numbers each."""
+PART = 2**20
+"""Positions of a hashed row that are scanned at a time: from a multiple of ``PART`` on, or fewer of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +55,27 @@ class Values:
         """The values as the scans take them, where ``positions`` are all of 0 .. n - 1."""
         return self.scan(0, len(self.positions))
 
-    def scan(self, first: int, stop: int) -> ScanKeys:
-        """The values at the positions ``first .. stop - 1``, as a scan takes them; the last spans are kept, since many
-        rows share them: to write them out takes as long as half of a scan of 26 key values."""
+    def scan(self, first: int, stop: int, base: int = 0) -> ScanKeys:
+        """The values at the positions ``first .. stop - 1``, counted from ``base`` on, as a scan takes them. Spans of
+        nothing but the whole domain are views of one array. The last others are kept, since many rows share them: to
+        write them out takes as long as half of a scan of 26 key values."""
+        if stop - base <= PART and self.domain > 1 and not len(self.less(first, stop)):
+            plain, sizes = _whole(self.domain, (stop - base - 1).bit_length())
+            return ScanKeys(
+                self.domain, plain[first - base : stop - base], *NO_PAIRS, sizes[: stop - first], first - base
+            )
+        keys = self._kept(first, stop)
+        return keys._replace(plain=keys.plain - base, pair_j=keys.pair_j - base, first=first - base) if base else keys
+
+    def less(self, first: int, stop: int) -> I64:
+        """The positions among these, ascending, that have less than the domain."""
+        return self._less[slice(*np.searchsorted(self._less, (first, stop)))]
+
+    @cached_property
+    def _less(self) -> I64:
+        return self.positions[np.diff(self.ptr) < self.domain]
+
+    def _kept(self, first: int, stop: int) -> ScanKeys:
         found = self._scans.get((first, stop))
         if found is None:
             if sum(b - a for a, b in list(self._scans)) + stop - first > KEPT:
@@ -104,6 +124,13 @@ class Values:
         return Values(self.domain, self.positions[few], offsets(sizes[few]), self.flat[take_rows(self.ptr, few)])
 
 
+@cache
+def _whole(domain: int, bits: int) -> tuple[I64, I64]:
+    """``2^bits`` positions and their numbers of key values, where each has the domain."""
+    return np.arange(1 << bits), np.full(1 << bits, domain)
+
+
+NO_PAIRS = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 CONSTANT = Values.make(1, {})
 """The dummy key of a score that does not mention one."""
 
