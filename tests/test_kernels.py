@@ -156,7 +156,7 @@ def test_parts_of_a_long_hashed_row_make_the_row(seed: int, monkeypatch: pytest.
     n, domain = int(rng.integers(1, 40)), int(rng.integers(1, 6))
     more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
     at = instance("hash(i, q, j, k)", n, domain, **more)
-    exceptions = {
+    exceptions: dict[int, tuple[int, ...]] = {
         j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
         for j in range(n)
         if rng.random() < 0.2
