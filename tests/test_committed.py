@@ -1,4 +1,4 @@
-"""Committed dives: the first answer for programs that are deep and wide."""
+"""Committed dives: the first answers for wide programs of two layers or more."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_the_search_commits_and_its_answer_is_verified(monkeypatch: pytest.Monke
         return failed
 
     monkeypatch.setattr(module, "_first_unmet", noted)
-    options = replace(OPTIONS, committed=100, crowded=99, wide_scores=1)
+    options = replace(OPTIONS, huge=100, crowded=99, wide_scores=1)
     search = GoalSearch(Task.of(restrict.load(DEEP), 1_000), options=options)
     assert search.commits
     search.run()
@@ -53,10 +53,23 @@ def test_a_dive_ends_where_it_fails_too_often(monkeypatch: pytest.MonkeyPatch) -
     ("name", "commits"),
     [
         ("random:layers=4,heads=8,states=16", True),
-        ("random:layers=2,heads=8,states=64", False),  # priced dives take seconds
+        ("random:layers=2,heads=8,states=64", True),
+        ("random:layers=1,heads=8,states=64", False),  # a priced dive is as cheap
         ("random:layers=4,heads=4,states=8", False),  # not wide
         ("random:layers=5,heads=2,states=4", False),  # planned
     ],
 )
 def test_which_programs_commit(name: str, commits: bool) -> None:
     assert GoalSearch(Task.of(restrict.load(name), 1_000)).commits == commits
+
+
+def test_short_words_with_many_symbols_are_not_fixed_as_a_whole() -> None:
+    """Priced dives alone find nothing here, and fixed the whole word. A tree takes 25 tokens: five for each of five
+    nodes."""
+    model = restrict.load("random:layers=2,heads=4,states=16,symbols=26,seed=59")
+    options = replace(OPTIONS, commit_noise=(0.0, 0.05), wide_work=1, more_work=1, work_per_token=0)
+    search = GoalSearch(Task.of(model, 40), options=options)
+    search.run()
+    assert search.best.fixed is not None
+    assert len(search.best.fixed) <= 30
+    assert restrict.check(model, certified(search.task, search.best.fixed, search.best.cone)).startswith("s VERIFIED")

@@ -55,10 +55,15 @@ class SearchOptions:
     plan_work: int = _option(300_000, 1, HUGE, "work of a dive along a plan")
     planned_scores: int = _option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
     hopeless: float = _option(1.2, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
-    committed: int = _option(256, 1, HUGE, "deep and wide: first dives commit from this many tokens on", HUGE)
+    committed: int = _option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
+    commit_noise: tuple[float, ...] = _option(
+        (0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, one after the other", (0.0,)
+    )
     commit_work: int = _option(300, 1, HUGE, "work of a committed dive, for each token that the output takes")
-    """Four layers of eight heads, 16 states, n = 100 000: 7234 fixed in 38 processor seconds, off: none in 400; three
-    layers at n = 10 000: 783 fixed in 31, off: 863 in 42."""
+    commit_least: int = _option(50_000, 1, HUGE, "but at least so much")
+    commit_more: int = _option(600_000, 0, HUGE, "work after which no more of them are made, beyond one a label", 0)
+    after: int = _option(2, 0, HUGE, "passes with priced boxes that follow committed dives")
+    huge: int = _option(256, 1, HUGE, "deep and wide: from so many tokens on, later dives have less work", HUGE)
     crowded: float = _option(2, 0, HUGE, "they price the first layer exactly below so many positions a token", 0)
     """Four layers of eight heads, 16 states, n = 10 000: 5407 fixed in 81 processor seconds, off: none."""
     first_work: int = _option(100_000, 1, HUGE, "work of an attempt while nothing is known; 4 times in each next pass")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -78,11 +79,11 @@ class GoalSearch:
         self.refused = 0
         self.state = ForcingState(instance, base)
         self.wide = is_wide(instance)
+        self._nodes = instance.n * (self._rows() if self.wide else max(1, len(instance.model.variables)))
         self.prices: dict[Wish, float] = {}
         self._ticks = 0
         self._alone: tuple[object, list[tuple[Node, set[int]]]] = None, []
         self._first, self._since = 0, 0
-        self._nodes = instance.n * max(1, len(instance.model.variables))
         output = instance.model.output.variable
         groups: dict[str, set[int]] = {}
         for value in range(instance.domains[output]):
@@ -94,8 +95,9 @@ class GoalSearch:
         depth = self.state.depth.get(output, 0)
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
         tokens = self.state.weight(output)
-        self.commits = self.wide and guard is None and depth >= opt.deep and tokens >= opt.committed
-        self.crowded = self.commits and instance.n < opt.crowded * tokens
+        self.commits = self.wide and guard is None and depth >= opt.committed
+        self.huge = depth >= opt.deep and tokens >= opt.huge
+        self.crowded = self.commits and self.huge and instance.n < opt.crowded * tokens
         self._most_scores = max(
             self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
         )
@@ -111,12 +113,17 @@ class GoalSearch:
     def _passes(self) -> tuple[Pass, ...]:
         priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
         if self.wide:
-            return tuple(priced)
+            return tuple(priced[: self.opt.after if self.commits else None])
         long = self._most_scores > self.opt.scores  # few rows can be scanned, and prices take some of them
         if not self.deep and (not self.opt.priced or (long and len(self.state.alphabet) <= self.opt.long_symbols)):
             return tuple(plain)
         first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
         return (*first, plain[1], priced[2], plain[3])
+
+    def _rows(self) -> int:
+        """The rows of one position, for all values of every query."""
+        queries = [self.instance.query(v) for v in self.instance.model.variables if isinstance(v, Head)]
+        return sum(1 if query is None else self.instance.domains[query] for query in queries)
 
     def _limit_dives(self, weight: float) -> None:
         """Limits of the first dives in a wide model, whose output takes about ``weight`` tokens."""
@@ -130,12 +137,12 @@ class GoalSearch:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
         rng = np.random.default_rng(self.seed)
         turn = 0
-        if self._nodes <= self.opt.few_nodes:
+        if self._nodes <= self.opt.few_nodes and not self.commits:
             self._deletion(rng)
         if self.planned and self.best.count != 0:
             self._follow_plans(rng)
             turn = int(self.best.fixed is not None)
-        if self.commits and self.best.fixed is None:
+        if self.commits:
             self._commit(rng)
             if self.crowded and self.best.fixed is not None and not self.timed:
                 return  # dives that measure alternatives do not reach the end, and what is fixed is needed
@@ -156,6 +163,8 @@ class GoalSearch:
                 self._follow(rng)
                 if self._over():
                     return
+                if self.best.fixed is not None and len(self.best.fixed) + len(self.state.pinned) == self.instance.n:
+                    break  # each takes as long, and they are alike
             turn += 1
             if self.best.count == 0:
                 return
@@ -189,16 +198,19 @@ class GoalSearch:
         self._since = state.work
 
     def _commit(self, rng: np.random.Generator) -> None:
-        """A committed dive for each label; after an answer that took most of the scores, or of a crowded word, no
-        more of them."""
+        """Committed dives for each label, with more and more noise; after an answer that took most of the scores, or
+        of a crowded word, no more of them."""
         first = listed(self.state) if self.crowded else {}
-        work = int(self.opt.commit_work * self.state.weight(self.target[0]))
-        for goal in self.goals:
+        began = self.state.work
+        work = max(self.opt.commit_least, int(self.opt.commit_work * self.state.weight(self.target[0])))
+        for noise, goal in product(self.opt.commit_noise, self.goals):
             late = self.crowded or 2 * self.state.scores > self._most_scores
             if self._over() or (self.best.fixed is not None and late):
                 break
+            if noise and (self.huge or self.state.work - began > self.opt.commit_more):
+                break
             self._restart(dict(self.state.pinned))
-            manner = Manner((1,), 0.0, work, wide=True, choose=committed, close=0, first=first)
+            manner = Manner((1,), noise, work, wide=True, choose=committed, close=0, first=first)
             most = self.instance.n if self.best.count is None else self.best.count - 1
             self._dive(Solver(self.state, rng, manner, tick=self._tick), goal, most, rng)
 
@@ -317,12 +329,13 @@ class GoalSearch:
         state = self.state
         self._restart(dict(state.pinned))
         work = self.opt.wide_work if kind[2] else self.opt.first_work * 4**turn
-        if self.best.fixed is not None:
-            attempts = max(1, len(self.goals) * (len(self.passes) - turn)) if not self.timed else 4
+        if self.best.fixed is not None and (turn or self.huge or not self.commits):
+            left = max(2 if self.wide else 1, len(self.passes) - turn)
+            attempts = len(self.goals) * left if not self.timed else 4
             work = (
                 self.opt.more_work if self.timed else max(0, self._since + self._allowance() - state.work)
             ) // attempts
-        first = self.wide and turn == 0 and self.best.fixed is None and limit < self.instance.n
+        first = self.wide and turn == 0 and limit < self.instance.n
         self._dive(self._solver(rng, kind, work, self._dive_scores if first else None), goal, limit, rng)
 
     def _dive(self, solver: Solver, goal: Goal, limit: int, rng: np.random.Generator) -> None:
