@@ -259,7 +259,7 @@ def test_a_module_says_itself_what_weights_do_not() -> None:
     said = {s.name: s.text() for s in found.settings}
     assert (said["heads"], said["LayerNorm first"]) == ("config nhead", "config norm_first")
     assert len(found.model.layers[0].heads) == 4
-    assert (found.model.layers[0].norm, found.model.layers[0].norm1.eps.text) == ("pre", "0.0001")  # type: ignore[union-attr]
+    assert (found.model.layers[0].norm, found.model.layers[0].norm1.eps.text) == ("pre", "0.0001")
     other = Attributes(**vars(layer) | {"norm_first": False})
     module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, other])
     with pytest.raises(ModelError, match="the layers of the module differ"):

@@ -146,7 +146,7 @@ def test_every_inequality_of_the_proof(spec: str, seed: int) -> None:
             y = evaluate.run_layer(layer, y, np.arange(n), n)
 
 
-def head_run(head, x, n):  # type: ignore[no-untyped-def]
+def head_run(head, x, n):
     """Scores, weights, values (through the output matrix) and averages of a head."""
     q, k = x @ head.query.T + head.query_bias, x @ head.key.T + head.key_bias
     scores = q @ k.swapaxes(1, 2) * head.scale.value(0, n)
@@ -155,7 +155,7 @@ def head_run(head, x, n):  # type: ignore[no-untyped-def]
     return scores, weights, values, weights @ values
 
 
-def check_head(model, one, two, i, bounds, sizes, n):  # type: ignore[no-untyped-def]
+def check_head(model, one, two, i, bounds, sizes, n):
     (s, a, v, b), (s2, a2, v2, b2) = one, two
     assert np.abs(s).max() <= bounds.scores + ROUNDING
     assert a.max() <= weight_bound(bounds.scores, np.array([float(n)]))[0] + ROUNDING

@@ -266,7 +266,7 @@ def test_no_attention_but_to_one_position_gets_into_theorem_1(tmp_path: Path) ->
     from safetensors.numpy import load_file, save_file
 
     source = ROOT / "instances/weights-a-before-b.safetensors"
-    with safe_open(source, "numpy") as opened:  # type: ignore[no-untyped-call]
+    with safe_open(source, "numpy") as opened:
         metadata = opened.metadata()
     for kind in ("average", "softmax", "soft", "average-hard", "Hard", ""):
         (key,) = (k for k, v in metadata.items() if v.startswith("{"))

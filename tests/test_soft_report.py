@@ -54,7 +54,7 @@ def test_every_value_lies_in_the_range_that_is_drawn(tmp_path: Path) -> None:
 
 def search_signs(graph: object, state: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """1 where a label is wanted."""
-    return np.array([1.0 if k in graph.want[state] else -1.0 for k in graph.labels])  # type: ignore[attr-defined]
+    return np.array([1.0 if k in graph.want[state] else -1.0 for k in graph.labels])
 
 
 def deviation(file: str, word: tuple[int, ...]) -> float:

@@ -260,7 +260,7 @@ def test_an_almost_constant_vector_has_no_bound() -> None:
     from restrict.soft.models.terms import Term
 
     model = models()["encoder-relu-True"]
-    norm = dataclasses.replace(model.layers[0].norm1, eps=Term("0"))  # type: ignore[type-var]
+    norm = dataclasses.replace(model.layers[0].norm1, eps=Term("0"))
     layer = dataclasses.replace(model.layers[0], norm1=norm)
     flat = dataclasses.replace(model, embed=np.full_like(model.embed, 1.0) + 1e-9 * model.embed, layers=(layer,))
     assert np.isinf(as_executed(flat, [0, 1]).error).any()
@@ -303,8 +303,8 @@ def test_torch_stays_inside(name: str) -> None:
             q, k, v = (linear(u, getattr(head, p), getattr(head, f"{p}_bias")) for p in ("query", "key", "value"))
             scores = (q @ k.T * head.scale.value(0, 1)).masked_fill(torch.ones(len(x), len(x)).triu(1) > 0, -math.inf)
             x = x + linear(torch.softmax(scores, -1) @ v, head.output, layer.attention_bias)
-            hidden = nn.gelu(linear(norm(x, layer.norm2), layer.ffn.inner, layer.ffn.inner_bias), approximate="tanh")  # type: ignore[union-attr]
-            x = x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias)  # type: ignore[union-attr]
+            hidden = nn.gelu(linear(norm(x, layer.norm2), layer.ffn.inner, layer.ffn.inner_bias), approximate="tanh")
+            x = x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias)
         z = linear(norm(x, model.final_norm), model.output.unembed, model.output.bias).numpy()
         found = as_executed(model, word)
         assert (np.abs(z - found.logits) <= found.radius + found.error).all()

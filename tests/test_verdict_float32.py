@@ -145,7 +145,7 @@ def test_what_is_right_as_run_has_the_signs_of_the_verdict() -> None:
         for _ in range(14):
             word.append(int(rng.choice([s for s, t in enumerate(graph.delta[state]) if t >= 0])))
             state = graph.delta[state][word[-1]]
-            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
+            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])
             assert {k for k in graph.labels if logits[-1, k] > 0} == graph.want[state]
 
 
@@ -162,7 +162,7 @@ def test_where_logits_are_compared_a_wanted_one_is_the_greatest_as_run(name: str
         for _ in range(8):
             word.append(int(rng.choice([s for s, t in enumerate(graph.delta[state]) if t >= 0])))
             state = graph.delta[state][word[-1]]
-            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
+            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])
             assert max(graph.labels, key=lambda k: logits[-1, k]) in graph.want[state]
 
 

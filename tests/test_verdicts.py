@@ -51,6 +51,11 @@ def claim(name: str) -> tuple[Trained, Naive, Graph]:
     return model, naive, graph_of(model, task_language(model))
 
 
+def units(values: Any) -> Any:
+    """Reals as the checker's integers, towards zero."""
+    return np.vectorize(lambda v: int(v * ONE), otypes=[object])(values).tolist()
+
+
 def test_an_automaton_with_needless_states_makes_the_same_claim() -> None:
     """Two dead states, one of which leads to the other, and each other state twice."""
     model, _, graph = claim(verdict_cases.NAMES[0])
@@ -163,7 +168,6 @@ def test_a_network_is_made_ready_within_its_bounds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d, width, size = int(rng.integers(1, 7)), int(rng.integers(1, 12)), float(rng.choice([1e-12, 0.3, 1e6]))
     real = [rng.normal(size=shape) * size for shape in ((d, width), (width,), (width, d), (d,), (d,), (d,))]
-    units = lambda a: np.vectorize(lambda v: int(v * numbers.ONE), otypes=[object])(a).tolist()  # noqa: E731
     inner, first, outer, second, weight, bias = (units(a) for a in real)
     made = numbers.networked(numbers.Norm(weight, bias, 1), "relu", seed % 2, (inner, first), (outer, second))
     if not seed % 2:  # what the network is added to goes through neurons of its own
@@ -214,8 +218,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
-    units = lambda x: [int(v * one) for v in x]  # noqa: E731
-    y = Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)])
+    y = Form(units(c), units(g), [r + m + 2 for r in units(rest)])
     z = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
     middle, neurons = np.array(z.centre, float) / one, np.array(z.values.centre, float) / one
     *spans, last = np.array(z.values.spans, float) / one
@@ -249,8 +252,7 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
     d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.05, 0.4, 0.8]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
-    units = lambda x: [int(v * one) for v in x]  # noqa: E731
-    y = Form(units(c), [units(row) for row in g], [r + m + 2 for r in units(rest)])
+    y = Form(units(c), units(g), [r + m + 2 for r in units(rest)])
     layer, eps = model.layers[0], rng.uniform(-1, 1, size=(60, m))
     eps[::2] = rng.choice([-1.0, 1.0], size=(30, m))
     points = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=(60, d))

@@ -294,7 +294,7 @@ def test_with_any_rotation_a_verdict_is_true_and_with_any_matrix_refused_or_true
 
     def turned(*_: Any) -> list[tuple[Array, Array]]:
         return [tuple(np.array(matrix(rng, size, True)) / 2**32 for size in (model.dk, model.d))
-                for _ in range(model.heads)]  # type: ignore[misc]  # fmt: skip
+                for _ in range(model.heads)]  # fmt: skip
 
     monkeypatch.setattr(second, "axes", turned)
     found = verify_trained(model, graph, 3, seconds=60)

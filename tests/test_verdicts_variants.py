@@ -61,7 +61,7 @@ def unmasked(model: Trained, word: tuple[int, ...]) -> np.ndarray:
     y = x[at] + np.concatenate(outs) @ layer.projection.weight + layer.projection.bias
     read = norm(y, layer.norm2)
     hidden = read @ layer.inner.weight + layer.inner.bias
-    act = np.array([Naive.act(_Kind(model.activation), float(h)) for h in hidden])  # type: ignore[arg-type]
+    act = np.array([Naive.act(_Kind(model.activation), float(h)) for h in hidden])
     z = (read if model.post else y) + act @ layer.outer.weight + layer.outer.bias
     z = z if model.final is None else norm(z, model.final)
     found: np.ndarray = z @ model.unembed.T + model.shifts
