@@ -3,7 +3,7 @@ reads tensors takes each of them once, and all of them."""
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ def arrays_of(
     from safetensors import SafetensorError, deserialize
 
     try:
-        entries = deserialize(content)  # type: ignore[no-untyped-call]
+        entries = deserialize(content)  # type: ignore[no-untyped-call] # safetensors has no types for it
     except (SafetensorError, ValueError) as error:
         raise ModelError(f"not a safetensors file: {quote(str(error))}") from None
     for name, entry in entries:
@@ -122,8 +122,7 @@ class Taken(Generic[A]):
 
     def zeros(self, size: int) -> A:
         """The vector of so many zeros."""
-        found: Any = np.zeros(size)
-        return found  # type: ignore[no-any-return]
+        return cast(A, np.zeros(size))
 
     def finish(self) -> None:
         """The end of reading."""

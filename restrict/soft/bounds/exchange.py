@@ -124,14 +124,12 @@ def _layer(
         average, changes = _head(head, keys, read, chosen, rows)
         here = add(here, average)
         moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
-    return after_attention(layer, here), [
-        Pair(
-            _every_case(lambda y, p=p: _after(layer, (y,), p.other), here),  # type: ignore[misc]
-            _after(layer, _two_cases(here, p.symbols), p.own),
-            p.symbols,
-        )
-        for p in moved
-    ]
+
+    def behind(pair: Pair) -> Pair:
+        other = _every_case(lambda y: _after(layer, (y,), pair.other), here)
+        return Pair(other, _after(layer, _two_cases(here, pair.symbols), pair.own), pair.symbols)
+
+    return after_attention(layer, here), [behind(pair) for pair in moved]
 
 
 def _head(

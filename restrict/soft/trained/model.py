@@ -381,9 +381,9 @@ def read_out(model: Trained, z: Array) -> Array:
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
     """The logits after every prefix, float64, ``(t, labels)``, of ``t`` rows of the embedding, start token included
     (:meth:`Trained.rows`), at least one. Cost: O(t^2 d) for each layer."""
-    t = len(tokens)
-    if not t or (model.positions is not None and model.offset + t > len(model.positions)):
-        raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]
+    t, most = len(tokens), math.inf if model.positions is None else len(model.positions) - model.offset
+    if not 1 <= t <= most:
+        raise UsageError(f"{model.name} reads 1 .. {most} tokens, not {t}")
     found: Array = forward_all(model, np.array([tokens]))[0]
     return found
 
