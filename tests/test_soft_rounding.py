@@ -279,32 +279,40 @@ def test_what_cannot_be_bounded_is_refused() -> None:
         as_executed(random(layers=1, width=64), np.zeros(100_000, dtype=np.int64))
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", NAMES)
-def test_torch_stays_inside(name: str) -> None:
-    """The model's weights in torch, float32: its own LayerNorm, GELU, softmax and matrix products."""
+def by_torch(model: SoftModel, words: Any) -> Any:
+    """The logits of words of tokens at every position by torch in float32, of a causal model with one head a layer: its
+    own LayerNorm, activations, softmax and matrix products."""
     torch = pytest.importorskip("torch")
     nn = torch.nn.functional
-    model, rng = models()[name], np.random.default_rng(7)
 
     def linear(x: Any, matrix: Any, bias: Any) -> Any:
         return x @ torch.tensor(matrix.T.astype(F)) + torch.tensor(bias.astype(F))
 
-    def norm(x: Any, n: Any) -> Any:
+    def norm(x: Any, n: Any, here: bool = True) -> Any:
+        if n is None or not here:
+            return x
         weight, bias = (torch.tensor(a.astype(F)) for a in (n.weight, n.bias))
         return nn.layer_norm(x, (x.shape[-1],), weight, bias, n.eps.value(0, 1))
 
+    x = torch.tensor(evaluate.embedded(model, words).astype(F))
+    later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
+    for layer in model.layers:
+        (head,), pre = layer.heads, layer.norm == "pre"
+        u = norm(x, layer.norm1, pre)
+        q, k, v = (linear(u, getattr(head, p), getattr(head, f"{p}_bias")) for p in ("query", "key", "value"))
+        scores = (q @ k.mT * head.scale.value(0, 1)).masked_fill(later, -math.inf)
+        x = norm(x + linear(torch.softmax(scores, -1) @ v, head.output, layer.attention_bias), layer.norm1, not pre)
+        hidden = linear(norm(x, layer.norm2, pre), layer.ffn.inner, layer.ffn.inner_bias)
+        hidden = torch.relu(hidden) if layer.ffn.activation == "relu" else nn.gelu(hidden, approximate="tanh")
+        x = norm(x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias), layer.norm2, not pre)
+    return linear(norm(x, model.final_norm), model.output.unembed, model.output.bias).numpy()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_stays_inside(name: str) -> None:
+    model, rng = models()[name], np.random.default_rng(7)
     for n in (3, 20, 60):
         word = model.encode(rng.integers(0, len(model.alphabet), (1, n)))[0]
-        x = torch.tensor(evaluate.embedded(model, word[None])[0].astype(F))
-        for layer in model.layers:
-            (head,) = layer.heads
-            u = norm(x, layer.norm1)
-            q, k, v = (linear(u, getattr(head, p), getattr(head, f"{p}_bias")) for p in ("query", "key", "value"))
-            scores = (q @ k.T * head.scale.value(0, 1)).masked_fill(torch.ones(len(x), len(x)).triu(1) > 0, -math.inf)
-            x = x + linear(torch.softmax(scores, -1) @ v, head.output, layer.attention_bias)
-            hidden = nn.gelu(linear(norm(x, layer.norm2), layer.ffn.inner, layer.ffn.inner_bias), approximate="tanh")
-            x = x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias)
-        z = linear(norm(x, model.final_norm), model.output.unembed, model.output.bias).numpy()
         found = as_executed(model, word)
-        assert (np.abs(z - found.logits) <= found.radius + found.error).all()
+        assert (np.abs(by_torch(model, word[None])[0] - found.logits) <= found.radius + found.error).all()
