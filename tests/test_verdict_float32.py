@@ -12,7 +12,7 @@ from restrict.soft.importers import import_weights
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.firm import firm
 from restrict.soft.trained.float32 import Rounding, as_run, plainly
-from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
+from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.verdict import SAFE, Search
@@ -22,7 +22,6 @@ from tests.marks import heavy_after
 from tests.test_soft_rounding import F, Shuffled, by_torch
 
 KINDS = {"gelu_new": "gelu_tanh"}
-SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 
 
 class Run(Shuffled):
@@ -105,8 +104,7 @@ def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, wo
 @pytest.mark.parametrize("name", verdict_cases.NAMES)
 @pytest.mark.parametrize(("n", "words", "seed"), [(12, 4, 3), pytest.param(40, 400, 4, marks=pytest.mark.slow)])
 def test_no_execution_leaves_the_bound_of_a_case(name: str, n: int, words: int, seed: int) -> None:
-    model, _ = verdict_cases.kept(name)
-    graph = graph_of(model, task_language(model))
+    model, graph = verdict_cases.loaded(name)
     found = quotients(model, graph, n, np.random.default_rng(seed), words, 2)
     assert 1e-4 < max(found) < 1
 
@@ -127,14 +125,13 @@ def test_no_execution_leaves_the_bound_of_random_models(seed: int) -> None:
     ("folder", "name", "n"),
     [
         (verdict_cases.FOLDER, "dyck1-depth2-1l1h16d-nope", 14),
-        (SHIPPED, "first-is-last-1l1h16d-next", 8),
-        (SHIPPED, "dyck1-depth2-1l1h16d-tags", 8),
+        (verdict_cases.SHIPPED, "first-is-last-1l1h16d-next", 8),
+        (verdict_cases.SHIPPED, "dyck1-depth2-1l1h16d-tags", 8),
     ],
 )
 def test_what_is_right_as_run_is_right_in_every_float32_pass(folder: Path, name: str, n: int) -> None:
     """By signs, and, of a language model and a tagger, by a wanted logit that is the greatest."""
-    model = load(folder / f"{name}.safetensors")
-    graph = task_graph(model)
+    model, graph = verdict_cases.loaded(name, folder)
     found, rng = verify_trained(model, graph, n, float32=True), np.random.default_rng(3)
     assert found.float32 is not None
     assert found.float32.closest is not None
@@ -253,9 +250,7 @@ def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", verdict_cases.NAMES)
 def test_torch_has_the_signs_of_what_is_right_as_run(name: str) -> None:
     """3 400 words of each model in torch, float32: its own LayerNorm, GELU, softmax and matrix products."""
-    path = verdict_cases.FOLDER / f"{name}.safetensors"
-    model, imported = load(path), import_weights(path)
-    graph = graph_of(model, task_language(model))
+    (model, graph), imported = verdict_cases.loaded(name), import_weights(verdict_cases.FOLDER / f"{name}.safetensors")
     assert imported.rows == graph.labels
     found = verify_trained(model, graph, 60, float32=True)
     assert found.float32 is not None

@@ -24,7 +24,7 @@ from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
-from tests.verdict_cases import refusal
+from tests.verdict_cases import SHIPPED, refusal
 
 
 def test_what_is_asked_of_logits() -> None:
@@ -104,9 +104,6 @@ def test_signs_are_another_claim() -> None:
 
 
 # ---------------------------------------------------------------- labels of the read-out's own, and the command
-
-
-SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 
 
 def headed_as(name: str, into: Path, folder: Path = SHIPPED) -> Path:

@@ -27,7 +27,7 @@ from restrict.soft.trained.axes import Table
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form
-from restrict.soft.trained.graph import Graph, graph_of, task_language, traced
+from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
@@ -42,8 +42,7 @@ from tests.verdict_cases import refusal
 
 def case(seed: int, layers: int = 2) -> tuple[Trained, Naive, Graph, np.random.Generator]:
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng, layers)
-    return model, naive, verdict_cases.random_graph(rng, model, naive), rng
+    return *verdict_cases.random_case(rng, layers), rng
 
 
 # ---------------------------------------------------------------- longest paths
@@ -425,7 +424,7 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
 @pytest.mark.parametrize("seconds", [30.0, None])
 def test_time_is_looked_at_inside_a_case(seconds: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that jumps at the second cell of a case of position 2, or an interrupt there: what is decided is kept."""
-    model, graph = trained("no-equal-neighbours-2l1h16d")
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     settled, asked, ahead = Second.settled, list[int](), [0.0]
     clock = time.monotonic
 
@@ -454,14 +453,9 @@ def test_every_length_is_about_one_layer() -> None:
 # ---------------------------------------------------------------- trained models
 
 
-def trained(name: str) -> tuple[Trained, Graph]:
-    model, _ = verdict_cases.kept(name)
-    return model, graph_of(model, task_language(model))
-
-
 @pytest.mark.parametrize("n", heavy_after((3, 8), 1))
 def test_a_trained_model_of_two_layers_is_right(n: int) -> None:
-    model, graph = trained("no-equal-neighbours-2l1h16d")
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     found = verify_trained(model, graph, n)
     assert (found.status, found.upto) == ("right", n)
     assert verdict_cases.agrees(found).startswith(f"s VERIFIED right n=0..{n} cases={3 * n + 1} ")
@@ -485,7 +479,7 @@ def test_a_trained_model_of_two_layers_is_wrong(tmp_path: Path) -> None:
 
 def test_a_climb_finds_a_shorter_wrong_word_than_one_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wrong, "CLIMB", 1 << 14)
-    model, graph = trained("contains-aba-2l1h16d")
+    model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
     hunt, known = wrong.Hunt(model, graph, 10, seed=3), wrong.Wrong((1,) * 10, 0, 0.0)
     found = hunt.climbed(known, lambda: False)
     assert found is not None
@@ -536,7 +530,7 @@ def test_memories_remember_what_they_are_called() -> None:
 
 def test_a_memory_is_made_before_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tries, in order: one with few states first; a memory that needs too many states is left out."""
-    model, graph = trained("contains-aba-2l1h16d")
+    model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
     made = list[int]()
     monkeypatch.setattr(decide, "merged_histories", lambda model, graph, n, most, late: made.append(most) or graph)
 
@@ -554,7 +548,7 @@ def test_a_memory_is_made_before_others_are_tried(monkeypatch: pytest.MonkeyPatc
 
 def test_a_memory_is_not_made_beyond_the_time() -> None:
     """It takes longer with the length, so it is asked for at every position."""
-    model, graph = trained("contains-aba-2l1h16d")
+    model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
     asked: list[int] = []
 
     def late() -> bool:
@@ -568,7 +562,7 @@ def test_a_memory_is_not_made_beyond_the_time() -> None:
 @pytest.mark.parametrize("most", [3, 12])
 def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_states(most: int) -> None:
     """Every word has its run; one that leaves the claim goes on, too; at each position there are few states."""
-    model, graph = trained("no-equal-neighbours-2l1h16d")
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     made, n = merged_histories(model, graph, 6, most, lambda: False), 6
     assert made is not None
     assert made.of[0] == 0
@@ -583,7 +577,7 @@ def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_state
 
 def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
     """The kernel's answer with and without the ranges, on states that count positions, and on some that do not."""
-    model, graph = trained("no-equal-neighbours-2l1h16d")
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     merged, rng = merged_histories(model, graph, 5, 8, lambda: False), np.random.default_rng(0)
     assert merged is not None
     e, v = rng.random((6, 3)) + 0.1, rng.normal(size=(6, 3))
@@ -599,7 +593,7 @@ def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int) -> None:
     """The answer and the word are those of the whole automaton, with few of its transitions."""
-    model, graph = trained("no-equal-neighbours-2l1h16d")
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     made, rng, fewer = merged_histories(model, graph, 9, 12, lambda: False), np.random.default_rng(seed), 0
     assert made is not None
     for key in made.cases(9):
@@ -620,7 +614,7 @@ def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int
 
 def test_a_node_of_one_word_does_not_keep_its_axes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node is in the coordinates in which its sides add up to least, of the last ones of its symbol and state."""
-    model, graph = trained("no-equal-neighbours-2l1h16d")
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     search = Second(model, graph, 12, 0.2, 0)
     monkeypatch.setattr(second, "NEAR", 1e9)  # all are wide enough for coordinates of their own
     for key in graph.cases(12):

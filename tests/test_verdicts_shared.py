@@ -25,7 +25,7 @@ from restrict.soft.trained.sharing import SharedSearch, inside
 from restrict.soft.trained.verdict import Case, Open, Search
 from tests import verdict_cases
 from tests.marks import rows_after
-from tests.verdict_cases import refusal
+from tests.verdict_cases import refusal, written_out
 
 N = 18
 
@@ -39,16 +39,6 @@ def made() -> tuple[Trained, dict[str, Any]]:
 
 def line(model: Trained, document: dict[str, Any]) -> str:
     return verify(model.content, json.dumps(document).encode())
-
-
-def written_out(document: dict[str, Any]) -> dict[str, Any]:
-    """The certificate in which every case has hints of its own."""
-    said: dict[tuple[int, int], list[Any]] = {}
-    cases = []
-    for i, a, q, *hints in document["cases"]:
-        said[a, q] = hints or said[a, q]
-        cases.append([i, a, q, *said[a, q]])
-    return document | {"cases": cases}
 
 
 SIZES = (8, 6, 3), (12, 30, 5)
@@ -242,9 +232,7 @@ def test_a_report_reads_shared_hints_and_quotients(made: tuple[Trained, dict[str
     """The drawn ranges are of every case; bounds on quotients are no coordinates."""
     model, document = made
     assert len(list(ranges_of(model, task_graph(model), document))) == len(document["cases"])
-    rng = np.random.default_rng(39)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph = verdict_cases.random_graph(rng, model, naive)
+    model, _, graph = verdict_cases.random_case(np.random.default_rng(39))
     document = verdict_cases.with_quotients(verify_trained(model, graph, 3)).document()
     assert model.heads == 2
     assert all(len(case[3]) == sum(len(basis["rows"]) for basis in document["basis"]) + 1 for case in document["cases"])

@@ -32,7 +32,7 @@ from tests.commands import typed
 from tests.layouts import by_hand, encoder
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
-from tests.verdict_cases import refusal
+from tests.verdict_cases import SHIPPED, refusal
 
 WHERE = ("first", "last")
 
@@ -342,7 +342,6 @@ def test_the_empty_prefix_is_no_case_and_no_wrong_word() -> None:
 
 # ---------------------------------------------------------------- the command, on models that torch trained
 
-SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 COMMANDS = {
     SHIPPED / "no-equal-neighbours-1l1h16d-relu-post": (None, "at most 3", "Attention of the hardest word", "abc"),
     SHIPPED / "first-is-last-1l1h16d-bare": ("start=none", "1 to 3", "Attention of the hardest word", "ab"),

@@ -30,6 +30,7 @@ from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
+SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 NAMES = ("tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope")
 
 
@@ -39,9 +40,9 @@ def kept(name: str) -> tuple[Trained, Naive]:
     return load(FOLDER / f"{name}.safetensors"), Naive((FOLDER / f"{name}.safetensors").read_bytes(), config)
 
 
-def loaded(name: str) -> tuple[Trained, Graph]:
-    """A checkpoint of the corpus with what its own task wants."""
-    model = load(FOLDER / f"{name}.safetensors")
+def loaded(name: str, folder: Path = FOLDER) -> tuple[Trained, Graph]:
+    """A checkpoint with what its own task wants."""
+    model = load(folder / f"{name}.safetensors")
     return model, task_graph(model)
 
 
@@ -181,6 +182,14 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greates
             want[q] = frozenset({max(some, key=lambda k: said[k])} | more if rng.random() > 0.1 else more or {some[0]})
         return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True, empty=empty)
     return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)), empty=empty)
+
+
+def random_case(
+    rng: np.random.Generator, layers: int = 1, greatest: bool = False, **kind: Any
+) -> tuple[Trained, Naive, Graph]:
+    """A random model and a random claim about it."""
+    model, naive = random_checkpoint(rng, layers, **kind)
+    return model, naive, random_graph(rng, model, naive, greatest)
 
 
 def graph_of_words(rng: np.random.Generator, model: Trained, naive: Naive, greatest: bool = False) -> Graph:
@@ -342,6 +351,16 @@ def refusal(content: bytes, document: dict[str, Any], **parts: dict[str, Any]) -
         return 0, verify(content, json.dumps(changed).encode())
     except Reject as reject:
         return reject.code, str(reject)
+
+
+def written_out(document: dict[str, Any]) -> dict[str, Any]:
+    """The certificate in which every case has hints of its own."""
+    said: dict[tuple[int, int], list[Any]] = {}
+    cases = []
+    for i, a, q, *hints in document["cases"]:
+        said[a, q] = hints or said[a, q]
+        cases.append([i, a, q, *said[a, q]])
+    return document | {"cases": cases}
 
 
 def as_said(content: bytes, document: dict[str, Any]) -> Naive:
