@@ -34,7 +34,7 @@ def added(model: SoftModel, words: I64) -> Floats:
     """What attention adds at the output, by the evaluator's own rules: shape (words, d)."""
     n, layer = words.shape[1], model.layers[0]
     x, out = evaluate.embedded(model, words), np.array([model.output_position(n)])
-    keys = evaluate.normalised(layer.norm1, x) if layer.norm == "pre" else x
+    keys = evaluate.normalised(layer.front[0], x)
     found: Floats = sum(evaluate.attended(head, keys[:, out], keys, out, n) for head in layer.heads)[:, 0]
     return found
 

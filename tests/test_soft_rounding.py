@@ -44,6 +44,8 @@ class Shuffled:
         return self.total(np.concatenate([terms, bias], axis=2))
 
     def norm(self, norm: Any, x: Any) -> Any:
+        if norm is None:
+            return x
         d = F(x.shape[1])
         centred = x - (self.total(x) / d)[:, None]
         variance = self.total(centred * centred) / d + F(norm.eps.value(0, 1))
@@ -79,21 +81,17 @@ class Shuffled:
     def run(self, word: Any) -> Any:
         x = evaluate.embedded(self.model, word[None])[0].astype(F)
         for layer in self.model.layers:
-            u = self.norm(layer.norm1, x) if layer.norm == "pre" else x
+            u = self.norm(layer.front[0], x)
             nothing = np.zeros((len(x), 1), dtype=F)  # a layer may have no heads
             read = np.concatenate([nothing, *(self.head(head, u) for head in layer.heads)], axis=1)
             outputs = np.concatenate([np.zeros((x.shape[1], 1)), *(h.output for h in layer.heads)], axis=1)
-            x = x + self.linear(outputs, layer.attention_bias, read)
-            x = self.norm(layer.norm1, x) if layer.norm == "post" else x
+            x = self.norm(layer.behind[0], x + self.linear(outputs, layer.attention_bias, read))
             if layer.ffn is None:
                 continue
-            u = self.norm(layer.norm2, x) if layer.norm == "pre" else x
+            u = self.norm(layer.front[1], x)
             hidden = self.activated(layer.ffn.activation, self.linear(layer.ffn.inner, layer.ffn.inner_bias, u))
-            x = x + self.linear(layer.ffn.outer, layer.ffn.outer_bias, hidden)
-            x = self.norm(layer.norm2, x) if layer.norm == "post" else x
-        if self.model.final_norm is not None:
-            x = self.norm(self.model.final_norm, x)
-        return self.linear(self.model.output.unembed, self.model.output.bias, x)
+            x = self.norm(layer.behind[1], x + self.linear(layer.ffn.outer, layer.ffn.outer_bias, hidden))
+        return self.linear(self.model.output.unembed, self.model.output.bias, self.norm(self.model.final_norm, x))
 
 
 def models() -> dict[str, SoftModel]:
@@ -288,8 +286,8 @@ def by_torch(model: SoftModel, words: Any) -> Any:
     def linear(x: Any, matrix: Any, bias: Any) -> Any:
         return x @ torch.tensor(matrix.T.astype(F)) + torch.tensor(bias.astype(F))
 
-    def norm(x: Any, n: Any, here: bool = True) -> Any:
-        if n is None or not here:
+    def norm(x: Any, n: Any) -> Any:
+        if n is None:
             return x
         weight, bias = (torch.tensor(a.astype(F)) for a in (n.weight, n.bias))
         return nn.layer_norm(x, (x.shape[-1],), weight, bias, n.eps.value(0, 1))
@@ -297,14 +295,14 @@ def by_torch(model: SoftModel, words: Any) -> Any:
     x = torch.tensor(evaluate.embedded(model, words).astype(F))
     later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
     for layer in model.layers:
-        (head,), pre = layer.heads, layer.norm == "pre"
-        u = norm(x, layer.norm1, pre)
+        (head,) = layer.heads
+        u = norm(x, layer.front[0])
         q, k, v = (linear(u, getattr(head, p), getattr(head, f"{p}_bias")) for p in ("query", "key", "value"))
         scores = (q @ k.mT * head.scale.value(0, 1)).masked_fill(later, -math.inf)
-        x = norm(x + linear(torch.softmax(scores, -1) @ v, head.output, layer.attention_bias), layer.norm1, not pre)
-        hidden = linear(norm(x, layer.norm2, pre), layer.ffn.inner, layer.ffn.inner_bias)
+        x = norm(x + linear(torch.softmax(scores, -1) @ v, head.output, layer.attention_bias), layer.behind[0])
+        hidden = linear(norm(x, layer.front[1]), layer.ffn.inner, layer.ffn.inner_bias)
         hidden = torch.relu(hidden) if layer.ffn.activation == "relu" else nn.gelu(hidden, approximate="tanh")
-        x = norm(x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias), layer.norm2, not pre)
+        x = norm(x + linear(hidden, layer.ffn.outer, layer.ffn.outer_bias), layer.behind[1])
     return linear(norm(x, model.final_norm), model.output.unembed, model.output.bias).numpy()
 
 

@@ -68,6 +68,10 @@ class LayerNorm:
     eps: Term
 
 
+Placed = tuple[LayerNorm | None, LayerNorm | None]
+"""LayerNorms at the places of heads and network."""
+
+
 @dataclass(frozen=True, eq=False)
 class SoftFeedForward:
     """``outer relu(inner x + inner_bias) + outer_bias``, added to the residual stream."""
@@ -89,6 +93,16 @@ class SoftLayer:
     norm: Norm = "none"
     norm1: LayerNorm | None = None
     norm2: LayerNorm | None = None
+
+    @property
+    def front(self) -> Placed:
+        """The LayerNorms in front of the heads and in front of the network."""
+        return (self.norm1, self.norm2) if self.norm == "pre" else (None, None)
+
+    @property
+    def behind(self) -> Placed:
+        """The LayerNorms behind what the heads add and behind what the network adds."""
+        return (self.norm1, self.norm2) if self.norm == "post" else (None, None)
 
 
 @dataclass(frozen=True, eq=False)
