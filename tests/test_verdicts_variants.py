@@ -294,13 +294,13 @@ def test_what_a_configuration_says_must_fit_the_weights() -> None:
         assert said(made[-1]).norm == norm
     post, bare, none, usual = made
     for model, changed, message in (
-        (bare, {"final_norm": True}, r"m.safetensors: the tensor transformer.ln_f.weight is missing"),
+        (bare, {"final_norm": True}, r"m.safetensors: the tensor 'transformer.ln_f.weight' is missing"),
         (post, {"final_norm": True}, r"config final_norm: LayerNorm stands behind each half \(norm_first\)"),
-        (usual, {"final_norm": False}, r"the tensor transformer.ln_f.bias is not one of GPT-2's block"),
-        (none, {"layer_norm": True}, r"the tensor transformer.h.0.ln_1.weight is missing"),
+        (usual, {"final_norm": False}, r"tensor '?transformer.ln_f.bias'? is not part of GPT-2's block"),
+        (none, {"layer_norm": True}, r"the tensor 'transformer.h.0.ln_1.weight' is missing"),
         (none, {"norm_first": False}, r"config layer_norm: there is none, but norm_first says"),
         (none, {"layer_norm": 0}, r"config layer_norm: expected true or false, not '?0"),
-        (usual, {"layer_norm": False, "final_norm": False}, r"h.0.ln_1.bias is not one of GPT-2's block"),
+        (usual, {"layer_norm": False, "final_norm": False}, r"h.0.ln_1.bias'? is not part of GPT-2's block"),
         (post, {"norm_first": "no"}, r"config norm_first: expected true or false, not 'no'"),
     ):
         with pytest.raises(ModelError, match=message):

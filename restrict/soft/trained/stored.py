@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ModelError, quote
+from restrict.base.tensorfile import Taken
 
 Array = npt.NDArray[np.float64]
 FINITE = 2.0**40
 """Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 
+MASK = re.compile(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias")
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 
@@ -56,7 +58,7 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
         raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
     for key, value in found.items():
         if value.dtype not in (np.float16, np.float32, np.float64):
-            if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
+            if MASK.fullmatch(key):
                 continue
             raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
         if not (np.abs(value.astype(np.float64)) < FINITE).all():
@@ -64,17 +66,13 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
     return {key: value.astype(np.float64) for key, value in found.items()}
 
 
-class Reader:
+class Reader(Taken[Array]):
     """The fields of a configuration and the tensors of a file; each fault is one line with the place."""
 
     def __init__(self, config: Mapping[str, Any], tensors: dict[str, Array], source: str) -> None:
-        self.config, self.tensors, self.source = config, tensors, source
-        body = any(key.startswith("transformer.") for key in tensors)
-        self.prefix, self.used = ("transformer." if body else ""), set[str]()
-
-    def fail(self, reason: str) -> NoReturn:
-        """Refuse the checkpoint."""
-        raise ModelError(f"{self.source}: {reason}")
+        super().__init__(tensors, "GPT-2's block", source)
+        self.config = config
+        self.prefix = "transformer." if any(key.startswith("transformer.") for key in tensors) else ""
 
     def size(self, key: str, *instead: int) -> int:
         """A positive integer of the configuration."""
@@ -94,14 +92,7 @@ class Reader:
 
     def tensor(self, name: str, *shape: int) -> Array:
         """A tensor of exactly this shape."""
-        key = name if name in self.tensors else self.prefix + name
-        if key not in self.tensors:
-            self.fail(f"the tensor {self.prefix + name} is missing")
-        found = self.tensors[key]
-        if found.shape != shape:
-            self.fail(f"the tensor {key} has shape {found.shape}, not {shape}")
-        self.used.add(key)
-        return found
+        return self.take(name if self.has(name) else self.prefix + name, shape)
 
     def flag(self, key: str, otherwise: bool) -> bool:
         """A fact of the configuration."""
@@ -132,11 +123,10 @@ class Reader:
             self.linear(h + "mlp.c_proj", inner, d),
         )
 
-    def rest(self) -> None:
-        """Nothing may be left over: a tensor that is not read is a model that is not understood."""
-        for key in sorted(self.tensors):
-            if key not in self.used and not re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
-                self.fail(f"the tensor {key} is not one of GPT-2's block")
+    def finish(self) -> None:
+        """Nothing may be left over but masks: a tensor that is not read is a model that is not understood."""
+        self.unused = {name for name in self.unused if not MASK.fullmatch(name)}
+        super().finish()
 
 
 def read_place(config: Mapping[str, Any], bos: int | None, end: int | None, source: str) -> tuple[int | None, bool]:
