@@ -243,7 +243,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     tied = read.flag("tie_word_embeddings", True)
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     vocab = _names(read, "vocab", rows, "vocab_size")
-    reader, ahead = read_place(config, special["bos"], read.token("end_marker_token_id", rows), source)
+    reader, ahead = read_place(read, special["bos"], read.token("end_marker_token_id", rows))
     labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
@@ -320,9 +320,8 @@ def _blocks(read: Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]
 
 def _checked(read: Reader, key: str, tied: bool) -> bool:
     """Whether the trusted checker reads a tensor."""
-    return key not in read.unused and (
-        not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS
-    )
+    named = not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS
+    return named and key not in read.unused
 
 
 def _names(read: Reader, key: str, rows: int, told: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -129,30 +129,27 @@ class Reader(Taken[Array]):
         super().finish()
 
 
-def read_place(config: Mapping[str, Any], bos: int | None, end: int | None, source: str) -> tuple[int | None, bool]:
+def read_place(read: Reader, bos: int | None, end: int | None) -> tuple[int | None, bool]:
     """The row of the token at which the answer is read, once it has attended to the whole word, and whether it stands
     in front of the word; ``None``: the answer behind a prefix is read at its last symbol. ``bos``, ``end``: the rows of
     the tokens pinned in front and behind."""
-    place, causal, layers = config.get("place"), config.get("causal", True), config.get("n_layer")
-    said = "" if place is None else f"the answer is read at {quote(place)}, "
+    place, causal, layers = read.config.get("place"), read.flag("causal", True), read.config.get("n_layer")
 
-    def fail(reason: str) -> ModelError:
-        return ModelError(f"{source}: config place: {said}{reason}")
+    def fail(reason: str) -> NoReturn:
+        read.fail(f"config place: {'' if place is None else f'the answer is read at {quote(place)}, '}{reason}")
 
     if place not in (None, "last", "every", "first"):
-        raise fail("not first, last or every")
-    if type(causal) is not bool:
-        raise ModelError(f"{source}: config causal: expected true or false, not {quote(causal)}")
+        fail("not first, last or every")
     if place == "first":
         if end is not None:
-            raise fail("and a token is pinned behind the word (end_marker_token_id): no verdict covers both")
+            fail("and a token is pinned behind the word (end_marker_token_id): no verdict covers both")
         if bos is None:
-            raise fail("but there is no start token (bos_token_id), so that is the first symbol's place")
+            fail("but there is no start token (bos_token_id), so that is the first symbol's place")
         if causal:
-            raise fail("which sees nothing of the word unless causal is false")
+            fail("which sees nothing of the word unless causal is false")
         return bos, True
     if end is not None and place != "last":
-        raise fail("where a token is pinned behind the word (end_marker_token_id) only last is covered")
+        fail("where a token is pinned behind the word (end_marker_token_id) only last is covered")
     if not causal and (place != "last" or layers != 1):
-        raise fail("without a causal mask: that is covered in one layer, read at the first place or the last")
+        fail("without a causal mask: that is covered in one layer, read at the first place or the last")
     return end, False
