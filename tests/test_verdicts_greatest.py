@@ -3,7 +3,6 @@ Judged by a plain forward pass on all words."""
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,15 +209,12 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
 
 
 def test_a_special_token_is_no_tag(tmp_path: Path) -> None:
-    model = Path(shutil.copy(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path))
-    config = json.loads((verdict_cases.FOLDER / "tomita2-1l1h16d.config.json").read_text())
-    start, end = (config["vocab"][config[f"{name}_token_id"]] for name in ("bos", "eos"))
-    for tag, exit_code in ((start, 1), (end, 3)):
-        config["task"] = {"kind": "tags", "dfa": {"delta": [[0, 0]], "tags": [tag]}}
-        (tmp_path / "tomita2-1l1h16d.config.json").write_text(json.dumps(config))
-        found = typed("soft", "verify", model, "-n", 2)
+    vocab = verdict_cases.kept("tomita2-1l1h16d")[0].vocab
+    for tag, exit_code in ((vocab[-2], 1), (vocab[-1], 3)):
+        task = {"kind": "tags", "dfa": {"delta": [[0, 0]], "tags": [tag]}}
+        found = typed("soft", "verify", verdict_cases.changed(tmp_path, "tomita2-1l1h16d", task=task), "-n", 2)
         assert found.exit_code == exit_code
-        assert (tag == end) or "no task.dfa.tags, a label" in str(found.exception)
+        assert exit_code == 3 or "no task.dfa.tags, a label" in str(found.exception)
 
 
 @pytest.mark.parametrize("labels", [["no"], ["no", "no"], ["no", "yes", "both"], "no yes", [0, 1]])

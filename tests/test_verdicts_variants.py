@@ -357,7 +357,7 @@ def test_the_command(path: Path, tmp_path: Path) -> None:
     said = typed("soft", "verify", model, "-n", 3, "-o", proof)
     assert said.exit_code == 0, said.output
     assert "n = 0 .. 3: right" in said.output
-    assert "right as run in float32: every prefix" in said.output
+    assert "right as run in float32: every prefix; every margin is at least " in said.output
     assert ("no start token: nothing is asked behind the empty word" in said.output) == (mark == "start=none")
     assert json.loads(proof.read_text())["model"].get("norm") == (None if mark else "post")
     line = said.output.splitlines()[-2]
