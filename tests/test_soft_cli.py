@@ -178,19 +178,6 @@ def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None
     np.testing.assert_allclose(
         evaluate.logits(model, np.array([tokens]))[0], gpt2_by_hand(arrays, tokens, 2), atol=1e-10
     )
-    cases: tuple[tuple[str, Any, str], ...] = (
-        ("wpe.weight", None, "'{}' is missing"),
-        ("extra.weight", np.ones((2, 2)), "not part of this"),
-        ("ln_f.bias", np.ones(3), "shape (3,), not (8)"),
-    )
-    for name, change, message in cases:
-        broken = {k: v for k, v in arrays.items() if k != prefix + name} | (
-            {} if change is None else {prefix + name: change}
-        )
-        save_file(broken, tmp_path / "b.safetensors")
-        with pytest.raises(ModelError) as caught:
-            import_weights(tmp_path / "b.safetensors", Options(heads=2))
-        assert message.format(prefix + name) in str(caught.value)
     with pytest.raises(UsageError, match="3 heads do not divide"):
         import_weights(tmp_path / "g.safetensors", Options(heads=3))
 
