@@ -12,7 +12,8 @@ pytest.importorskip("jinja2")
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.report.source import page_of
-from restrict.report.verdict_page import graph_of_document, ranges_of
+from restrict.report.verdict_page import ranges_of
+from restrict.soft.trained.claim import graph_of_document
 from restrict.soft.trained.model import load
 from tests.commands import typed
 from tests.test_verdict_float32 import deviations
