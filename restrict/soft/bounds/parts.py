@@ -25,16 +25,13 @@ class ReadyHead:
     scale_low: float
     scale_high: float
     additive: Floats | None
+    uniform: bool
+    """Whether every score is zero."""
 
     @property
     def scale_size(self) -> float:
         """The largest absolute value of the scale."""
         return max(abs(self.scale_low), abs(self.scale_high))
-
-    @cached_property
-    def uniform(self) -> bool:
-        """Whether every score is zero."""
-        return self.additive is None and not (self.query.matrix.any() or self.query.bias.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +125,7 @@ def _head(head: SoftHead, n: int) -> ReadyHead:
         span.low,
         span.high,
         head.additive,
+        head.uniform,
     )
 
 

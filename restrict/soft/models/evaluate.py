@@ -142,7 +142,7 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: I64, n: int) -> Re
     q = queries @ head.query.T.astype(kind) + head.query_bias.astype(kind)
     k = keys @ head.key.T.astype(kind) + head.key_bias.astype(kind)
     v = keys @ head.value.T.astype(kind) + head.value_bias.astype(kind)
-    if is_uniform(head):
+    if head.uniform:
         return _averages(head, v)[:, rows] @ head.output.T.astype(kind)
     out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
     scale = kind.type(head.scale.value(0, n))
@@ -170,11 +170,6 @@ def averaged(scores: Real, v: Real) -> Real:
     The division comes after the sum, so a uniform head that counts is exact except for one rounding."""
     total = _exponentiated(scores)
     return (scores @ v) / total
-
-
-def is_uniform(head: SoftHead) -> bool:
-    """Whether all scores are zero, so that the head averages what it sees."""
-    return head.score == "dot" and not head.query.any() and not head.query_bias.any()
 
 
 def _averages(head: SoftHead, v: Real) -> Real:

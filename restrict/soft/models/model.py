@@ -58,6 +58,12 @@ class SoftHead:
     score: Score = "dot"
     additive: Floats | None = None
 
+    @property
+    def uniform(self) -> bool:
+        """Whether every score is zero, so that the head averages what it sees."""
+        flat = not (self.query.any() or self.query_bias.any()) or not (self.key.any() or self.key_bias.any())
+        return flat and self.score == "dot"
+
 
 @dataclass(frozen=True, eq=False)
 class LayerNorm:
