@@ -45,7 +45,7 @@ def answered(seed: int) -> EveryLength:
 
 def words_of(graph: Graph, most: int) -> list[tuple[tuple[int, ...], int]]:
     """Every prefix with at most so many symbols of a word of any length."""
-    return prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), most + len(graph.delta), most)
+    return prefixes((graph.delta, graph.accept), most + len(graph.delta), most)
 
 
 def test_a_verdict_on_no_word_of_any_length_is_none() -> None:

@@ -61,8 +61,8 @@ def changed(rng: np.random.Generator, graph: Graph) -> Graph:
 def wanted(graph: Graph, longest: float, last: float) -> dict[tuple[int, ...], frozenset[int]]:
     """What is wanted behind each prefix of at most ``last`` symbols, all words of it written out."""
     longest = min(longest, last + len(graph.delta))
-    automaton = [list(row) for row in graph.delta], sorted(graph.accept)
-    return {word: graph.want[q] for word, q in prefixes(automaton, int(longest), int(last)) if word or graph.empty}
+    words = prefixes((graph.delta, graph.accept), int(longest), int(last))
+    return {word: graph.want[q] for word, q in words if word or graph.empty}
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))

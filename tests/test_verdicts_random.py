@@ -35,7 +35,7 @@ Words = list[tuple[tuple[int, ...], int]]
 def words(model: Trained, graph: Graph, n: int) -> Words:
     """Every word that the claim is about, with its state: a prefix of a word of at most ``n`` symbols; where a reader
     comes behind it, every word of at most ``n`` symbols that goes on to one of any length."""
-    automaton = [list(row) for row in graph.delta], sorted(graph.accept)
+    automaton = graph.delta, graph.accept
     if model.reader is None:
         return [(word, q) for word, q in prefixes(automaton, n) if word or graph.empty]
     return prefixes(automaton, n + len(graph.delta), n)
@@ -110,7 +110,7 @@ def test_a_changed_certificate_is_refused_or_true(name: str, seed: int) -> None:
 def test_answers_at_every_length_are_true(name: str, seed: int) -> None:
     model, naive, graph, _ = verdict_cases.first(name, seed, placed=False)
     found = verdict_cases.at_every_length(model, graph, 8)
-    every = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), 5 + len(graph.delta), 5)
+    every = prefixes((graph.delta, graph.accept), 5 + len(graph.delta), 5)
     short = [(word, q) for word, q in every if word or graph.empty]
     bad, line = wrong(model, naive, graph, short), verify(model.content, found.to_bytes()) if found.proves else ""
     assert (" greatest " in line) == (found.proves and graph.greatest)

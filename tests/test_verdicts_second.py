@@ -76,7 +76,7 @@ def test_what_leads_to_a_case_is_what_its_words_go_through(seed: int) -> None:
                          "labels": list(graph.labels), "want": [sorted(want) for want in graph.want]},
                         None, Place("c"), len(model.symbols), model.unembed.shape[0])  # fmt: skip
     through: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {}
-    for word, q in prefixes((graph.delta, sorted(graph.accept)), n):
+    for word, q in prefixes((graph.delta, graph.accept), n):
         states = [graph.state(word[:j]) for j in range(len(word) + 1)]
         nodes = {(j, word[j - 1] if j else -1, p) for j, p in enumerate(states)}
         through.setdefault((len(word), word[-1] if word else -1, q), set()).update(nodes)
@@ -125,7 +125,7 @@ def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> Non
         if not isinstance(made, Layered):
             break
         found[key] = made
-    for word, q in prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n):
+    for word, q in prefixes((graph.delta, graph.accept), n):
         made = found.get((len(word), word[-1] if word else -1, q))
         if made is None:
             continue
@@ -186,7 +186,7 @@ def test_at_each_cell_of_its_node_every_word_is_in_the_box_of_the_second_layer(
     keyed = {tuple(entry[:3]): entry for entry in document["cases"]}
     assert any(len(hints) == 6 for entry in keyed.values() for hints in entry[8])
     refined = graph if found.graph is graph else found.graph
-    for word, q in prefixes(([list(row) for row in refined.delta], sorted(refined.accept)), found.upto):
+    for word, q in prefixes((refined.delta, refined.accept), found.upto):
         key = (len(word), word[-1] if word else -1, q)
         if key not in keyed:
             continue
