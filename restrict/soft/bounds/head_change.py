@@ -94,21 +94,13 @@ class Block:
 
     def _other(self, move: Change) -> Enclosure:
         """``i`` is any chosen position other than the row's own."""
-        eligible = (
-            self.scores.seen
-            & self.chosen[None, :]
-            & (self.scores.rows[:, None] != np.arange(self.scores.seen.shape[1])[None, :])
-        )
-        some = eligible.any(axis=1)
-        least = np.where(
-            some, np.where(eligible, self.scores.merged_weights[0], np.inf).min(axis=1, initial=np.inf), 0.0
-        )
-        most = np.where(eligible, self.scores.merged_weights[1], 0.0).max(axis=1, initial=0.0)
-        unseen = (self.chosen[None, :] & ~self.scores.seen).sum(axis=1) - (
-            self.chosen[self.scores.rows] & ~self._sees_self()
-        )
+        rows, seen, (low, high) = self.scores.rows, self.scores.seen, self.scores.merged_weights
+        eligible = seen & self.chosen[None, :] & (rows[:, None] != np.arange(seen.shape[1])[None, :])
+        least = np.where(eligible.any(axis=1), np.where(eligible, low, np.inf).min(axis=1, initial=np.inf), 0.0)
+        most = np.where(eligible, high, 0.0).max(axis=1, initial=0.0)
+        unseen = (self.chosen[None, :] & ~seen).sum(axis=1) - (self.chosen[rows] & ~self._sees_self())
         least = np.where(unseen > 0, 0.0, least)
-        return self._change(least, most, move.query[self.scores.rows], move, None)
+        return self._change(least, most, move.query[rows], move, None)
 
     def _own(self, move: Change) -> Enclosure:
         """``i`` is the row's own position (meaningful at chosen rows)."""
