@@ -3,10 +3,11 @@
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from restrict import __version__  # noqa: E402
+from restrict import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
 
 project = "restrict"
 author = "The restrict authors"

@@ -126,7 +126,7 @@ _HOME = {name: f"restrict.{module}" for module, names in _NAMES.items() for name
 _ROOMS = ("report", "simulate", "soft")
 """Rooms whose modules are public: reports of results, hard attention by softmax, softmax models."""
 
-__all__ = sorted((*_HOME, "__version__"))  # noqa: PLE0605
+__all__ = sorted((*_HOME, "__version__"))  # noqa: PLE0605 - strings, made of the table above
 
 
 def __dir__() -> list[str]:

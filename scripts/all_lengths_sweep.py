@@ -22,10 +22,9 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests import every_length  # noqa: E402 # after the path is set
+from tests import every_length
 
 CHUNK = 100
 

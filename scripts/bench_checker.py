@@ -20,13 +20,14 @@ from typing import Any, Literal
 
 from harness import arguments, command, ended, written
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from restrict.base.errors import RestrictError  # noqa: E402
-from restrict.checker import main as checker  # noqa: E402 # after the path is set
-from restrict.checker.account import Meter, Reject  # noqa: E402
-from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
+from restrict.base.errors import RestrictError
+from restrict.checker import main as checker
+from restrict.checker.account import Meter, Reject
+from restrict.elaboration.trusted import proof_in_memory
+
+ROOT = Path(__file__).resolve().parent.parent
 
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
     ("random:layers=2,heads=2,states=4,seed=0", 100_000, "last"),

@@ -23,10 +23,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import Ended, arguments, command, ended, written  # noqa: E402
+from harness import ROOT, Ended, arguments, command, ended, written
 
 ATTACKS = ROOT / "tests" / "corpus" / "attacks"
 CODES = (0, 3, 4, 5)

@@ -17,10 +17,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+if TYPE_CHECKING:
+    from restrict.model.program import Model
 
 SHAPES = ((4, 2, 2, 2), (8, 4, 2, 3), (12, 6, 3, 4), (24, 12, 2, 3), (8, 4, 4, 14), (4, 4, 5, 20))
 """Heads, MLPs, letters and classes of the random programs."""
@@ -68,22 +72,22 @@ def main() -> None:
                     row(path.stem, model, n, target)
 
 
-def row(name: str, model: object, n: int, target: int) -> None:
+def row(name: str, model: Model, n: int, target: int) -> None:
     """One line of the table."""
     import restrict
 
     started = time.process_time()
     try:
-        found = restrict.certify(model, n, target=target)  # type: ignore[arg-type]
+        found = restrict.certify(model, n, target=target)
     except restrict.ModelError:
         return
     seconds = time.process_time() - started
     least, bound = found.provenance.get("optimum"), int(str(found.provenance.get("optimum_at_least", 0)))
-    size = len(model.at(n).unpinned)  # type: ignore[attr-defined]
+    size = len(model.at(n).unpinned)
     known = size - int(str(least)) if least is not None else f"at most {size - bound}"
     proof = "tree" if found.cases is not None else "split" if found.split else "one run"
-    checked = "verified" if " VERIFIED " in restrict.check(model, found) else "REFUSED"  # type: ignore[arg-type]
-    variables, labels = len(model.variables), len(model.output.labels or ())  # type: ignore[attr-defined]
+    checked = "verified" if " VERIFIED " in restrict.check(model, found) else "REFUSED"
+    variables, labels = len(model.variables), len(model.output.labels or ())
     how = found.provenance.get("optimum_by", "")
     print(f"| {name} | {variables} | {labels} | {n} | {target} | {found.free} | {known} | {how} | {proof} | "
           f"{seconds:.1f} | {checked} |", flush=True)  # fmt: skip

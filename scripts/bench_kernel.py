@@ -24,15 +24,14 @@ from typing import Any
 
 import harness
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import restrict  # noqa: E402 # after the path is set
-from restrict.checker.account import Meter, Place, Task  # noqa: E402
-from restrict.checker.one_length import established, read_claim  # noqa: E402
-from restrict.checker.read import read_json  # noqa: E402
-from restrict.elaboration.compiled import check_compiled  # noqa: E402
-from restrict.elaboration.make import Elaborated, Elaboration  # noqa: E402
+import restrict
+from restrict.checker.account import Meter, Place, Task
+from restrict.checker.one_length import established, read_claim
+from restrict.checker.read import read_json
+from restrict.elaboration.compiled import check_compiled
+from restrict.elaboration.make import Elaborated, Elaboration
 
 LIMIT = 10**13
 ABSTRACT_RUN = """

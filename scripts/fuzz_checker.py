@@ -38,20 +38,19 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from restrict.base.errors import RestrictError  # noqa: E402
-from restrict.checker import main as checker  # noqa: E402 # after the path is set
-from restrict.checker.account import Reject  # noqa: E402
-from restrict.checker.main import verify  # noqa: E402
-from restrict.elaboration.make import Elaboration  # noqa: E402
-from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
-from tests import naive  # noqa: E402
-from tests.fuzzing.at_one_length import with_files  # noqa: E402
-from tests.fuzzing.changes import spots  # noqa: E402
-from tests.fuzzing.kinds import Kind, Trial, kinds, read, sealed, write  # noqa: E402
-from tests.fuzzing.meaning import compiled, meaning  # noqa: E402
+from restrict.base.errors import RestrictError
+from restrict.checker import main as checker
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.elaboration.make import Elaboration
+from restrict.elaboration.trusted import proof_in_memory
+from tests import naive
+from tests.fuzzing.at_one_length import with_files
+from tests.fuzzing.changes import spots
+from tests.fuzzing.kinds import Kind, Trial, kinds, read, sealed, write
+from tests.fuzzing.meaning import compiled, meaning
 
 CHUNK, SECONDS, MEMORY, LIMIT = 1000, 8.0, 1 << 30, 400_000
 ALONE = 2000

@@ -53,7 +53,9 @@ RATES: dict[str, Callable[[int], float]] = {
     "log n": math.log,
     "n": float,
     "n log n": lambda n: n * math.log(n),
-    **{f"n^{power}": lambda n, power=power: float(n**power) for power in (2, 3, 4)},  # type: ignore[misc]
+    "n^2": lambda n: float(n**2),
+    "n^3": lambda n: float(n**3),
+    "n^4": lambda n: float(n**4),
 }
 WIDE, HIGH, ACROSS = 180.0, 150.0, 4
 

@@ -34,13 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from restrict.elaboration.make import Elaborated  # noqa: E402 # after the path is set
-from tests import kernel_cases as cases  # noqa: E402 # after the path is set
-from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
-from tests.kernel_judges import (  # noqa: E402
+from restrict.elaboration.make import Elaborated
+from tests import kernel_cases as cases
+from tests.fuzzing.kinds import Kind, Trial, kinds, write
+from tests.kernel_judges import (
     SCRATCH,
     Other,
     Verdict,
@@ -52,7 +51,9 @@ from tests.kernel_judges import (  # noqa: E402
     executable,
     pairs_program,
 )
-from tests.naive_kernel import Machine, Oracle  # noqa: E402
+from tests.naive_kernel import Machine, Oracle
+
+ROOT = Path(__file__).resolve().parent.parent
 
 CHUNK, EACH = 500, 125
 """Trials of a chunk, and mutants of each of its originals: making one takes as long as trying tens of mutants."""

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.lying_prover import LIES, forgeries  # noqa: E402 # after the path is set
+from tests.lying_prover import LIES, forgeries
 
 COLUMNS = ("offered", "false claims", "refused 3", "refused 4", "refused 5", "true", "undecided")
 

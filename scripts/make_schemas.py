@@ -17,13 +17,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from shapes import FORMATS, NAMED, Also, Choice, Each, Inside, Keyed, Only, Row, Shape
+
+from restrict.checker import formats, read, soft_terms
+from restrict.checker.read import Maybe
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from shapes import FORMATS, NAMED, Also, Choice, Each, Inside, Keyed, Only, Row, Shape  # noqa: E402
-
-from restrict.checker import formats, read, soft_terms  # noqa: E402 # after the path is set
-from restrict.checker.read import Maybe  # noqa: E402
 
 Schema = dict[str, Any]
 SCHEMAS = ROOT / "docs" / "schema"

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from restrict.base.errors import RestrictError  # noqa: E402
-from restrict.checker.account import Reject  # noqa: E402
-from restrict.checker.main import verify  # noqa: E402
-from restrict.elaboration.trusted import proof_in_memory  # noqa: E402
-from tests.fuzzing.kinds import Kind, Trial, kinds, write  # noqa: E402
+from restrict.base.errors import RestrictError
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.elaboration.trusted import proof_in_memory
+from tests.fuzzing.kinds import Kind, Trial, kinds, write
+
+ROOT = Path(__file__).resolve().parent.parent
 
 SEED, TRUE, FALSE, TRIES, LIMIT = 28, 2, 6, 600, 400_000
 """Of each kind: pairs that are proved, false mutants, and mutants that are tried for these."""

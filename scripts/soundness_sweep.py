@@ -18,10 +18,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests import mutations  # noqa: E402 # after the path is set
+from tests import mutations
 
 CHUNK = 1000
 

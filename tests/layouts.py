@@ -34,18 +34,22 @@ def lens(
     return drawn(rng, shapes), SAID | {"act_fn": act, "normalization_type": kind}
 
 
+def encoder_layers(layers: int, d: int, width: int, stem: str = "encoder.") -> dict[str, tuple[int, ...]]:
+    """The shapes of the layers of an nn.TransformerEncoder."""
+    part = {"self_attn.in_proj_weight": (3 * d, d), "self_attn.in_proj_bias": (3 * d,)}
+    part |= {"self_attn.out_proj.weight": (d, d), "self_attn.out_proj.bias": (d,), "linear1.weight": (width, d)}
+    part |= {"linear1.bias": (width,), "linear2.weight": (d, width), "linear2.bias": (d,)}
+    part |= {f"norm{k}.{name}": (d,) for k in (1, 2) for name in ("weight", "bias")}
+    return {f"{stem}layers.{at}.{name}": shape for at in range(layers) for name, shape in part.items()}
+
+
 def encoder(rng: np.random.Generator, layers: int, rows: int = 4) -> tuple[Arrays, Arrays]:
     """The state dict of a pre-norm nn.TransformerEncoder with a final LayerNorm, a bias in its read-out."""
     shapes: dict[str, tuple[int, ...]] = {"embed.weight": (4, D), "pos": (9, D), "head.weight": (rows, D)}
     shapes |= {"head.bias": (rows,), "encoder.norm.weight": (D,), "encoder.norm.bias": (D,)}
-    for at in range(layers):
-        shapes |= {f"encoder.layers.{at}.{k}": s for k, s in {
-            "self_attn.in_proj_weight": (3 * D, D), "self_attn.in_proj_bias": (3 * D,),
-            "self_attn.out_proj.weight": (D, D), "self_attn.out_proj.bias": (D,), "linear1.weight": (6, D),
-            "linear1.bias": (6,), "linear2.weight": (D, 6), "linear2.bias": (D,), "norm1.weight": (D,),
-            "norm1.bias": (D,), "norm2.weight": (D,), "norm2.bias": (D,)}.items()}  # fmt: skip
     act = str(rng.choice(["relu", "gelu", "gelu_tanh"]))
-    return drawn(rng, shapes), SAID | {"nhead": HEADS, "norm_first": True, "causal": True, "activation": act}
+    said = SAID | {"nhead": HEADS, "norm_first": True, "causal": True, "activation": act}
+    return drawn(rng, shapes | encoder_layers(layers, D, 6)), said
 
 
 def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -> Any:

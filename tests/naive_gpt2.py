@@ -4,6 +4,7 @@ package. Reads a safetensors file by hand."""
 import json
 import math
 import struct
+from collections.abc import Collection, Sequence
 from functools import cache
 from operator import mul
 from typing import Any
@@ -128,7 +129,7 @@ class Naive:
         return self.unembedded(self.stream(word, self.layers))
 
 
-Automaton = tuple[list[list[int]], list[int]]
+Automaton = tuple[Sequence[Sequence[int]], Collection[int]]
 
 
 def prefixes(automaton: Automaton, n: int, most: int | None = None) -> list[tuple[tuple[int, ...], int]]:
@@ -143,7 +144,7 @@ def prefixes(automaton: Automaton, n: int, most: int | None = None) -> list[tupl
     return found
 
 
-def completes(delta: list[list[int]], accept: list[int], state: int, most: int) -> bool:
+def completes(delta: Sequence[Sequence[int]], accept: Collection[int], state: int, most: int) -> bool:
     """Whether at most so many symbols lead from a state to an accepting one."""
     here = {state}
     for _ in range(most + 1):

@@ -67,7 +67,7 @@ def measured(trial: Trial, limit: int) -> Spent:
             meters.append(self)
 
     proof = written(trial, limit)
-    checker.Meter = Kept  # type: ignore[misc] # in a child only
+    checker.Meter = Kept
     before, start, code = peak(), time.process_time(), 0
     try:
         checker.verify(trial.model, trial.proof, limit=limit, proof=proof)

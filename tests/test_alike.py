@@ -35,7 +35,7 @@ def model_of(seed: int, symbols: int = 40) -> Model:
 
     def head(name: str, value: str, read: str) -> Head:
         mask, ties = rng.choice(["none", "past", "strict_past", "future"]), rng.choice(["left", "right"])
-        return Head(name, value, score(), read, read, mask=str(mask), ties=str(ties), default=1)  # type: ignore[arg-type]
+        return Head(name, value, score(), read, read, mask=str(mask), ties=str(ties), default=1)
 
     variables = (
         head("a", "token", "token"),

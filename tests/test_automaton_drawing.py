@@ -20,7 +20,7 @@ SPECS = ("parity", "regex[ab]:(ab)*", "dyck:1,depth=3", "dyck:2,depth=2", "flip-
 
 def automaton_of(spec: str) -> Dfa:
     """The minimal automaton of a language."""
-    return language(spec).dfa  # type: ignore[attr-defined, no-any-return]
+    return language(spec).dfa
 
 
 def shapes(drawing: Drawing, kind: str) -> list[Shape]:

@@ -260,7 +260,7 @@ def test_a_fraction_is_taken_as_written() -> None:
 )
 def test_bad_arguments_are_refused(arguments: tuple[int, int, float], options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        theorem_bounds(*arguments, **options)  # type: ignore[arg-type]
+        theorem_bounds(*arguments, **options)
 
 
 # ---------------------------------------------------------------- the command

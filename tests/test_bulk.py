@@ -69,8 +69,8 @@ def test_longer_words_get_the_same_in_small_blocks_with_little_room(
     monkeypatch.setattr(bulk._Work, "__init__", lambda self, n, domain: make(self, n, domain, slots=2, capacity=1))
     rng = np.random.default_rng(5)
     for scores in ("hash(j, k) // 4", "hash(j, k) % 5", "k", "hash(j, k) % 40 - j % 3")[some]:
-        first = Head("h", "token", scores, key="token", mask=mask, ties=ties)  # type: ignore[arg-type]
-        second = Head("g", "m", scores + " + 2 * q", key="m", query="h", mask=mask, ties=ties)  # type: ignore[arg-type]
+        first = Head("h", "token", scores, key="token", mask=mask, ties=ties)
+        second = Head("g", "m", scores + " + 2 * q", key="m", query="h", mask=mask, ties=ties)
         variables = (first, Map("m", ("token", "h"), 3, "(token + 2 * h) % 3"), second)
         at = Model("two heads", ("a", "b", "c"), variables, Output("g", "every")).at(48)
         for _ in range(2):
@@ -83,8 +83,8 @@ def test_scores_at_both_ends_of_64_bits_get_the_same(mask: str, ties: str) -> No
     """No score has a neighbour outside 64 bits that is computed."""
     rng = np.random.default_rng(7)
     for scores in ("9223372036854775807 - k % 2", "-9223372036854775807 - k % 2", "9223372036854775807 * (2 * k - 1)"):
-        head = Head("h", "token", scores, key="token", mask=mask, ties=ties)  # type: ignore[arg-type]
-        own = Head("g", "token", scores, key="token", query="h", mask=mask, ties=ties)  # type: ignore[arg-type]
+        head = Head("h", "token", scores, key="token", mask=mask, ties=ties)
+        own = Head("g", "token", scores, key="token", query="h", mask=mask, ties=ties)
         at = Model("ends", ("a", "b"), (head, own), Output("g", "every")).at(9)
         for _ in range(3):
             assert_same(at, random_restriction(rng, at))

@@ -43,7 +43,7 @@ def test_claims_are_those_of_the_slow_abstract_run(seeds: range) -> None:
         spread = (
             cone if isinstance(cone, str) else {v: [p for s, c in r for p in range(s, s + c)] for v, r in cone.items()}
         )
-        found = certificate_of(at, Restriction.of(at, dict(fixed)), spread)  # type: ignore[arg-type]
+        found = certificate_of(at, Restriction.of(at, dict(fixed)), spread)
         expected = naive.abstract_run(document, n, fixed, cone)
         dependencies = tuple(sorted(expected.dependencies["label", n - 1]))
         values = tuple(sorted(expected.values[document["output"]["variable"], n - 1]))

@@ -69,7 +69,7 @@ def test_one_q_at_the_end_is_found() -> None:
 
 
 def test_every_example_model_has_a_known_answer() -> None:
-    marks = test_the_optimum_is_found.pytestmark  # type: ignore[attr-defined]
+    marks = test_the_optimum_is_found.pytestmark
     assert {case[0] for mark in marks for case in mark.args[1] if isinstance(case[0], str)} == set(BUILTINS)
 
 

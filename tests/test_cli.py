@@ -24,6 +24,7 @@ from restrict.base.errors import NotEstablished
 from restrict.cli import main as cli
 from restrict.cli.examples import EXAMPLES, FIRST
 from tests.commands import Answer, Shell
+from tests.layouts import drawn, encoder_layers
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("certify", "check", "show", "run", "new")
@@ -446,16 +447,8 @@ def test_a_process_certifies_and_the_checker_alone_verifies(shell: Shell, tmp_pa
     assert checked.stdout.startswith("s VERIFIED n=9 target=last free=8 c=0 values=")
 
 
-CERTIFY = "certify tribes -n 64"
-
-
 def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
-    """From outside nothing shows whether something has been found: on a slow machine, try again after a longer wait."""
-    patience = 1.5
-    code, out, err = interrupted(tmp_path, patience)
-    while err in ("restrict: interrupted\n", NOTHING_YET) and patience < 60:
-        patience *= 3
-        code, out, err = interrupted(tmp_path, patience)
+    code, out, err = interrupted(tmp_path, 1.5, "certify tribes -n 64")
     assert code == 130
     assert err.startswith(
         "restrict: interrupted; the certificate above is the best so far and is valid; it is in c.json"
@@ -469,12 +462,8 @@ def test_ctrl_c_writes_the_best_certificate_so_far(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_ctrl_c_leaves_an_explanation(tmp_path: Path) -> None:
-    model, patience = "random:layers=2,heads=4,states=16,seed=3", 2.0
-    words = f"explain {model} --exact --input {'0110' * 100}"
-    code, out, err = interrupted(tmp_path, patience, words)
-    while err in ("restrict: interrupted\n", NOTHING_YET) and patience < 60:
-        patience *= 3
-        code, out, err = interrupted(tmp_path, patience, words)
+    model = "random:layers=2,heads=4,states=16,seed=3"
+    code, out, err = interrupted(tmp_path, 2.0, f"explain {model} --exact --input {'0110' * 100}")
     assert code == 130
     assert err == ("restrict: interrupted; the explanation above is the best so far and is valid; it is in c.json\n")
     assert "of 400 positions force it" in out
@@ -500,16 +489,20 @@ def test_an_interrupt_inside_evaluated_text_ends_the_process_with_its_code(tmp_p
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "restrict: interrupted\n")
 
 
-def interrupted(folder: Path, patience: float, words: str = CERTIFY) -> tuple[int, str, str]:
-    """What a search of five minutes leaves behind when it is interrupted after a few seconds."""
+def interrupted(folder: Path, patience: float, words: str) -> tuple[int, str, str]:
+    """What a search of five minutes leaves behind when it is interrupted after a few seconds. From outside nothing
+    shows whether something has been found: on a slow machine, try again after a longer wait."""
     command = program(*words.split(), "--time", "300", "-o", "c.json")
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment()
-    )
-    time.sleep(patience)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err.lstrip("\n")
+    while True:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment()
+        )
+        time.sleep(patience)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        patience *= 3
+        if err.lstrip("\n") not in ("restrict: interrupted\n", NOTHING_YET) or patience > 180:
+            return process.returncode, out, err.lstrip("\n")
 
 
 # ---------------------------------------------------------------- exact, explain, tighten, pareto
@@ -687,25 +680,12 @@ def playground(shell: Shell, tmp_path: Path) -> Path:
         assert large in spec
         spec = spec.replace(large, small)
     (tmp_path / "grid.toml").write_text(textwrap.dedent(spec))
-    save_file(encoder_weights(), tmp_path / "encoder.safetensors")
+    shapes = {"embedding.weight": (2, 4), "head.weight": (3, 4), "head.bias": (3,)} | encoder_layers(1, 4, 8, "")
+    save_file(drawn(np.random.default_rng(1), shapes), tmp_path / "encoder.safetensors")
     for suffix in (".safetensors", ".config.json"):
         trained = ROOT / "tests" / "corpus" / "trained" / f"tomita2-1l1h16d{suffix}"
         (tmp_path / f"checkpoint{suffix}").write_bytes(trained.read_bytes())
     return tmp_path
-
-
-def encoder_weights() -> dict[str, np.ndarray]:
-    """The state of an nn.TransformerEncoder with one layer of width 4, as PyTorch names it."""
-    rng = np.random.default_rng(1)
-    shapes = {
-        "embedding.weight": (2, 4), "layers.0.self_attn.in_proj_weight": (12, 4),
-        "layers.0.self_attn.in_proj_bias": (12,), "layers.0.self_attn.out_proj.weight": (4, 4),
-        "layers.0.self_attn.out_proj.bias": (4,), "layers.0.linear1.weight": (8, 4), "layers.0.linear1.bias": (8,),
-        "layers.0.linear2.weight": (4, 8), "layers.0.linear2.bias": (4,), "layers.0.norm1.weight": (4,),
-        "layers.0.norm1.bias": (4,), "layers.0.norm2.weight": (4,), "layers.0.norm2.bias": (4,),
-        "head.weight": (3, 4), "head.bias": (3,),
-    }  # fmt: skip
-    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
 
 
 @pytest.mark.heavy

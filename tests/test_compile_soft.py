@@ -93,7 +93,7 @@ def test_more_random_formulas_are_exact_on_longer_words() -> None:
 def test_formulas_such_as_parity_and_majority_are_exact_at_length_300(how: str) -> None:
     words = np.random.default_rng(3).integers(0, 2, (4, 300))
     for text in ("odd(#past 1)", "2 * #all 1 > length", "previous 1", "1 since 0"):
-        compiled = compile_soft(text, AB, how=how, at="every")  # type: ignore[arg-type]
+        compiled = compile_soft(text, AB, how=how, at="every")
         for kind in DTYPES:
             assert compiled.budget.safe_length(kind) >= 300
             assert not measure(compiled, words, kind).wrong.any()
@@ -175,7 +175,7 @@ def test_parameters_do_not_depend_on_the_length_and_decoders_not_on_n() -> None:
     ],
 )
 def test_each_way_follows_the_theorem_that_it_names(text: str, how: str, decoder: bool, name: str) -> None:
-    compiled = compile_soft(text, AB, how=how, decoder=decoder, at="every")  # type: ignore[arg-type]
+    compiled = compile_soft(text, AB, how=how, decoder=decoder, at="every")
     assert compiled.budget.theorem == name
     assert name in compiled.model.description
     assert counterexample(compiled, 5) == (None, 62)
@@ -194,7 +194,7 @@ def test_each_way_follows_the_theorem_that_it_names(text: str, how: str, decoder
 )
 def test_what_a_decoder_cannot_do_names_the_theorem(text: str, how: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        compile_soft(text, AB, how=how, decoder=True)  # type: ignore[arg-type]
+        compile_soft(text, AB, how=how, decoder=True)
 
 
 def test_bad_arguments_are_refused() -> None:
@@ -205,7 +205,7 @@ def test_bad_arguments_are_refused() -> None:
         ({"formula": "1", "alphabet": AB, "how": "magic"}, "neither"),
     ):
         with pytest.raises(UsageError, match=reason):
-            compile_soft(**arguments)  # type: ignore[arg-type]
+            compile_soft(**arguments)
     with pytest.raises(ResourceLimit, match="256 layers"):
         compile_soft("previous " * 300 + "1", AB)
 
@@ -213,7 +213,7 @@ def test_bad_arguments_are_refused() -> None:
 def test_the_truth_is_read_where_it_was_asked_for() -> None:
     words = all_words(2, 5)
     for text, at in (("eventually (1 and next 1)", "first"), ("once (1 and previous 1)", "last")):
-        model = compile_soft(text, AB, at=at).model  # type: ignore[arg-type]
+        model = compile_soft(text, AB, at=at).model
         truth = evaluate_tokens(compile_soft(text, AB).formula, words, AB)
         found = evaluate.labels(model, evaluate.logits(model, words))[:, 0]
         assert np.array_equal(found == 1, truth[:, 0 if at == "first" else -1])

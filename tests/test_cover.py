@@ -371,7 +371,7 @@ def test_wrong_options_are_one_line() -> None:
         ({"solver": "resample", "delta": -1.0}, "delta >= 0"),
     ):
         with pytest.raises(UsageError, match=message):
-            solve(problem, **options)  # type: ignore[arg-type]
+            solve(problem, **options)
     with pytest.raises(UsageError, match="packing multipliers"):
         packing_value(problem, np.array([-1]))
 

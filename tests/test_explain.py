@@ -205,7 +205,7 @@ def test_a_long_input_has_a_short_explanation(n: int) -> None:
     assert found.certificate.c == 0
     assert found.weight < 40
     assert all(x[i] == s for i, s in found.restriction.fixed.items())
-    assert explain(model, x)[0].certificate.to_bytes() == found.certificate.to_bytes()  # type: ignore[union-attr]
+    assert explain(model, x)[0].certificate.to_bytes() == found.certificate.to_bytes()
 
 
 def test_out_of_time_gives_bounds() -> None:
@@ -314,7 +314,7 @@ def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"target": "all"}, "target all"),
     ):
         with pytest.raises(UsageError, match=reason):
-            explain(model, "1" * 16, **arguments)  # type: ignore[arg-type]
+            explain(model, "1" * 16, **arguments)
     monkeypatch.setattr(cnf, "MAX_CLAUSES", 10)
     with pytest.raises(ResourceLimit, match="more than 10 clauses"):
         explain(model, "1" * 16, exact=True, all=2)

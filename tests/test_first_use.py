@@ -311,7 +311,7 @@ def test_warm_up_says_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv(home.VARIABLE, str(tmp_path))
     monkeypatch.setattr(config, "CACHE_DIR", "")
     done = typed("warm-up", "--list")
-    assert done.stdout == f"0 compiled kernels in {tmp_path / cache.folder().name}\n"  # type: ignore[union-attr]
+    assert done.stdout == f"0 compiled kernels in {tmp_path / cache.folder().name}\n"
 
 
 @pytest.mark.heavy

@@ -109,7 +109,7 @@ def test_a_checker_that_believes_well_formed_files_is_found_out(monkeypatch: pyt
 
     def credulous(model: bytes, certificate: bytes, **more: object) -> str:
         try:
-            return checker.verify(model, certificate, **more)  # type: ignore[arg-type]
+            return checker.verify(model, certificate, **more)
         except Reject as reject:
             if reject.code == 3:
                 return "s VERIFIED"

@@ -42,7 +42,7 @@ def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
     head = at.model.by_name["h"]
     assert isinstance(head, Head)
     first, stop = at.visible(head, i)
-    score = compiled(head.score.text, ("n", "i", "q", "j", "k"))  # type: ignore[union-attr]
+    score = compiled(head.score.text, ("n", "i", "q", "j", "k"))
     found = []
     for j in range(first, stop):
         choices = exceptions.get(j, range(at.domains["x"])) if at.key(head) else (0,)

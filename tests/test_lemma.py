@@ -421,7 +421,7 @@ def test_stage3_is_exact_by_enumeration() -> None:
         k = 1 + seed % 2
         optimum = fewest(t, k)
         arguments = {"k": k, "q": 0.5, "delta": 0.5, "eta": 0.1, "C": 1, "C_next": 0}
-        rho, record = stage3(t, method="maxsat", **arguments)  # type: ignore[arg-type]
+        rho, record = stage3(t, method="maxsat", **arguments)
         assert record.exact
         if optimum is None:
             assert record.status == "impossible"
@@ -429,14 +429,14 @@ def test_stage3_is_exact_by_enumeration() -> None:
         assert (record.status, record.spent) == ("captured", optimum), seed
         assert selection(t.restrict(rho), k).pairs <= selection(t, k).pairs
         check_captured(t, rho, k)
-        rho, record = stage3(t, method="resample", seed=seed, **arguments)  # type: ignore[arg-type]
+        rho, record = stage3(t, method="resample", seed=seed, **arguments)
         if record.status == "captured":
             assert record.spent >= optimum
             check_captured(t, rho, k)
         if optimum:
             tight = arguments | {"C": 1, "C_next": Fraction(t.restriction.free - optimum + 1, t.n)}
             if tight["C_next"] < 1:
-                _, record = stage3(t, method="auto", **tight)  # type: ignore[arg-type]
+                _, record = stage3(t, method="auto", **tight)
                 assert record.status == "impossible"
                 record.solution.verify(optimum - 1)
                 refuted += 1
@@ -446,7 +446,7 @@ def test_stage3_is_exact_by_enumeration() -> None:
 @pytest.mark.parametrize("method", SOLVERS)
 def test_stage3_takes_every_solver_of_the_covering_problem(method: str) -> None:
     t = next(t for t in map(small, range(70)) if fewest(t, 1))
-    rho, record = stage3(t, k=1, q=0.5, delta=0.5, eta=0.1, C=1, C_next=0, method=method)  # type: ignore[arg-type]
+    rho, record = stage3(t, k=1, q=0.5, delta=0.5, eta=0.1, C=1, C_next=0, method=method)
     assert (record.status, record.method) == ("captured", "resample" if method == "auto" else method)
     check_captured(t, rho, 1)
 

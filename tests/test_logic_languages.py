@@ -78,7 +78,7 @@ def forcing_cost(alphabet: str, n: int, language: re.Pattern[str]) -> int:
 def test_formula_is_the_regular_expression(name: str) -> None:
     alphabet, formula, at, pattern = LANGUAGES[name]
     symbols = list(alphabet)
-    model = compile_formula(formula, symbols, at=at)  # type: ignore[arg-type]
+    model = compile_formula(formula, symbols, at=at)
     parsed = parse(formula, symbols)
     language = re.compile(pattern)
     for n in range(1, 9 if len(alphabet) == 2 else 7):
@@ -93,7 +93,7 @@ def test_formula_is_the_regular_expression(name: str) -> None:
 @pytest.mark.parametrize("lengths", heavy_after(((2, 4), range(1, 8)), 1))
 def test_the_optimum_is_the_languages_forcing_cost(name: str, lengths: Sequence[int]) -> None:
     alphabet, formula, at, pattern = LANGUAGES[name]
-    model = compile_formula(formula, list(alphabet), at=at)  # type: ignore[arg-type]
+    model = compile_formula(formula, list(alphabet), at=at)
     for n in (n for n in lengths if len(alphabet) == 2 or n <= max(lengths) - 2):
         cost = forcing_cost(alphabet, n, re.compile(pattern))
         found = exact(model, n)

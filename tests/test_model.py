@@ -94,7 +94,7 @@ A_MAP, B_MAP = Map("a", ("b",), 2, "b"), Map("b", ("a",), 2, "a")
         (lambda: program(Map("a", ("token", "token"), 2, "0")), "an argument occurs twice"),
         (lambda: program(when="i > 2"), "when: unknown name 'i'"),
         (lambda: Model("m", BITS, (), Output("frog")), "output.variable: unknown variable 'frog'"),
-        (lambda: Model("m", BITS, (), Output("token", "first")), "output.position: 'first'"),  # type: ignore[arg-type]
+        (lambda: Model("m", BITS, (), Output("token", "first")), "output.position: 'first'"),
         (lambda: Model("m", BITS, (), Output("token", "last", frozenset(), ("a", "b"))), "accept or labels, not both"),
         (lambda: Model("", BITS, (), Output("token")), "name: '' is not a name of 1 to 200 characters"),
         (lambda: Model("m", (), (), Output("token")), "alphabet: 0 symbols"),

@@ -141,7 +141,7 @@ def test_sets_of_inputs_are_united(seed: int) -> None:
                 while start_at < n:
                     out = np.zeros(room, np.int64)
                     with always_compiled():
-                        start_at = body(*given, start_at, bits, out, ends)  # type: ignore[operator]
+                        start_at = body(*given, start_at, bits, out, ends)
                     blocks.append((start_at, out[: ends[start_at - 1]].tolist()))
                 found.append((blocks, ends.tolist()))
             assert found[0] == found[1]

@@ -48,7 +48,7 @@ def test_the_optimum_is_told_once_it_is_known(known: tuple[Model, int], monkeypa
 
     def counted(*args: object) -> object:
         runs.append(1)
-        return labels(*args)  # type: ignore[arg-type]
+        return labels(*args)
 
     monkeypatch.setattr(enumeration, "all_labels", counted)
     monkeypatch.setattr(enumeration, "confirm_one", lambda *_: None)

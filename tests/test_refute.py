@@ -375,7 +375,7 @@ def test_files_come_back(tmp_path: Path) -> None:
             == restrict.check(program, found)
             == restrict.check(program, again, fast=True)
         )
-        assert refute(program, spec, n).to_bytes() == found.to_bytes()  # type: ignore[union-attr]
+        assert refute(program, spec, n).to_bytes() == found.to_bytes()
 
 
 def test_a_predicate_is_refuted_but_not_checkable() -> None:

@@ -196,7 +196,7 @@ def test_symbols_may_be_given_by_their_index() -> None:
 
 def test_symbols_may_be_given_by_an_index_from_an_array() -> None:
     at = instance("flip-flop", 5)
-    assert Restriction.of(at, dict(enumerate(np.array([0, 1])))).text() == "w0 w1 * * *"  # type: ignore[misc]
+    assert Restriction.of(at, dict(enumerate(np.array([0, 1])))).text() == "w0 w1 * * *"
 
 
 @pytest.mark.parametrize(

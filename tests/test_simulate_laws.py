@@ -68,7 +68,7 @@ def test_softmax_is_its_definition_and_tends_to_the_average_law() -> None:
 @pytest.mark.parametrize("mask", MASKS)
 def test_masked_positions_get_no_weight_under_any_law(law: laws.Law, mask: str) -> None:
     n, values = 6, RNG.normal(size=(6, 3))
-    scores, seen = RNG.normal(size=(6, 6)), visible(mask, np.arange(6), 6)  # type: ignore[arg-type]
+    scores, seen = RNG.normal(size=(6, 6)), visible(mask, np.arange(6), 6)
     found = laws.attend(scores, values, law, seen=seen, scale=2.0)
     for i in range(n):
         places = np.flatnonzero(seen[i])
@@ -83,14 +83,14 @@ def test_bad_scores_laws_and_scales_are_refused() -> None:
     with pytest.raises(ModelError):
         laws.weights(np.array([0.0, np.nan]), "leftmost")
     with pytest.raises(UsageError, match="must be one of"):
-        laws.weights(np.zeros(2), "sparsemax")  # type: ignore[arg-type]
+        laws.weights(np.zeros(2), "sparsemax")
     for scale in (-1.0, np.inf, np.nan):
         with pytest.raises(UsageError):
             laws.weights(np.zeros(2), "softmax", scale=scale)
     with pytest.raises(UsageError):
         laws.weights(np.array([Fraction(1)]), "softmax")
     with pytest.raises(UsageError):
-        laws.run(parity(), np.zeros((1, 3), dtype=np.int64), "nothing")  # type: ignore[arg-type]
+        laws.run(parity(), np.zeros((1, 3), dtype=np.int64), "nothing")
     with pytest.raises(UsageError):
         laws.run(parity(), np.full((1, 3), 9), "average")
     with pytest.raises(ModelError, match="LayerNorm"):
@@ -133,7 +133,7 @@ def test_exact_runs_of_random_models_equal_float_runs_where_scores_are_far_apart
         model = replace(made, positions=Positions("terms", "add", (Term("i/n"), Term("1/(i+1)")), table))
         words = RNG.integers(0, 2, (3, 5))
         for law in ("leftmost", "rightmost", "average"):  # random scores have no ties
-            found = laws.run(model, words, law).astype(np.float64)  # type: ignore[arg-type]
+            found = laws.run(model, words, law).astype(np.float64)
             assert found == pytest.approx(activations(sharpened(model, "10**9"), words), rel=1e-6, abs=1e-6)
 
 

@@ -15,6 +15,7 @@ from restrict.soft.importers import Options, from_torch, import_weights, read_ar
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
+from tests import verdict_cases
 from tests.commands import typed
 from tests.naive_gpt2 import Naive
 
@@ -151,15 +152,10 @@ def test_figures_are_written_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 def gpt2_arrays(rng: np.random.Generator, prefix: str = "transformer.") -> dict[str, Any]:
-    d, width = 8, 16
-    shapes = {"wte.weight": (5, d), "wpe.weight": (12, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
-    for at in range(2):
-        shapes |= {f"h.{at}.{k}": s for k, s in {
-            "ln_1.weight": (d,), "ln_1.bias": (d,), "attn.c_attn.weight": (d, 3 * d), "attn.c_attn.bias": (3 * d,),
-            "attn.c_proj.weight": (d, d), "attn.c_proj.bias": (d,), "ln_2.weight": (d,), "ln_2.bias": (d,),
-            "mlp.c_fc.weight": (d, width), "mlp.c_fc.bias": (width,), "mlp.c_proj.weight": (width, d),
-            "mlp.c_proj.bias": (d,)}.items()}  # fmt: skip
-    return {prefix + k: rng.normal(size=s).astype(np.float32) for k, s in shapes.items()}
+    """Random weights with GPT-2's names, two layers of width 8."""
+    config = {"n_embd": 8, "vocab_size": 5, "n_layer": 2, "n_positions": 12, "tie_word_embeddings": True}
+    made = verdict_cases.weights(rng, config | {"position_embeddings": "learned"}, 1.0)
+    return {prefix + name.removeprefix("transformer."): array for name, array in made.items()}
 
 
 def gpt2_by_hand(arrays: dict[str, Any], tokens: list[int], heads: int) -> Any:
@@ -182,19 +178,6 @@ def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None
     np.testing.assert_allclose(
         evaluate.logits(model, np.array([tokens]))[0], gpt2_by_hand(arrays, tokens, 2), atol=1e-10
     )
-    cases: tuple[tuple[str, Any, str], ...] = (
-        ("wpe.weight", None, "'{}' is missing"),
-        ("extra.weight", np.ones((2, 2)), "not part of this"),
-        ("ln_f.bias", np.ones(3), "shape (3,), not (8)"),
-    )
-    for name, change, message in cases:
-        broken = {k: v for k, v in arrays.items() if k != prefix + name} | (
-            {} if change is None else {prefix + name: change}
-        )
-        save_file(broken, tmp_path / "b.safetensors")
-        with pytest.raises(ModelError) as caught:
-            import_weights(tmp_path / "b.safetensors", Options(heads=2))
-        assert message.format(prefix + name) in str(caught.value)
     with pytest.raises(UsageError, match="3 heads do not divide"):
         import_weights(tmp_path / "g.safetensors", Options(heads=3))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import Result
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.checker.account import Reject
@@ -20,8 +19,8 @@ from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.wrong import logits
 from tests.commands import typed
 from tests.marks import heavy_after
+from tests.verdict_cases import FOLDER as TRAINED
 
-TRAINED = Path(__file__).parent / "corpus" / "trained"
 NAMES = ("tomita2-1l1h16d", "contains-aba-1l1h16d-nope", "dyck1-depth2-1l1h16d-nope")
 
 
@@ -171,20 +170,16 @@ def test_that_one_of_two_labels_is_the_greatest_is_no_decision(found: Forced) ->
 
 def test_the_command_line(tmp_path: Path) -> None:
     file, certificate = str(TRAINED / "tomita2-1l1h16d.safetensors"), str(tmp_path / "forced.json")
-
-    def run(*words: str) -> Result:
-        return typed(*words)
-
-    found = run("soft", "certify", file, "-n", "9", "--label", "0", "-o", certificate)
+    found = typed("soft", "certify", file, "-n", "9", "--label", "0", "-o", certificate)
     assert (found.exit_code, "s VERIFIED forced n=9" in found.output) == (0, True)
-    assert run("check", file, certificate).exit_code == 0
-    found = run("soft", "certify", file, "-n", "3", "--fix", "1:1,2:0,3:1", "--label", "all", "--json")
+    assert typed("check", file, certificate).exit_code == 0
+    found = typed("soft", "certify", file, "-n", "3", "--fix", "1:1,2:0,3:1", "--label", "all", "--json")
     assert json.loads(found.stdout)["fixed"] == [[1, 1], [2, 0], [3, 1]]
     assert found.exit_code == 0
     for more in (["--fix", "1:x"], ["--fix", "4:1"], ["--fix", "0:1"], ["--label", "x"], ["--position", "1"]):
-        assert isinstance(run("soft", "certify", file, "-n", "3", *more).exception, UsageError)
-    assert isinstance(run("soft", "certify", "parity", "-n", "3").exception, UsageError)
-    wrong = run("soft", "certify", "parity", "-n", "3", "--epsilon", "0.5", "--label", "1")
+        assert isinstance(typed("soft", "certify", file, "-n", "3", *more).exception, UsageError)
+    assert isinstance(typed("soft", "certify", "parity", "-n", "3").exception, UsageError)
+    wrong = typed("soft", "certify", "parity", "-n", "3", "--epsilon", "0.5", "--label", "1")
     assert isinstance(wrong.exception, UsageError)
 
 

@@ -19,7 +19,7 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.config import read_object
 from restrict.soft.models.format import load as load_soft
 from restrict.soft.trained.decide import verify_trained
-from restrict.soft.trained.graph import all_words, dfa_of, graph_of
+from restrict.soft.trained.graph import Graph, all_words, dfa_of, graph_of
 from restrict.soft.trained.model import Trained, forward, trained
 from tests import verdict_cases
 from tests.commands import typed
@@ -40,9 +40,15 @@ def words(longest: int) -> list[tuple[int, ...]]:
     return [word for n in range(longest + 1) for word in itertools.product((0, 1), repeat=n)]
 
 
-def verdict_is_true(model: Trained, naive: Naive, seed: int, n: int) -> str:
-    """A verdict on a random automaton whose wishes are the model's answers or lies; true by all words."""
-    found = verify_trained(model, verdict_cases.random_graph(np.random.default_rng(seed), model, naive), n, seconds=60)
+def random_verdict(model: Trained, naive: Naive, seed: int, n: int) -> str:
+    """A verdict on a random automaton whose wishes are the model's answers or lies."""
+    return verdict_is_true(model, verdict_cases.random_graph(np.random.default_rng(seed), model, naive), n)
+
+
+def verdict_is_true(model: Trained, graph: Graph, n: int) -> str:
+    """A verdict that is true by all words, and that the checker takes if it says anything."""
+    found = verify_trained(model, graph, n, seconds=60)
+    assert found.proves or found.status == "open"
     if found.proves:
         assert verdict_cases.accepted(model, found.document())
         assert verdict_cases.true_of(model.content, found.document())
@@ -89,14 +95,14 @@ def test_the_file_is_the_same_function_with_true_verdicts(layout: str, layers: i
             evaluate.logits(found.model, inner)[0]) == 1 else hand, atol=1e-9)  # fmt: skip
         np.testing.assert_allclose(naive.logits(word), hand[-1], atol=1e-9)
     longest = (5 if layers == 1 else 3) if seed else 1
-    assert verdict_is_true(model, naive, seed, longest) in ("right", "wrong", "open")
+    assert random_verdict(model, naive, seed, longest) in ("right", "wrong", "open")
 
 
 def test_most_of_these_verdicts_decide() -> None:
     statuses = []
     for seed in range(12):
         rng = np.random.default_rng([7, seed])
-        statuses.append(verdict_is_true(*written(source(LAYOUTS[seed % 5], rng, 1)[2]), seed, 4))
+        statuses.append(random_verdict(*written(source(LAYOUTS[seed % 5], rng, 1)[2]), seed, 4))
     assert statuses.count("open") <= 2
     assert {"right", "wrong"} <= set(statuses)
 
@@ -172,10 +178,7 @@ def test_labels_of_its_own_keep_their_logits(rows: int) -> None:
         logits = by_hand(arrays, config, model.rows([model.symbols[s] for s in word]))[-1]
         assert naive.logits(word) == pytest.approx(logits, abs=1e-9)
     graph = verdict_cases.random_graph(rng, model, naive, True)
-    made = verify_trained(model, graph, 3, seconds=60)
-    assert made.proves
-    assert verdict_cases.accepted(model, made.document())
-    assert verdict_cases.true_of(model.content, made.document())
+    assert verdict_is_true(model, graph, 3) != "open"
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -189,10 +192,7 @@ def test_a_model_without_a_start_token_keeps_its_logits(layers: int) -> None:
         logits = by_hand(arrays, config, list(word))[-1]
         assert naive.logits(word)[:2] == pytest.approx(logits[:2], abs=1e-9)
     graph = verdict_cases.graph_of_words(rng, model, naive)
-    made = verify_trained(model, graph, 3, seconds=60)
-    assert made.proves
-    assert verdict_cases.accepted(model, made.document())
-    assert verdict_cases.true_of(model.content, made.document())
+    assert verdict_is_true(model, graph, 3) != "open"
 
 
 @pytest.mark.parametrize("layout", ["last", "bare", "plain"])
@@ -244,7 +244,7 @@ def test_other_models_that_no_verdict_covers() -> None:
     many = {"alphabet": ("a", "b", "<bos>", "<eos>"), "labels": ("x", "y", "z", "w"), "read_out": "set"}
     for found, says in (
         (import_weights(arrays, Options(end_marker="<eos>", place="every"), config=config), "an end marker"),
-        (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),  # type: ignore[arg-type]
+        (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),
         (import_weights(lensed, config=said | {"use_attn_scale": False}), r"scores times 1, not 1/sqrt\(2\)"),
         (import_weights(lens(rng, 1, dk=3)[0], config=said), "heads whose widths do not add up to 4"),
     ):  # fmt: skip
@@ -310,16 +310,12 @@ def test_the_automaton_of_the_configuration_goes_along(tmp_path: Path) -> None:
 
 def test_older_files_with_gpt2s_names_are_written_again(tmp_path: Path) -> None:
     """Masks, no `transformer.` in front, a tied read-out once more: refused, and written anew with the same numbers."""
-    folder = Path(__file__).parent / "corpus" / "trained"
-    name = verdict_cases.NAMES[0]
-    config = json.loads((folder / f"{name}.config.json").read_text())
-    kept = load((folder / f"{name}.safetensors").read_bytes())
-    old = {key.removeprefix("transformer."): a for key, a in kept.items()}
-    (tmp_path / "o.safetensors").write_bytes(save(old | {"h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), np.uint8))}))
-    (tmp_path / "o.config.json").write_text(json.dumps(config))
-    refused = typed("soft", "verify", tmp_path / "o.safetensors", "-n", 4)
+    path = verdict_cases.changed(tmp_path)
+    old = {key.removeprefix("transformer."): a for key, a in load(path.read_bytes()).items()}
+    path.write_bytes(save(old | {"h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), np.uint8))}))
+    refused = typed("soft", "verify", path, "-n", 4)
     assert re.search("does not read the tensor .*soft import FILE --weights", str(refused.exception))
-    done = typed("soft", "import", tmp_path / "o.safetensors", "--weights", tmp_path / "w.safetensors")
+    done = typed("soft", "import", path, "--weights", tmp_path / "w.safetensors")
     assert done.exit_code == 0, done.output
     assert typed("soft", "verify", tmp_path / "w.safetensors", "-n", 4).exit_code == 0
 
@@ -355,22 +351,19 @@ def test_a_module_of_torch_is_the_same_function(activation: str, double: bool) -
         x = whole["embed"](tokens) + whole["pos"](torch.arange(n))
         logits = whole["head"](whole["encoder"](x, mask=mask))[0].detach().numpy()  # no_grad would take GELU by erf
         np.testing.assert_allclose(forward(model, tokens[0].tolist()), logits, atol=1e-9)
-    assert verdict_is_true(model, naive, 3, 4) in ("right", "wrong", "open")
+    assert random_verdict(model, naive, 3, 4) in ("right", "wrong", "open")
 
 
 @pytest.mark.parametrize("first", heavy_after([0x80, 0x50, 0x7B, 0x20, 0x0A], 3))
 def test_the_size_of_a_header_may_begin_as_another_file_does(first: int, tmp_path: Path) -> None:
     """The first byte of safetensors is the low byte of a number, which may be that of a pickle, an archive or JSON."""
-    source = verdict_cases.FOLDER / f"{verdict_cases.NAMES[0]}.safetensors"
-    content = source.read_bytes()
+    path = verdict_cases.changed(tmp_path)
+    content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
     padded = size + (first - size) % 256 + (0x4B00 if first == 0x50 else 0x0300)
     padded += (0x4B - padded // 256) % 256 * 256 if first == 0x50 else 0
-    path = tmp_path / "m.safetensors"
     path.write_bytes(padded.to_bytes(8, "little") + content[8 : 8 + size].ljust(padded) + content[8 + size :])
     assert path.read_bytes()[0] == first
-    config = json.loads(source.with_name(f"{verdict_cases.NAMES[0]}.config.json").read_text())
-    (tmp_path / "m.config.json").write_text(json.dumps(config))
     assert import_weights(path).model.alphabet == ("0", "1")
     made = typed("soft", "verify", path, "-n", 5)
     assert made.exit_code == 0, made.exception

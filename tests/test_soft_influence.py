@@ -1,6 +1,5 @@
 """Lemma 5 in numbers: the bounds hold on every exchange, in their order, and every inequality of the proof is tried."""
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -18,9 +17,10 @@ from restrict.soft.bounds.values import allowed_tokens, run_values
 from restrict.soft.influence.influence import exchangeable, fit_decay, influence, influence_matrix
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import parity
-from restrict.soft.models.model import Mask, SoftModel, visible
+from restrict.soft.models.model import SoftModel, visible
 from restrict.soft.models.source import load
 from tests.marks import heavy_after
+from tests.soft_words import all_words, masked
 
 Words = npt.NDArray[np.int64]
 ROUNDING = 1e-12
@@ -34,14 +34,9 @@ SPECS = (
 )  # fmt: skip
 
 
-def with_mask(model: SoftModel, mask: Mask) -> SoftModel:
-    layers = tuple(replace(la, heads=tuple(replace(h, mask=mask) for h in la.heads)) for la in model.layers)
-    return replace(model, layers=layers)
-
-
 MODELS = [
     *(load(spec) for spec in SPECS),
-    *(with_mask(load(SPECS[1]), mask) for mask in ("strict_past", "future", "strict_future")),
+    *(masked(load(SPECS[1]), mask) for mask in ("strict_past", "future", "strict_future")),
     replace(load("random:layers=2,width=5,percent=70"), end_marker=None, start_marker="<",
             embed=np.vstack([load("random:layers=2,width=5,percent=70").embed, np.ones((1, 5))])),
 ]  # fmt: skip
@@ -49,11 +44,6 @@ MODELS = [
 
 CAUSAL_TOO = [MODELS[0], MODELS[3], *MODELS[1:3], *MODELS[4:]]
 """The same, one of one layer and one of two causal layers first."""
-
-
-def all_words(model: SoftModel, n: int) -> Words:
-    slots = n - len(model.pinned(n))
-    return model.encode(np.array(list(itertools.product(range(len(model.alphabet)), repeat=slots)), dtype=np.int64))
 
 
 def some_words(model: SoftModel, n: int, count: int, rng: np.random.Generator) -> Words:
@@ -146,7 +136,7 @@ def test_every_inequality_of_the_proof(spec: str, seed: int) -> None:
             y = evaluate.run_layer(layer, y, np.arange(n), n)
 
 
-def head_run(head, x, n):  # type: ignore[no-untyped-def]
+def head_run(head, x, n):
     """Scores, weights, values (through the output matrix) and averages of a head."""
     q, k = x @ head.query.T + head.query_bias, x @ head.key.T + head.key_bias
     scores = q @ k.swapaxes(1, 2) * head.scale.value(0, n)
@@ -155,7 +145,7 @@ def head_run(head, x, n):  # type: ignore[no-untyped-def]
     return scores, weights, values, weights @ values
 
 
-def check_head(model, one, two, i, bounds, sizes, n):  # type: ignore[no-untyped-def]
+def check_head(model, one, two, i, bounds, sizes, n):
     (s, a, v, b), (s2, a2, v2, b2) = one, two
     assert np.abs(s).max() <= bounds.scores + ROUNDING
     assert a.max() <= weight_bound(bounds.scores, np.array([float(n)]))[0] + ROUNDING
@@ -290,7 +280,7 @@ def test_causal_masks_have_no_plain_closed_form_elsewhere() -> None:
     form = closed_form(parts, allowed_tokens(parts))
     assert form is not None
     assert form.power == 1
-    mixed = with_mask(model, "strict_future")
+    mixed = masked(model, "strict_future")
     assert closed_form(prepare(mixed, 8), allowed_tokens(prepare(mixed, 8))) is None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
+from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.cli.main import cli
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import document_of, dumps, loads, tensors_of
@@ -24,6 +24,7 @@ from restrict.soft.models.terms import Term
 from tests.commands import typed
 from tests.naive_soft import run
 from tests.prefixes import Decoder
+from tests.soft_words import masked
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = json.loads((ROOT / "docs/schema/restrict-soft-1.schema.json").read_text(encoding="utf-8"))
@@ -36,11 +37,6 @@ VARIANTS = [
     load("parity"),
     load("first:log=1"),
 ]
-
-
-def masked(model: SoftModel, mask: Any) -> SoftModel:
-    layers = tuple(replace(la, heads=tuple(replace(h, mask=mask) for h in la.heads)) for la in model.layers)
-    return replace(model, layers=layers)
 
 
 def concatenated() -> SoftModel:
@@ -222,19 +218,6 @@ def test_wrong_words_are_refused() -> None:
 # ---------------------------------------------------------------- not for Theorem 1
 
 
-@pytest.mark.parametrize("command", ["certify", "refute", "explain", "tighten", "run", "show"])
-def test_a_soft_model_is_refused_by_the_commands_of_theorem_1(command: str, tmp_path: Path) -> None:
-    path = tmp_path / "parity.safetensors"
-    parity().save(path)
-    more = {"refute": ["parity", "-n", "20"], "explain": ["0101"], "run": ["0101"], "show": []}.get(
-        command, ["-n", "9"]
-    )
-    result = typed(command, path, *more)
-    assert isinstance(result.exception, RestrictError) or result.exit_code == 2
-    if isinstance(result.exception, RestrictError) and command in ("certify", "refute"):
-        assert "softmax model" in str(result.exception)
-
-
 def test_a_soft_model_is_refused_by_the_functions_of_theorem_1() -> None:
     model: Any = parity()
     for call in (
@@ -266,7 +249,7 @@ def test_no_attention_but_to_one_position_gets_into_theorem_1(tmp_path: Path) ->
     from safetensors.numpy import load_file, save_file
 
     source = ROOT / "instances/weights-a-before-b.safetensors"
-    with safe_open(source, "numpy") as opened:  # type: ignore[no-untyped-call]
+    with safe_open(source, "numpy") as opened:
         metadata = opened.metadata()
     for kind in ("average", "softmax", "soft", "average-hard", "Hard", ""):
         (key,) = (k for k, v in metadata.items() if v.startswith("{"))

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restrict.soft.trained.graph import graph_of, task_language
 from tests import verdict_cases
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
@@ -31,9 +30,8 @@ def test_each_way_contains_the_next_one(name: str) -> None:
 
 
 def test_the_symbols_of_a_position_are_those_of_some_word() -> None:
-    model, _ = verdict_cases.kept("dyck1-depth2-1l1h16d-nope")
-    graph = graph_of(model, task_language(model))
-    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), 9, 6)
+    _, graph = verdict_cases.loaded("dyck1-depth2-1l1h16d-nope")
+    words = prefixes((graph.delta, graph.accept), 9, 6)
     for key in [key for key in graph.cases(9) if key[0] == 6]:
         ends = [w for w, q in words if len(w) == 6 and w[-1] == key[1] and q == key[2]]
         found = peers.allowed(graph, key)
@@ -50,9 +48,8 @@ def test_a_question_for_crown_is_the_model_itself(tmp_path: Path) -> None:
         data = dict(file)
     config = json.loads((tmp_path / f"{name}.config.json").read_text())
     naive = Naive((tmp_path / f"{name}.safetensors").read_bytes(), config)
-    model, _ = verdict_cases.kept(name)
-    graph = graph_of(model, task_language(model))
-    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n + 3, n)
+    model, graph = verdict_cases.loaded(name)
+    words = prefixes((graph.delta, graph.accept), n + 3, n)
     tried = 0
     for number, key in enumerate(data["keys"].tolist()):
         for symbols in [w for w, q in words if len(w) == n and w[-1] == key[1] and q == key[2]]:

@@ -12,12 +12,12 @@ pytest.importorskip("jinja2")
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.report.source import page_of
-from restrict.report.verdict_page import graph_of_document, ranges_of
-from restrict.soft.models.evaluate import activated
-from restrict.soft.trained.model import forward, load, normed
+from restrict.report.verdict_page import ranges_of
+from restrict.soft.trained.claim import graph_of_document
+from restrict.soft.trained.model import load
 from tests.commands import typed
-
-TRAINED = Path(__file__).parent / "corpus" / "trained"
+from tests.test_verdict_float32 import deviations
+from tests.verdict_cases import FOLDER as TRAINED
 
 
 def verified(name: str, n: int, folder: Path, *more: str) -> tuple[str, Path]:
@@ -42,8 +42,8 @@ def test_every_value_lies_in_the_range_that_is_drawn(tmp_path: Path) -> None:
             key = (n, word[-1] if word else -1, state)
             if key not in drawn:
                 continue
-            logits = forward(model, model.rows([model.symbols[s] for s in word]))[-1][list(graph.labels)]
-            values = logits * deviation(file, word)
+            logits, spread = deviations(model, model.rows([model.symbols[s] for s in word]))
+            values = logits[-1, list(graph.labels)] * spread[-1]
             assert (values >= drawn[key].low - 1e-6).all()
             assert (values <= drawn[key].high + 1e-6).all()
             margin = np.where(search_signs(graph, state) > 0, values, -values).min()
@@ -54,23 +54,7 @@ def test_every_value_lies_in_the_range_that_is_drawn(tmp_path: Path) -> None:
 
 def search_signs(graph: object, state: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """1 where a label is wanted."""
-    return np.array([1.0 if k in graph.want[state] else -1.0 for k in graph.labels])  # type: ignore[attr-defined]
-
-
-def deviation(file: str, word: tuple[int, ...]) -> float:
-    """The last LayerNorm's deviation behind a word."""
-    model = load(Path(file))
-    x = model.embed[model.rows([model.symbols[s] for s in word])]
-    if model.positions is not None:
-        x = x + model.positions[: len(x)]
-    (layer,), epsilon = model.layers, float(model.epsilon)
-    mixed = normed(x, layer.norm1, epsilon) @ layer.attention.weight + layer.attention.bias
-    q, k, v = np.split(mixed, 3, axis=1)
-    weights = np.exp(k @ q[-1] / np.sqrt(model.d))
-    y = x[-1] + weights / weights.sum() @ v @ layer.projection.weight + layer.projection.bias
-    hidden = normed(y, layer.norm2, epsilon) @ layer.inner.weight + layer.inner.bias
-    z = y + activated(model.kind, hidden) @ layer.outer.weight + layer.outer.bias
-    return float(np.sqrt(z.var() + epsilon))
+    return np.array([1.0 if k in graph.want[state] else -1.0 for k in graph.labels])
 
 
 def test_the_report_of_a_right_model(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ import pytest
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.checker import main
-from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.main import DEFAULT_LIMIT, verify
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
 from restrict.checker.soft_sets import ONE, checked_norm, linear, units
-from restrict.checker.soft_terms import Evaluation, Range, parse
 from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.models import evaluate
@@ -260,23 +259,6 @@ def test_a_norm_that_is_too_small_is_not_believed() -> None:
         found = checked_norm(rows, units(Fraction(true * (1 + 1e-9))), -1)
         assert true <= found / ONE <= true * (1 + 2e-9)
         assert linear(rows, hint=Fraction(1, 1000)).norm >= true * ONE
-
-
-def term(text: str, i: int, n: int) -> Range:
-    """The checker's bounds on a term."""
-    place, meter = Place("model", "term"), Meter(DEFAULT_LIMIT)
-    return Evaluation({"i": i, "n": n}, place, meter).value(parse(text, place, ("i", "n"), meter))
-
-
-def test_terms_agree_between_the_two_readers() -> None:
-    texts = ("i/n", "(-1)**i", "cospi(2*i/7)", "sinpi(i/5)", "log(n+1)/3", "sqrt(n)", "exp(-i/n)", "1/sqrt(5)",
-             "i % 3 if i < 4 else -0.25", "(i == 1)*2", "i // 2")  # fmt: skip
-    for text in texts:
-        for i, n in ((0, 1), (1, 5), (3, 9), (8, 9)):
-            mine, other = Term(text).enclose(i, n), term(text, i, n)
-            assert Fraction(mine.low) <= other[1]
-            assert other[0] <= Fraction(mine.high)
-            assert other[1] - other[0] <= Fraction(1, 10**30)
 
 
 def test_movement_of_a_point_is_nothing_and_of_a_box_is_its_width() -> None:

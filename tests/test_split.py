@@ -123,7 +123,7 @@ def split_certificate() -> tuple[Model, Certificate]:
     return model, certificate_of(model.at(4), Restriction.of(model.at(4), {0: "1"}), "all", split=(2, 3))
 
 
-def test_the_file_keeps_the_split(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_file_keeps_the_split(tmp_path) -> None:
     model, made = split_certificate()
     made.save(tmp_path / "c.json")
     read = load_certificate(tmp_path / "c.json")

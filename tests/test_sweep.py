@@ -397,11 +397,11 @@ def test_a_killed_sweep_resumes_with_the_same_rows(tmp_path: Path) -> None:
     path, out = spec(tmp_path, MANY), tmp_path / "sweep.jsonl"
     for at in (1, 6):
         process = start(path)
-        wait_for(lambda at=at: len(out.read_bytes().splitlines()) >= at if out.exists() else False)  # type: ignore[misc]
+        wait_for(lambda at=at: len(out.read_bytes().splitlines()) >= at if out.exists() else False)
         workers = children(process.pid)
         process.kill()
         process.wait()
-        wait_for(lambda workers=workers: not any(map(alive, workers)))  # type: ignore[misc]
+        wait_for(lambda workers=workers: not any(map(alive, workers)))
     before = read_rows(out)[0]
     assert 0 < len(before) < 24
     done = start(path)

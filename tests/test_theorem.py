@@ -82,7 +82,7 @@ def test_hard_families_on_disk_and_evaluated(name: str) -> None:
     assert (INSTANCES / f"{name}.json").read_bytes() == dumps(document)
     model = loads(dumps(document), name)
     for word in ("0110100", "1111111", "0000000", "1010011"):
-        assert model.run(word).output == [str(label) for label in naive.output(document, word)]  # type: ignore[union-attr]
+        assert model.run(word).output == [str(label) for label in naive.output(document, word)]
 
 
 def test_shared_hubs_give_stage_1_work() -> None:
@@ -297,7 +297,7 @@ def test_what_cannot_be_certified_is_refused() -> None:
 
 
 def test_lists_are_immutable_data() -> None:
-    assert Lists.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert Lists.__dataclass_params__.frozen
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_methods_at_the_command_line() -> None:
     with pytest.raises(UsageError, match="mentions the query's position"):
         certify_all(restrict.load(ONE), 60, method="repeating")
     with pytest.raises(UsageError, match="none of auto, lemma, exchange, repeating"):
-        certify_all(restrict.load(ONE), 60, method="magic")  # type: ignore[arg-type]
+        certify_all(restrict.load(ONE), 60, method="magic")
     with pytest.raises(UsageError, match="is for target='all'"):
         restrict.certify(restrict.load(ONE), 60, method="lemma")
 
@@ -156,7 +156,7 @@ def test_methods_at_the_command_line() -> None:
 def test_a_program_that_treats_positions_alike_goes_by_every_method() -> None:
     assert certify_all(since(), 60, free=0.9).method == "repeating"
     for method in ("lemma", "exchange"):
-        found = certify_all(since(), 60, free=0.8, method=method)  # type: ignore[arg-type]
+        found = certify_all(since(), 60, free=0.8, method=method)
         assert restrict.check(since(), found.certificate)
 
 

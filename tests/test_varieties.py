@@ -22,13 +22,13 @@ from tests.commands import typed
 
 def of(spec: str) -> dict[str, bool | None]:
     """The classes of a language, by name."""
-    dfa = language(spec).dfa  # type: ignore[attr-defined]
+    dfa = language(spec).dfa
     return {each.name: each.holds for each in varieties(dfa, star_free(dfa)).classes}
 
 
 def depth(spec: str) -> tuple[int | None, int | None]:
     """The bounds on its dot-depth."""
-    dfa = language(spec).dfa  # type: ignore[attr-defined]
+    dfa = language(spec).dfa
     found = varieties(dfa, star_free(dfa))
     return found.least, found.most
 
@@ -149,7 +149,7 @@ def test_a_witness_against_a_partial_order_goes_round() -> None:
         dfa = random_dfa(seed)
         found = varieties(dfa, star_free(dfa)).classes[2]
         if found.holds is False:
-            word, states = re.match(r"the word (\S+) goes round the states ([\d, ]+?),? ", found.reason).groups()  # type: ignore[union-attr]
+            word, states = re.match(r"the word (\S+) goes round the states ([\d, ]+?),? ", found.reason).groups()
             first = int(states.split(",")[0])
             assert dfa.run(word, first) == first
             assert len({dfa.run(word[:k], first) for k in range(len(word))}) > 1
@@ -169,7 +169,7 @@ def test_a_large_monoid_is_unknown_and_a_partial_order_is_known_all_the_same() -
 
 def hoa_accepts(text: str, word: list[str]) -> bool:
     """A word followed by silence for ever, on the text of a HOA file: a small reader of what is used of the format."""
-    names = [str(part) for part in re.findall(r'"([^"]*)"', re.search(r"^AP: .*$", text, re.M).group())]  # type: ignore[union-attr]
+    names = [str(part) for part in re.findall(r'"([^"]*)"', re.search(r"^AP: .*$", text, re.M).group())]
     moves: dict[int, list[tuple[list[str], int]]] = {}
     accepting = set()
     for line in text.partition("--BODY--")[2].splitlines():

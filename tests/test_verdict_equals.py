@@ -51,8 +51,7 @@ def test_the_first_difference_is_the_first_among_all_words(formula: str) -> None
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_asked_behind_the_empty_word(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph = verdict_cases.random_graph(rng, model, naive)
+    model, naive, graph = verdict_cases.random_case(rng)
     left = empty_left_out(model, graph)
     said = naive.logits(())
     assert left.want[0] == {k for k in graph.labels if said[k] > 0}

@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save
 
 from restrict.base.errors import ModelError
+from restrict.soft.importers import import_weights
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.firm import firm
 from restrict.soft.trained.float32 import Rounding, as_run, plainly
-from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
-from restrict.soft.trained.model import Trained, forward, load, trained
-from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.verdict import SAFE, Search
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
-from tests.test_soft_rounding import F, Shuffled
+from tests.test_soft_rounding import F, Shuffled, by_torch
 
 KINDS = {"gelu_new": "gelu_tanh"}
-SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 
 
 class Run(Shuffled):
@@ -81,14 +80,7 @@ def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, wo
     search = Search(model, graph, n)
     rounding, bounds, found = Rounding(model, search.tail, n), dict[Any, Any](), []
     for _ in range(words):
-        state, word, states = 0, list[int](), [0]
-        while len(word) < n:
-            after = [s for s, t in enumerate(graph.delta[state]) if t >= 0]
-            if not after:
-                break
-            word.append(int(rng.choice(after)))
-            state = graph.delta[state][word[-1]]
-            states.append(state)
+        word, states = verdict_cases.walk(rng, graph, n)
         tokens = model.rows([model.symbols[s] for s in word])
         if not tokens:
             continue
@@ -112,8 +104,7 @@ def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, wo
 @pytest.mark.parametrize("name", verdict_cases.NAMES)
 @pytest.mark.parametrize(("n", "words", "seed"), [(12, 4, 3), pytest.param(40, 400, 4, marks=pytest.mark.slow)])
 def test_no_execution_leaves_the_bound_of_a_case(name: str, n: int, words: int, seed: int) -> None:
-    model, _ = verdict_cases.kept(name)
-    graph = graph_of(model, task_language(model))
+    model, graph = verdict_cases.loaded(name)
     found = quotients(model, graph, n, np.random.default_rng(seed), words, 2)
     assert 1e-4 < max(found) < 1
 
@@ -130,40 +121,29 @@ def test_no_execution_leaves_the_bound_of_random_models(seed: int) -> None:
     assert max(found) < 1
 
 
-def test_what_is_right_as_run_has_the_signs_of_the_verdict() -> None:
-    """Every float32 pass on a decided prefix has the wanted signs."""
-    model, _ = verdict_cases.kept("dyck1-depth2-1l1h16d-nope")
-    graph = graph_of(model, task_language(model))
-    found = verify_trained(model, graph, 14, float32=True)
+@pytest.mark.parametrize(
+    ("folder", "name", "n"),
+    [
+        (verdict_cases.FOLDER, "dyck1-depth2-1l1h16d-nope", 14),
+        (verdict_cases.SHIPPED, "first-is-last-1l1h16d-next", 8),
+        (verdict_cases.SHIPPED, "dyck1-depth2-1l1h16d-tags", 8),
+    ],
+)
+def test_what_is_right_as_run_is_right_in_every_float32_pass(folder: Path, name: str, n: int) -> None:
+    """By signs, and, of a language model and a tagger, by a wanted logit that is the greatest."""
+    model, graph = verdict_cases.loaded(name, folder)
+    found, rng = verify_trained(model, graph, n, float32=True), np.random.default_rng(3)
     assert found.float32 is not None
     assert found.float32.closest is not None
-    assert found.float32.upto == 14
-    assert found.float32.closest.ratio == found.float32.closest.least / found.float32.closest.error > 10
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        word, state = [], 0
-        for _ in range(14):
-            word.append(int(rng.choice([s for s, t in enumerate(graph.delta[state]) if t >= 0])))
-            state = graph.delta[state][word[-1]]
-            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
-            assert {k for k in graph.labels if logits[-1, k] > 0} == graph.want[state]
-
-
-@pytest.mark.parametrize("name", ["first-is-last-1l1h16d-next", "dyck1-depth2-1l1h16d-tags"])
-def test_where_logits_are_compared_a_wanted_one_is_the_greatest_as_run(name: str) -> None:
-    """A language model and a tagger, in many orders of summation."""
-    model = load(SHIPPED / f"{name}.safetensors")
-    graph = task_graph(model)
-    found, rng = verify_trained(model, graph, 8, float32=True), np.random.default_rng(3)
-    assert found.float32 is not None
-    assert found.float32.upto == 8
-    for _ in range(12):
-        word, state = [], 0
-        for _ in range(8):
-            word.append(int(rng.choice([s for s, t in enumerate(graph.delta[state]) if t >= 0])))
-            state = graph.delta[state][word[-1]]
-            logits, _ = Run(model, rng).logits([model.bos, *(model.tokens[s] for s in word)])  # type: ignore[list-item]
-            assert max(graph.labels, key=lambda k: logits[-1, k]) in graph.want[state]
+    assert found.float32.upto == n
+    if not graph.greatest:
+        assert found.float32.closest.ratio == found.float32.closest.least / found.float32.closest.error > 10
+    for _ in range(6):
+        word, states = verdict_cases.walk(rng, graph, n)
+        logits, _ = Run(model, rng).logits(model.rows([model.symbols[s] for s in word]))
+        for row, state in zip(logits, states, strict=True):
+            asked = graph.asked[state]
+            assert margin(row[list(graph.labels)], asked.signs, asked.greatest) > 0
 
 
 def test_the_bound_of_a_comparison_covers_both_logits() -> None:
@@ -198,20 +178,11 @@ def test_nothing_is_right_as_run_of_words_that_vanish_beside_other_symbols() -> 
     """Behind `b`, which reads `a` by `exp(1000)`, label 0 is `1 + t + u - 1 - (what is read)`: exactly that is -1e-8,
     in float32 it is above 0 in some order. The search reads part of `a`, though no word has it, and sees 0.25."""
     t, u, rng = 3 * 2.0**-25, -1e-7, np.random.default_rng(1)
+    mixed, out = np.zeros((4, 12)), np.zeros((4, 4))
+    mixed[1, 0], mixed[0, 4], mixed[0, 8], out[0, 0] = 1000, 2, 1, 1
+    tensors = {"wte.weight": np.array([[1, 0, 0, 0], [0, 1, t, u]]), "h.0.attn.c_attn.weight": mixed}
     sizes = {"attn.c_attn": (4, 12), "attn.c_proj": (4, 4), "mlp.c_fc": (4, 1), "mlp.c_proj": (1, 4)}
-    made = {"wte.weight": np.array([[1, 0, 0, 0], [0, 1, t, u]], F)}
-    for name, shape in sizes.items():
-        made |= {f"h.0.{name}.weight": np.zeros(shape, F), f"h.0.{name}.bias": np.zeros(shape[1], F)}
-    mixed = made["h.0.attn.c_attn.weight"]
-    mixed[1, 0], mixed[0, 4], mixed[0, 8], made["h.0.attn.c_proj.weight"][0, 0] = 1000, 2, 1, 1
-    made = {f"transformer.{name}": tensor for name, tensor in made.items()}
-    made |= {"lm_head.weight": np.array([[-1, 1, 1, 1]], F), "lm_head.bias": np.array([-1], F)}
-    config = {
-        "n_layer": 1, "n_head": 1, "n_embd": 4, "n_inner": 1, "vocab_size": 2, "vocab": ["a", "b"], "labels": ["yes"],
-        "bos_token_id": None, "eos_token_id": None, "layer_norm": False, "activation_function": "relu",
-        "tie_word_embeddings": False, "position_embeddings": "none",
-    }  # fmt: skip
-    model = trained("light", save(made), config, "light")
+    model = verdict_cases.bare(tensors | {"h.0.attn.c_proj.weight": out}, sizes, [-1, 1, 1, 1], -1)
     graph = Graph(((-1, 0),), frozenset({0}), (0,), (frozenset(),), (0,), empty=False)
     found = verify_trained(model, graph, 2, float32=True)
     assert found.float32 is not None
@@ -223,23 +194,15 @@ def test_what_a_block_adds_to_the_stream_may_be_added_one_by_one() -> None:
     """Sixty-four neurons of nearly half a unit in the last place of the stream: added to it one after the other, all of
     them are lost, and the logit is negative; together they are 63 times as much, and it is positive."""
     unit, sizes = F(2.0**-4), {"attn.c_attn": (2, 6), "attn.c_proj": (2, 2), "mlp.c_fc": (2, 64), "mlp.c_proj": (64, 2)}
-    made = {"wte.weight": np.array([[2.0**20, 0], [0, 0]], F)}
-    for name, shape in sizes.items():
-        made |= {f"h.0.{name}.weight": np.zeros(shape, F), f"h.0.{name}.bias": np.zeros(shape[1], F)}
-    made["h.0.mlp.c_fc.bias"][:], made["h.0.mlp.c_proj.weight"][:, 0] = F(0.99) * unit, 1
-    made = {f"transformer.{name}": tensor for name, tensor in made.items()}
-    made |= {"lm_head.weight": np.array([[1, 0]], F), "lm_head.bias": np.array([-(2.0**20) - 16 * unit], F)}
-    config = {
-        "n_layer": 1, "n_head": 1, "n_embd": 2, "n_inner": 64, "vocab_size": 2, "vocab": ["a", "b"], "labels": ["yes"],
-        "bos_token_id": None, "eos_token_id": None, "layer_norm": False, "activation_function": "relu",
-        "tie_word_embeddings": False, "position_embeddings": "none",
-    }  # fmt: skip
-    model = trained("added", save(made), config, "added")
+    first, bias, outer = F(2.0**20), np.full(64, F(0.99) * unit), np.zeros((64, 2))
+    outer[:, 0], last = 1, -first - 16 * unit
+    tensors = {"wte.weight": np.array([[first, 0], [0, 0]]), "h.0.mlp.c_fc.bias": bias, "h.0.mlp.c_proj.weight": outer}
+    model = verdict_cases.bare(tensors, sizes, [1, 0], last)
     graph = Graph(((0, -1),), frozenset({0}), (0,), (frozenset({0}),), (0,), empty=False)
-    stream = made["transformer.wte.weight"][0, 0]
-    for neuron in made["transformer.h.0.mlp.c_fc.bias"]:
+    stream = first
+    for neuron in bias:
         stream = F(stream + neuron)
-    assert F(stream + made["lm_head.bias"][0]) < 0 < forward(model, [0])[-1, 0]
+    assert F(stream + last) < 0 < forward(model, [0])[-1, 0]
     found = verify_trained(model, graph, 1, float32=True)
     assert found.float32 is not None
     assert (found.status, found.float32.upto) == ("right", 0)
@@ -267,12 +230,6 @@ def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -
                 assert quick[case.key].ratio <= alone[1].ratio * (1 + 1e-9)
 
 
-def test_the_command_says_what_is_right_as_run() -> None:
-    path = str(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
-    told = typed("soft", "verify", path, "-n", "6", "--no-recheck").output
-    assert "right as run in float32: every prefix; every margin is at least " in told
-
-
 def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> None:
     source, made = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "made.safetensors"
     assert typed("soft", "import", source, "-o", made).exit_code == 0
@@ -287,37 +244,14 @@ def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", verdict_cases.NAMES)
 def test_torch_has_the_signs_of_what_is_right_as_run(name: str) -> None:
     """3 400 words of each model in torch, float32: its own LayerNorm, GELU, softmax and matrix products."""
-    torch = pytest.importorskip("torch")
-    nn = torch.nn.functional
-    model = load(verdict_cases.FOLDER / f"{name}.safetensors")
-    graph = graph_of(model, task_language(model))
+    (model, graph), imported = verdict_cases.loaded(name), import_weights(verdict_cases.FOLDER / f"{name}.safetensors")
+    assert imported.rows == graph.labels
     found = verify_trained(model, graph, 60, float32=True)
     assert found.float32 is not None
     rng, n = np.random.default_rng(2), found.float32.upto
-    layer, t = model.layers[0], {}
-
-    def tensor(a: Any) -> Any:
-        return t.setdefault(id(a), torch.tensor(a.astype(F)))
-
-    def norm(x: Any, p: Any) -> Any:
-        return nn.layer_norm(x, (model.d,), tensor(p.weight), tensor(p.bias), float(model.epsilon))
-
-    words = np.zeros((3400, n), dtype=np.int64)
-    states = np.zeros((3400, n + 1), dtype=np.int64)
-    for row, path in zip(words, states, strict=True):
-        for j in range(n):
-            row[j] = rng.choice([s for s, after in enumerate(graph.delta[path[j]]) if after >= 0])
-            path[j + 1] = graph.delta[path[j]][row[j]]
-    tokens = np.concatenate([np.full((3400, 1), model.bos), np.array(model.tokens)[words]], axis=1)
-    x = tensor(model.embed)[torch.tensor(tokens)]
-    if model.positions is not None:
-        x = x + tensor(model.positions)[: n + 1]
-    q, k, v = (norm(x, layer.norm1) @ tensor(layer.attention.weight) + tensor(layer.attention.bias)).chunk(3, -1)
-    scores = (q @ k.mT / math.sqrt(model.d)).masked_fill(torch.ones(n + 1, n + 1).triu(1) > 0, -math.inf)
-    x = x + torch.softmax(scores, -1) @ v @ tensor(layer.projection.weight) + tensor(layer.projection.bias)
-    hidden = norm(x, layer.norm2) @ tensor(layer.inner.weight) + tensor(layer.inner.bias)
-    hidden = torch.relu(hidden) if model.activation == "relu" else nn.gelu(hidden, approximate="tanh")
-    x = x + hidden @ tensor(layer.outer.weight) + tensor(layer.outer.bias)
-    logits = (norm(x, model.final) @ tensor(model.unembed).T).numpy()[..., list(graph.labels)]
+    walks = [walk for walk in (verdict_cases.walk(rng, graph, n) for _ in range(3400)) if len(walk[0]) == n]
+    tokens = np.array([model.rows([model.symbols[s] for s in word]) for word, _ in walks])
     wanted = np.array([[k in want for k in graph.labels] for want in graph.want])
-    assert ((logits > 0) == wanted[states]).all()
+    logits = by_torch(imported.model, tokens)
+    assert len(walks) > 3000
+    assert ((logits > 0) == wanted[np.array([states for _, states in walks])]).all()

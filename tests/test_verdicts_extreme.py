@@ -9,37 +9,24 @@ import pytest
 from safetensors.numpy import save
 
 from restrict.base.errors import ModelError
-from restrict.checker.account import Reject
-from restrict.checker.main import verify
-from restrict.soft.models.config import read_object
 from restrict.soft.restriction.forced import Decision, force_decision
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.model import Trained, forward, trained
+from restrict.soft.trained.model import Trained, forward
 from tests.commands import typed
 from tests.test_verdict_float32 import Run
-from tests.verdict_cases import FOLDER, weights
+from tests.verdict_cases import FOLDER, SMALL, made_of, refusal, weights
 
 STAR = ((0, 0),)
 """All words over two symbols."""
 ONLY_A = ((0, -1),)
 
 
-def checkpoint(seed: int, times: dict[str, float], *, layers: int = 1, kind: type = np.float32) -> Trained:
-    """A random model of width 4 over `a b`, without positions; tensors whose names end so are multiplied."""
-    made, config = parts(seed, times, layers, kind)
-    return trained("extreme", save(made), read_object(json.dumps(config).encode(), "c", decimals=True), "x")
-
-
-def parts(seed: int, times: dict[str, float], layers: int, kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Its tensors and its configuration."""
-    config: dict[str, Any] = {
-        "activation_function": "relu", "layer_norm_epsilon": 1e-05, "n_layer": layers, "n_head": 1, "n_embd": 4,
-        "vocab_size": 4, "bos_token_id": 2, "eos_token_id": 3, "tie_word_embeddings": False,
-        "vocab": ["a", "b", "<bos>", "<eos>"], "position_embeddings": "none",
-    }  # fmt: skip
+def parts(seed: int, times: dict[str, float], layers: int = 1, kind: type = np.float32) -> tuple[Any, dict[str, Any]]:
+    """Random tensors and the configuration of :data:`.SMALL`; those whose names end so are multiplied."""
+    config = SMALL | {"n_layer": layers}
     made = weights(np.random.default_rng(seed), config, 0.5)
     for name in made:
         factor = np.prod([factor for end, factor in times.items() if name.endswith(end)])
@@ -48,20 +35,16 @@ def parts(seed: int, times: dict[str, float], layers: int, kind: type) -> tuple[
     return made, config
 
 
+def checkpoint(seed: int, times: dict[str, float], *, layers: int = 1, kind: type = np.float32) -> Trained:
+    """A model of them."""
+    return made_of(*parts(seed, times, layers, kind))
+
+
 def said(model: Trained, delta: tuple[tuple[int, ...], ...], labels: tuple[int, ...] = (0, 1, 2, 3)) -> Graph:
     """Wanted is what the model says behind the empty word."""
     logits = forward(model, model.rows([]))[-1]
     want = frozenset(k for k in labels if logits[k] > 0)
     return Graph(delta, frozenset(range(len(delta))), labels, (want,) * len(delta), tuple(range(len(delta))))
-
-
-def refusal(model: Trained, document: dict[str, Any]) -> tuple[int, str]:
-    """The checker's exit code and its reason."""
-    try:
-        verify(model.content, json.dumps(document).encode())
-    except Reject as reject:
-        return reject.code, str(reject)
-    return 0, ""
 
 
 @pytest.mark.parametrize("delta", [STAR, ONLY_A])
@@ -104,7 +87,7 @@ def test_the_checker_says_of_a_light_word_that_it_does_not_know() -> None:
         model = checkpoint(seed, {"attn.c_attn.weight": 2e3, "attn.c_proj.weight": 1e-3})
         document = verify_trained(model, said(model, ONLY_A), 0).document()
         document |= {"n": 2, "upto": -1, "basis": [], "cases": [], "wrong": {"word": [0, 0], "label": 0}}
-        code, reason = refusal(model, document)
+        code, reason = refusal(model.content, document)
         said_no.add((code, "vanish" in reason))
         if seed > 12 and len(said_no) > 2:
             break
@@ -123,24 +106,24 @@ def test_numbers_that_no_certificate_holds_are_refused_in_one_line() -> None:
 
 def test_names_that_the_checker_does_not_read_are_refused_before_the_search() -> None:
     """The body of a model alone, the masks of older files, a tied read-out once more, other libraries' names."""
-    made, config = parts(1, {}, 1, np.float32)
+    made, config = parts(1, {})
     bare = {name.removeprefix("transformer."): tensor for name, tensor in made.items()}
     masked = made | {"transformer.h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), dtype=bool))}
     twice = made | {"lm_head.weight": made["transformer.wte.weight"]}
     for tensors, says in ((bare, "'h.0.attn.c_attn.bias'"), (masked, "attn.bias'"), (twice, "'lm_head.weight'")):
         config["tie_word_embeddings"] = tensors is twice
-        model = trained("bare", save(tensors), read_object(json.dumps(config).encode(), "c", decimals=True), "x")
+        model = made_of(tensors, config)
         graph = said(model, ONLY_A)
         for every in (False, True):
             with pytest.raises(ModelError, match=f"the checker does not read the tensor .*{says}"):
                 _ = verify_every_length(model, graph) if every else verify_trained(model, graph, 1)
     with pytest.raises(ModelError, match="GPT-2's names"):
-        trained("lens", save({"blocks.0.attn.W_Q": made["transformer.wte.weight"]}), config, "x")
+        made_of({"blocks.0.attn.W_Q": made["transformer.wte.weight"]}, config)
 
 
 def test_the_influence_of_light_words_has_a_bound(tmp_path: Path) -> None:
     for seed in range(6):
-        made, config = parts(seed, {"attn.c_attn.weight": 2e3, "attn.c_proj.weight": 1e-3}, 1, np.float32)
+        made, config = parts(seed, {"attn.c_attn.weight": 2e3, "attn.c_proj.weight": 1e-3})
         (tmp_path / "m.safetensors").write_bytes(save(made))
         (tmp_path / "m.config.json").write_text(json.dumps(config))
         words = ["soft", "influence", str(tmp_path / "m.safetensors"), "-n", "3", "--pairs", "--logit", "--time", "1"]
@@ -181,16 +164,10 @@ def test_what_overflows_in_float32_is_not_right_as_run(times: dict[str, float]) 
 # ---------------------------------------------------------------- what no verdict covers is said before the search
 
 
-def read(changed: dict[str, Any], made: dict[str, Any] | None = None) -> Trained:
-    """The model of width 4 over `a b` with a changed configuration, and other weights."""
-    whole, config = parts(1, {}, 1, np.float32)
-    said = read_object(json.dumps(config | changed).encode(), "c", decimals=True)
-    return trained("m", save(whole | (made or {})), said, "m")
-
-
 def test_one_token_in_front_of_the_word_and_behind_it_is_refused_before_the_search() -> None:
     """The checker wants different rows for both, so no certificate would hold."""
-    model = read({"end_marker_token_id": 2, "place": "last"})
+    made, config = parts(1, {})
+    model = made_of(made, config | {"end_marker_token_id": 2, "place": "last"})
     nothing = Graph(((0, 0),), frozenset({0}), (0,), (frozenset(),))
     for every in (False, True):
         with pytest.raises(ModelError, match="'<bos>' stands in front of the word and behind it, too"):
@@ -200,22 +177,9 @@ def test_one_token_in_front_of_the_word_and_behind_it_is_refused_before_the_sear
 
 
 def test_a_vocabulary_of_one_token_is_refused_before_the_search() -> None:
-    config = {"vocab": ["a"], "vocab_size": 1, "labels": ["yes"], "bos_token_id": None, "eos_token_id": None}
-    made = {"transformer.wte.weight": np.ones((1, 4), np.float32), "lm_head.weight": np.ones((1, 4), np.float32)}
+    made, config = parts(1, {})
+    config |= {"vocab": ["a"], "vocab_size": 1, "labels": ["yes"], "bos_token_id": None, "eos_token_id": None}
+    made |= dict.fromkeys(("transformer.wte.weight", "lm_head.weight"), np.ones((1, 4), np.float32))
     nothing = Graph(((0,),), frozenset({0}), (0,), (frozenset(),), empty=False)
     with pytest.raises(ModelError, match="has 1 tokens and width 4; verdicts are about 2 to 4096 of both"):
-        verify_trained(read(config, made), nothing, 2)
-
-
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"pad_token_id": 0, "sep_token_id": 1}, "every token is a special one, so there are no words"),
-        ({"layer_norm": False, "final_norm": True}, "config final_norm: one is to come last, but layer_norm says"),
-        ({"hidden_act": "gelu"}, "config activation_function is 'relu' and config hidden_act is 'gelu'"),
-        ({"layer_norm_eps": 1e-12}, "config layer_norm_epsilon is '1e-05' and config layer_norm_eps is '1e-12'"),
-    ],
-)
-def test_a_configuration_that_contradicts_itself_is_refused(changed: dict[str, Any], told: str) -> None:
-    with pytest.raises(ModelError, match=told):
-        read(changed)
+        verify_trained(made_of(made, config), nothing, 2)

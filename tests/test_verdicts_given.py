@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -62,8 +61,8 @@ def changed(rng: np.random.Generator, graph: Graph) -> Graph:
 def wanted(graph: Graph, longest: float, last: float) -> dict[tuple[int, ...], frozenset[int]]:
     """What is wanted behind each prefix of at most ``last`` symbols, all words of it written out."""
     longest = min(longest, last + len(graph.delta))
-    automaton = [list(row) for row in graph.delta], sorted(graph.accept)
-    return {word: graph.want[q] for word, q in prefixes(automaton, int(longest), int(last)) if word or graph.empty}
+    words = prefixes((graph.delta, graph.accept), int(longest), int(last))
+    return {word: graph.want[q] for word, q in words if word or graph.empty}
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))
@@ -222,12 +221,9 @@ def test_what_is_about_something_else_is_refused_in_one_line(
 
 
 def test_another_configuration_beside_the_same_weights_is_another_model(folder: Path, tmp_path: Path) -> None:
-    copy = shutil.copy(RIGHT, tmp_path)
-    beside = RIGHT.with_name("tomita2-1l1h16d.config.json")
-    config = json.loads(beside.read_text()) | {"layer_norm_epsilon": "0.001"}
-    (tmp_path / beside.name).write_text(json.dumps(config))
-    answer = typed("soft", "verify", copy, "-n", 6, "--certificate", folder / "right.json")
-    assert "about a model with epsilon '1/100000', where tomita2-1l1h16d has '1/1000'" in str(answer.exception)
+    path = verdict_cases.changed(tmp_path, RIGHT.stem, layer_norm_epsilon="0.001")
+    answer = typed("soft", "verify", path, "-n", 6, "--certificate", folder / "right.json")
+    assert "about a model with epsilon '1/100000', where m has '1/1000'" in str(answer.exception)
 
 
 def test_what_only_the_certificate_says_of_the_model_is_compared(folder: Path) -> None:

@@ -3,10 +3,8 @@ Judged by a plain forward pass on all words."""
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,18 +12,18 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save_file
 
 from restrict.base.errors import UsageError
-from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.languages.dfa import minimal
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import graph_of, tagged_graph, task_language
-from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.model import forward, load
 from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.wrong import wrong_of
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
+from tests.verdict_cases import SHIPPED, refusal
 
 
 def test_what_is_asked_of_logits() -> None:
@@ -62,19 +60,14 @@ def test_where_every_label_is_wanted_nothing_is_asked() -> None:
 # ---------------------------------------------------------------- the checker refuses
 
 
-def refused(model: Trained, document: Any, says: str) -> None:
-    with pytest.raises(Reject, match=says):
-        verify(model.content, json.dumps(document).encode())
-
-
 def test_the_greatest_of_no_labels_is_refused() -> None:
     model, _ = verdict_cases.kept(verdict_cases.NAMES[0])
     document = verify_trained(model, graph_of(model, task_language(model), read_out="next"), 4).document()
     assert document["language"]["read_out"] == "greatest"
     for read_out in ("signs", 1, None):
-        refused(model, document | {"language": document["language"] | {"read_out": read_out}}, "read_out")
+        assert "read_out" in refusal(model.content, document, language={"read_out": read_out})[1]
     document["language"]["want"][0] = []
-    refused(model, document, "the greatest of no labels is wanted")
+    assert "the greatest of no labels is wanted" in refusal(model.content, document)[1]
 
 
 def test_a_label_that_is_wanted_is_no_wrong_one() -> None:
@@ -85,12 +78,12 @@ def test_a_label_that_is_wanted_is_no_wrong_one() -> None:
     document = found.document()
     want = graph.want[graph.state(found.wrong.word)]
     document["wrong"]["label"] = min(want)
-    refused(model, document, "the label is wanted there")
+    assert "the label is wanted there" in refusal(model.content, document)[1]
     others = [k for k in graph.labels if k not in want and k != found.wrong.label]
     said = forward(model, model.rows([model.symbols[s] for s in found.wrong.word]))[-1]
     for label in others:
         if said[label] < max(said[list(want)]):
-            refused(model, document | {"wrong": document["wrong"] | {"label": label}}, "is not shown to be wrong")
+            assert "is not shown to be wrong" in refusal(model.content, document, wrong={"label": label})[1]
 
 
 def test_signs_are_another_claim() -> None:
@@ -110,9 +103,6 @@ def test_signs_are_another_claim() -> None:
 
 
 # ---------------------------------------------------------------- labels of the read-out's own, and the command
-
-
-SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 
 
 def headed_as(name: str, into: Path, folder: Path = SHIPPED) -> Path:
@@ -219,15 +209,12 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
 
 
 def test_a_special_token_is_no_tag(tmp_path: Path) -> None:
-    model = Path(shutil.copy(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path))
-    config = json.loads((verdict_cases.FOLDER / "tomita2-1l1h16d.config.json").read_text())
-    start, end = (config["vocab"][config[f"{name}_token_id"]] for name in ("bos", "eos"))
-    for tag, exit_code in ((start, 1), (end, 3)):
-        config["task"] = {"kind": "tags", "dfa": {"delta": [[0, 0]], "tags": [tag]}}
-        (tmp_path / "tomita2-1l1h16d.config.json").write_text(json.dumps(config))
-        found = typed("soft", "verify", model, "-n", 2)
+    vocab = verdict_cases.kept("tomita2-1l1h16d")[0].vocab
+    for tag, exit_code in ((vocab[-2], 1), (vocab[-1], 3)):
+        task = {"kind": "tags", "dfa": {"delta": [[0, 0]], "tags": [tag]}}
+        found = typed("soft", "verify", verdict_cases.changed(tmp_path, "tomita2-1l1h16d", task=task), "-n", 2)
         assert found.exit_code == exit_code
-        assert (tag == end) or "no task.dfa.tags, a label" in str(found.exception)
+        assert exit_code == 3 or "no task.dfa.tags, a label" in str(found.exception)
 
 
 @pytest.mark.parametrize("labels", [["no"], ["no", "no"], ["no", "yes", "both"], "no yes", [0, 1]])

@@ -133,7 +133,7 @@ def test_the_bound_of_the_search_is_below_the_value_of_every_word(seed: int) -> 
     model, naive = verdict_cases.random_checkpoint(rng)
     graph, n = verdict_cases.random_graph(rng, model, naive), 4
     search = Search(model, graph, n)
-    words = prefixes(([list(row) for row in graph.delta], sorted(graph.accept)), n)
+    words = prefixes((graph.delta, graph.accept), n)
     bases = [(np.array(b.rows).reshape(-1, model.d) / 2**24, np.array(b.centre) / 2**24) for b in search.atoms.bases]
     for key in graph.cases(n):
         high, low = search.box(key)

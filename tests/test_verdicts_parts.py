@@ -19,6 +19,7 @@ from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.model import load
 from restrict.soft.trained.parts import Parts
 from tests.marks import heavy_after
+from tests.verdict_cases import written_out
 
 MODEL = Path(__file__).parent / "corpus" / "trained" / "tomita2-1l1h16d.safetensors"
 N = 14
@@ -32,16 +33,22 @@ def verdict() -> Verdict:
 
 def changed(number: int) -> bytes:
     """The certificate with a bound of a case below what a word reaches."""
-    document: dict[str, Any] = json.loads(verdict().to_bytes())
-    last: dict[tuple[int, int], list[Any]] = {}
-    for k, entry in enumerate(document["cases"]):
-        a, q = entry[1:3]
-        hints = entry[3:] or last[a, q]
-        document["cases"][k] = [*entry[:3], *hints]
-        last[a, q] = hints
+    document = written_out(json.loads(verdict().to_bytes()))
     case = document["cases"][number]
     case[3] = [upper - width - 1 for upper, width in zip(case[3], case[4], strict=True)]
     return json.dumps(document).encode()
+
+
+def noted(patch: pytest.MonkeyPatch) -> list[Any]:
+    """The cases that are verified from here on."""
+    seen, plain = list[Any](), Check.case
+
+    def case(self: Check, key: Any, hints: Any, place: Any) -> None:
+        seen.append(key)
+        plain(self, key, hints, place)
+
+    patch.setattr(Check, "case", case)
+    return seen
 
 
 def groups() -> list[Group]:
@@ -49,15 +56,9 @@ def groups() -> list[Group]:
 
 
 def test_parts_say_the_line_of_the_whole_check_and_verify_each_case_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, seen = verdict(), list[Any]()
-    model, content, plain = found.model.content, found.to_bytes(), Check.case
-    line = verify(model, content)
-
-    def noted(self: Check, key: Any, hints: Any, place: Any) -> None:
-        seen.append(key)
-        plain(self, key, hints, place)
-
-    monkeypatch.setattr(Check, "case", noted)
+    found = verdict()
+    model, content = found.model.content, found.to_bytes()
+    line, seen = verify(model, content), noted(monkeypatch)
     owners = [(i, a, k) for k, (i, a) in enumerate(groups()) if k % 3]  # of some groups nothing is said
     said = [part(model, content, owned(owners, number, 3)) for number in range(3)]
     assert {text for _, text in said} == {line}
@@ -77,11 +78,8 @@ def test_the_part_that_has_a_false_case_refuses(number: int) -> None:
 
 def before(content: bytes, some: slice, **other: Any) -> Verified:
     """What is verified of some cases of a certificate before it comes. ``other``: fields that are other ones then."""
-    document = json.loads(content)
-    (basis, *more), said, cases = [document["basis"], *document.get("turned", [])], dict[Any, Any](), []
-    for i, a, q, *hints in document["cases"]:
-        said[a, q] = hints or said[a, q]
-        cases.append([i, a, q, *said[a, q]])
+    document = written_out(json.loads(content))
+    basis, more, cases = document["basis"], document.get("turned", []), document["cases"]
     head, known = document | {"basis": basis, "turned": [], "cases": []} | other, Verified()
     frames = iter([{"bases": more, "cases": cases[some]}, {"over": True}])
     _, last = ahead(verdict().model.content, head, frames, known)
@@ -91,14 +89,8 @@ def before(content: bytes, some: slice, **other: Any) -> Verified:
 
 def verified(content: bytes, known: Verified, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many cases are verified by a check that knows of some."""
-    seen, plain = list[Any](), Check.case
-
-    def noted(self: Check, key: Any, hints: Any, place: Any) -> None:
-        seen.append(key)
-        plain(self, key, hints, place)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Check, "case", noted)
+        seen = noted(patch)
         _, line = part(verdict().model.content, content, lambda group: True, known)
     assert line == verify(verdict().model.content, content)
     return len(seen)

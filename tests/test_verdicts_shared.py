@@ -25,6 +25,7 @@ from restrict.soft.trained.sharing import SharedSearch, inside
 from restrict.soft.trained.verdict import Case, Open, Search
 from tests import verdict_cases
 from tests.marks import rows_after
+from tests.verdict_cases import refusal, written_out
 
 N = 18
 
@@ -38,22 +39,6 @@ def made() -> tuple[Trained, dict[str, Any]]:
 
 def line(model: Trained, document: dict[str, Any]) -> str:
     return verify(model.content, json.dumps(document).encode())
-
-
-def code(model: Trained, document: dict[str, Any]) -> int:
-    with pytest.raises(Reject) as reject:
-        line(model, document)
-    return reject.value.code
-
-
-def written_out(document: dict[str, Any]) -> dict[str, Any]:
-    """The certificate in which every case has hints of its own."""
-    said: dict[tuple[int, int], list[Any]] = {}
-    cases = []
-    for i, a, q, *hints in document["cases"]:
-        said[a, q] = hints or said[a, q]
-        cases.append([i, a, q, *said[a, q]])
-    return document | {"cases": cases}
 
 
 SIZES = (8, 6, 3), (12, 30, 5)
@@ -193,7 +178,7 @@ def test_the_first_case_of_a_symbol_and_a_state_has_hints(made: tuple[Trained, d
             seen.add((a, q))
             other = copy.deepcopy(document)
             del other["cases"][number][3:]
-            assert code(model, other) == 4
+            assert refusal(model.content, other)[0] == 4
     assert len(seen) > 2
 
 
@@ -206,7 +191,7 @@ def test_shared_hints_are_verified_for_each_case(made: tuple[Trained, dict[str, 
         if before and len(case) > 3:
             other = copy.deepcopy(document)
             del other["cases"][number][3:]
-            refused += code(model, other) == 3
+            refused += refusal(model.content, other)[0] == 3
     assert refused
 
 
@@ -219,7 +204,7 @@ def test_a_shared_box_that_loses_a_word_of_a_later_case_is_refused() -> None:
         if len(entry) > 3 and case.own is not None and after[1:] == entry[1:3]:
             kept = entry[3:5]
             entry[3:5] = case.own
-            refused += code(model, document) == 3
+            refused += refusal(model.content, document)[0] == 3
             entry[3:5] = kept
     assert refused > 1
 
@@ -247,9 +232,7 @@ def test_a_report_reads_shared_hints_and_quotients(made: tuple[Trained, dict[str
     """The drawn ranges are of every case; bounds on quotients are no coordinates."""
     model, document = made
     assert len(list(ranges_of(model, task_graph(model), document))) == len(document["cases"])
-    rng = np.random.default_rng(39)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph = verdict_cases.random_graph(rng, model, naive)
+    model, _, graph = verdict_cases.random_case(np.random.default_rng(39))
     document = verdict_cases.with_quotients(verify_trained(model, graph, 3)).document()
     assert model.heads == 2
     assert all(len(case[3]) == sum(len(basis["rows"]) for basis in document["basis"]) + 1 for case in document["cases"])

@@ -1,6 +1,7 @@
 """Checkpoints and claims for the tests of verdicts: those of the corpus, and random ones of a few dozen weights."""
 
 import copy
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from restrict.checker.verdict_second import LAYERS, Second
 from restrict.soft.models.config import read_object
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
-from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.graph import Graph, task_graph
 from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.reader import inside
 from restrict.soft.trained.second import At
@@ -29,6 +30,7 @@ from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
 
 FOLDER = Path(__file__).parent / "corpus" / "trained"
+SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 NAMES = ("tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope")
 
 
@@ -36,6 +38,58 @@ def kept(name: str) -> tuple[Trained, Naive]:
     """A checkpoint of the corpus, twice."""
     config = json.loads((FOLDER / f"{name}.config.json").read_text())
     return load(FOLDER / f"{name}.safetensors"), Naive((FOLDER / f"{name}.safetensors").read_bytes(), config)
+
+
+def loaded(name: str, folder: Path = FOLDER) -> tuple[Trained, Graph]:
+    """A checkpoint with what its own task wants."""
+    model = load(folder / f"{name}.safetensors")
+    return model, task_graph(model)
+
+
+def changed(into: Path, name: str = NAMES[0], /, **config: Any) -> Path:
+    """A checkpoint of the corpus beside another configuration."""
+    said = json.loads((FOLDER / f"{name}.config.json").read_text()) | config
+    (into / "m.safetensors").write_bytes((FOLDER / f"{name}.safetensors").read_bytes())
+    (into / "m.config.json").write_text(json.dumps(said))
+    return into / "m.safetensors"
+
+
+def made_of(tensors: dict[str, Any], config: dict[str, Any]) -> Trained:
+    """The model of some tensors and a configuration, read as from files."""
+    from safetensors.numpy import save
+
+    return trained("made", save(tensors), read_object(json.dumps(config).encode(), "c", decimals=True), "m.safetensors")
+
+
+SMALL: dict[str, Any] = {
+    "activation_function": "relu", "layer_norm_epsilon": 1e-05, "n_layer": 1, "n_head": 1, "n_embd": 4,
+    "vocab_size": 4, "bos_token_id": 2, "eos_token_id": 3, "tie_word_embeddings": False,
+    "vocab": ["a", "b", "<bos>", "<eos>"], "position_embeddings": "none",
+}  # fmt: skip
+"""A model of width 4 over `a b`, without positions."""
+
+
+def bare(tensors: dict[str, Any], sizes: dict[str, tuple[int, int]], head: list[float], bias: float) -> Trained:
+    """A block over `a b` without LayerNorm, start token and positions that answers with one label: zero but for some
+    tensors, `sizes` of its maps, a row of the read-out and its bias."""
+    made = dict[str, Any]()
+    for name, shape in sizes.items():
+        made |= {f"h.0.{name}.weight": np.zeros(shape), f"h.0.{name}.bias": np.zeros(shape[1])}
+    made = {f"transformer.{name}": array for name, array in (made | tensors).items()}
+    made |= {"lm_head.weight": np.array([head]), "lm_head.bias": np.array([bias])}
+    inner, d = sizes["mlp.c_proj"]
+    config = SMALL | {"n_embd": d, "n_inner": inner, "vocab_size": 2, "vocab": ["a", "b"], "labels": ["yes"]}
+    config |= {"bos_token_id": None, "eos_token_id": None, "layer_norm": False}
+    return made_of({name: array.astype(np.float32) for name, array in made.items()}, config)
+
+
+def walk(rng: np.random.Generator, graph: Graph, n: int) -> tuple[list[int], list[int]]:
+    """A random word of at most ``n`` symbols on which the automaton goes on, and the states on the way."""
+    word, states = list[int](), [0]
+    while len(word) < n and (after := [s for s, t in enumerate(graph.delta[states[-1]]) if t >= 0]):
+        word.append(int(rng.choice(after)))
+        states.append(graph.delta[states[-1]][word[-1]])
+    return word, states
 
 
 def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> dict[str, np.ndarray]:
@@ -65,8 +119,6 @@ def random_checkpoint(
     ``norm``: LayerNorm behind each half of a block (``post``), none at the end (``no-last``), or nowhere
     (``none``). ``reads``: the answer
     is read at the start token, without a mask (``first``), or at a token behind the word (``last``)."""
-    from safetensors.numpy import save
-
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     config: dict[str, Any] = {
         "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": layers,
@@ -98,11 +150,10 @@ def random_checkpoint(
     if norm:
         config[{"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}[norm]] = False
         made = {key: a for key, a in made.items() if ("ln_" if norm == "none" else "ln_f") not in key}
-    content = save(made)
-    said = read_object(json.dumps(config).encode(), "c", decimals=True)
+    model = made_of(made, config)
     if reads == "first":
         config = config | {"bos_token_id": None, "reads": reads}
-    return trained("random", content, said, "r"), Naive(content, config)
+    return model, Naive(model.content, config)
 
 
 def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greatest: bool = False) -> Graph:
@@ -131,6 +182,14 @@ def random_graph(rng: np.random.Generator, model: Trained, naive: Naive, greates
             want[q] = frozenset({max(some, key=lambda k: said[k])} | more if rng.random() > 0.1 else more or {some[0]})
         return Graph(rows, accept, some, tuple(want), tuple(range(states)), greatest=True, empty=empty)
     return Graph(rows, accept, some, tuple(w & set(some) for w in want), tuple(range(states)), empty=empty)
+
+
+def random_case(
+    rng: np.random.Generator, layers: int = 1, greatest: bool = False, **kind: Any
+) -> tuple[Trained, Naive, Graph]:
+    """A random model and a random claim about it."""
+    model, naive = random_checkpoint(rng, layers, **kind)
+    return model, naive, random_graph(rng, model, naive, greatest)
 
 
 def graph_of_words(rng: np.random.Generator, model: Trained, naive: Naive, greatest: bool = False) -> Graph:
@@ -281,6 +340,27 @@ def accepted(model: Trained, document: Any, limit: int = 10**7) -> bool:
     assert code in (3, 4, 5)
     assert "\n" not in text
     return False
+
+
+def refusal(content: bytes, document: dict[str, Any], **parts: dict[str, Any]) -> tuple[int, str]:
+    """The checker's exit code and reason for a certificate that is about this file, with other entries in some of its
+    ``parts``; 0 and its line where it holds."""
+    parts["model"] = parts.get("model", {}) | {"sha256": hashlib.sha256(content).hexdigest()}
+    changed = document | {name: document[name] | part for name, part in parts.items()}
+    try:
+        return 0, verify(content, json.dumps(changed).encode())
+    except Reject as reject:
+        return reject.code, str(reject)
+
+
+def written_out(document: dict[str, Any]) -> dict[str, Any]:
+    """The certificate in which every case has hints of its own."""
+    said: dict[tuple[int, int], list[Any]] = {}
+    cases = []
+    for i, a, q, *hints in document["cases"]:
+        said[a, q] = hints or said[a, q]
+        cases.append([i, a, q, *said[a, q]])
+    return document | {"cases": cases}
 
 
 def as_said(content: bytes, document: dict[str, Any]) -> Naive:

@@ -23,7 +23,7 @@ from restrict.base.arrays import I64, MAX64, MIN64, offsets
 from restrict.base.errors import ResourceLimit
 from restrict.kernels import run_everywhere
 from restrict.model.expr import bind
-from restrict.model.program import Head, Instance, Map, mentions
+from restrict.model.program import Head, Instance, Map, mentions, rule_of
 from restrict.model.restriction import Restriction
 from restrict.model.rules import Callback, evaluate, expression
 
@@ -156,8 +156,7 @@ class AllPositions:
             if a != "position":
                 sets = sets | self.facts[a].sets
         args = [a for a in variable.args if a != "position"]
-        assert not isinstance(variable.map, Callback)
-        expr = bind(expression(variable.map), n=self.instance.n)  # type: ignore[arg-type]
+        expr = bind(expression(rule_of(variable)), n=self.instance.n)
         if "i" in mentions(variable) or "position" in variable.args:
             return self._images(expr, args, "position" in variable.args, np.arange(self.instance.n)), sets
         if not args:
@@ -219,11 +218,11 @@ class _Sweeps:
         self.instance, self.head, self.n = instance, head, instance.n
         key, query = instance.key(head), instance.query(head)
         self.key_is_position = key == "position"
-        self.domain = 1 if key is None or self.key_is_position else instance.domains[key]
-        plain = key is None or self.key_is_position
-        self.keys = np.ones(instance.n, dtype=np.int64) if plain else run.facts[key].values  # type: ignore[index]
-        self.gives = run.facts[head.value].values
-        self.sets = run.facts[head.value].sets if plain else run.facts[head.value].sets | run.facts[key].sets  # type: ignore[index]
+        self.domain, self.keys = 1, np.ones(instance.n, dtype=np.int64)
+        self.gives, self.sets = run.facts[head.value].values, run.facts[head.value].sets
+        if key is not None and not self.key_is_position:
+            self.domain, self.keys = instance.domains[key], run.facts[key].values
+            self.sets = self.sets | run.facts[key].sets
         self.copies = head.value == key
         self.own_key, self.own_value = query is not None and query == key, query is not None and query == head.value
         self.apart = (self.own_key or self.own_value) and head.mask in ("none", "past", "future")
@@ -304,10 +303,10 @@ class _Sweeps:
         self, u: int, floor: I64, equal: I64, *, inclusive: bool = True, backwards: bool = False, answers: int = 0
     ) -> tuple[I64, RankSets]:
         """One sweep; backwards over the mirrored word with the mirrored tie rule. Answers from position ``answers``."""
-        n, sets, arrays = self.n, self.sets, (self.keys, self.gives, floor, equal)
+        n, sets, keys, gives = self.n, self.sets, self.keys, self.gives
         if backwards:
-            sets, arrays = sets.reversed(), tuple(a[::-1].copy() for a in arrays)  # type: ignore[assignment]
-        keys, gives, floor, equal = arrays
+            sets = sets.reversed()
+            keys, gives, floor, equal = (a[::-1].copy() for a in (keys, gives, floor, equal))
         flags = np.array([inclusive, self.right != backwards, self.copies, answers], dtype=np.int64)
         offered = run_everywhere.Candidates(keys, gives, sets.ids, sets.ptr, sets.runs, floor, equal, flags)
         work = _Work(n, self.domain)

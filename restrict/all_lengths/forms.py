@@ -64,7 +64,11 @@ class Forms(Analysis):
 
     def branch(self, test: At, yes: At, no: At) -> At:
         """One of two, entry by entry."""
-        return lambda point: np.where(test(point) != 0, yes(point), no(point))  # type: ignore[return-value]
+
+        def chosen(point: Any) -> Any:
+            return np.where(test(point) != 0, yes(point), no(point))
+
+        return chosen
 
     def largest(self, form: Form) -> int:
         """The largest absolute value of a form on one block of its classes."""
@@ -123,7 +127,8 @@ def points(columns: dict[int, I64]) -> Points:
 
 def values_at(form: Form, where: Points) -> I64:
     """A form's values at points."""
-    return np.asarray(form.at(where), dtype=np.int64)  # type: ignore[arg-type]
+    at: Any = form.at  # declared for single points
+    return np.asarray(at(where), dtype=np.int64)
 
 
 def grid(*sizes: int) -> list[tuple[int, ...]]:

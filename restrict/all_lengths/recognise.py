@@ -6,7 +6,7 @@ constant (:mod:`restrict.all_lengths.window`)."""
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import lcm, prod
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ MAX_ROWS = 4096
 MAX_CELLS = 1 << 22
 """Entries of the table of a score, over values, position classes and distances; known before it is made."""
 POSITIONS = frozenset(("i", "j", "n"))
+R = TypeVar("R")
 
 
 class NotOrderOnly(NotEstablished):
@@ -98,7 +99,7 @@ def recognise(model: Model) -> OrderOnly:
     return _finish(reader, when)
 
 
-def _guard(variable: str, function, *args):  # type: ignore[no-untyped-def]
+def _guard(variable: str, function: Callable[..., R], *args: object) -> R:
     try:
         return function(*args)
     except Declined as reason:
@@ -129,7 +130,7 @@ def _folded(expr: Expr, known: dict[str, Expr]) -> Expr:
     return substitute(expr, {x: name(x) for x in expr.names} | known)
 
 
-def _constant(size: Size | None) -> int:
+def _constant(size: Size | str | None) -> int:
     if isinstance(size, int):
         return size
     assert isinstance(size, Formula)
@@ -149,13 +150,13 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
     if isinstance(rule, Callback):
         raise Declined("it is a Python callable, which cannot be analysed; write it as an expression or a table")
     if isinstance(variable, Map):
-        reader.sizes[variable.name] = _constant(variable.domain)  # type: ignore[arg-type]
+        reader.sizes[variable.name] = _constant(variable.domain)
         known = {a: name("i") if a == "position" else name(a) for a in variable.args}
     else:
         if variable.value == "position":
             raise Declined("it copies 'position', whose domain grows with n")
         inner = reader.sizes[variable.value]
-        reader.sizes[variable.name] = inner if variable.domain is None else _constant(variable.domain)  # type: ignore[arg-type]
+        reader.sizes[variable.name] = inner if variable.domain is None else _constant(variable.domain)
         known = {"q": name("i") if variable.query == "position" else name("q")}
         known["k"] = name("j") if variable.key == "position" else name("k")
     if isinstance(rule, Dot):

@@ -19,6 +19,7 @@ from restrict.kernels.bimachine import Parts, determinise
 from restrict.kernels.triples import edge_cells
 
 Progress = Callable[[str], None]
+Side = tuple[I32, I32, I32]
 PAIRS = 50_000_000
 """The most pairs of a left and a right row that occur together."""
 
@@ -35,7 +36,7 @@ class Stage:
     tables: tuple[Entries, ...]
     left: tuple[Classes | None, ...]
     right: tuple[Classes | None, ...]
-    sides: tuple[tuple[I32, I32, I32], tuple[I32, I32, I32]]
+    sides: tuple[Side, Side]
     before: Bimachine
     after: Bimachine
     merge_l: I32
@@ -87,12 +88,18 @@ def levels(program: OrderOnly) -> Plan:
     for step in program.steps:
         level = max((depth.get(a, 0) for a in reads(step)), default=0)
         if step.name not in everywhere:
-            (last_heads if isinstance(step, Look) else last_steps).append(step)  # type: ignore[arg-type]
+            if isinstance(step, Look):
+                last_heads.append(step)
+            else:
+                last_steps.append(step)
             continue
         level += isinstance(step, Look)
         depth[step.name] = level
         heads, maps = stages.setdefault(level, ([], []))
-        (heads if isinstance(step, Look) else maps).append(step)  # type: ignore[arg-type]
+        if isinstance(step, Look):
+            heads.append(step)
+        else:
+            maps.append(step)
     early = {s.name for s in needed(tuple(last_steps), tuple(h.query for h in last_heads))}
     before = [s for s in last_steps if s.name in early]
     after = [s for s in last_steps if s.name not in early]
@@ -217,7 +224,11 @@ def extend(
     at_r, rows_r = outcomes(right, side_r[0], side_r[2], -1)
     names = tuple(h.model_variable for h in heads)
     joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
-    after, merge_l, merge_r = _merge(joint, side_l, side_r, at_l, at_r, steps, keep, last, names)
+    if last:
+        after, merge_l, merge_r = _merge_last(joint, side_l, at_l, steps, keep)
+    else:
+        name = names[-1] if names else "the maps"
+        after, merge_l, merge_r = _merge(joint, (side_l, side_r), (at_l, at_r), steps, keep, name)
     return Stage(
         tuple(heads),
         tuple(steps),
@@ -259,7 +270,7 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[E
     )
 
 
-def _deterministic(parts: Parts, machine: Bimachine, heads: list[Look], limits: Limits) -> tuple[I32, I32, I32]:
+def _deterministic(parts: Parts, machine: Bimachine, heads: list[Look], limits: Limits) -> Side:
     base, delta, vectors, status = determinise(parts, limits.states)
     if status:
         name = heads[-1].model_variable if heads else "the maps"
@@ -313,14 +324,13 @@ class _Joint:
         return np.full(len(label), look.default, dtype=np.int64)
 
 
-def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, last, names):  # type: ignore[no-untyped-def]
-    """Minimise both new automata for the labels of the kept variables."""
-    machine = joint.machine
-    if last:
-        return _merge_last(joint, side_l, at_l, steps, keep)
+def _merge(
+    joint: _Joint, sides: tuple[Side, Side], at: tuple[I32, I32], steps: list[Step], keep: list[str], name: str
+) -> tuple[Bimachine, I32, I32]:
+    """Minimise both new automata for the labels of the kept variables. ``name``: of the last head, for a refusal."""
+    machine, (side_l, side_r), (at_l, at_r) = joint.machine, sides, at
     halves = Half(at_l, side_l[0], len(machine.left)), Half(at_r, side_r[0], len(machine.right))
     rights = max(1, len(joint.rows_r))
-    name = names[-1] if names else "the maps"
     pairs = meetings(*halves, rights, PAIRS)
     if pairs is None:
         raise too_large("combinations of values", machine, name, PAIRS)
@@ -337,7 +347,9 @@ def _merge(joint: _Joint, side_l, side_r, at_l, at_r, steps, keep, last, names):
     return Bimachine(left, right, lab, tuple(keep), rows), merge_l, merge_r
 
 
-def _merge_last(joint: _Joint, side_l, at_l, steps, keep):  # type: ignore[no-untyped-def]
+def _merge_last(
+    joint: _Joint, side_l: Side, at_l: I32, steps: list[Step], keep: list[str]
+) -> tuple[Bimachine, I32, I32]:
     """Minimise the left automaton where only the empty suffix counts: the right one is dropped."""
     rows = np.arange(len(joint.rows_l), dtype=np.int64)
     columns, values = joint.values(rows, True)

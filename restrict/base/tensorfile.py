@@ -3,7 +3,7 @@ reads tensors takes each of them once, and all of them."""
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ def arrays_of(
     from safetensors import SafetensorError, deserialize
 
     try:
-        entries = deserialize(content)  # type: ignore[no-untyped-call]
+        entries = deserialize(content)  # type: ignore[no-untyped-call] # safetensors has no types for it
     except (SafetensorError, ValueError) as error:
         raise ModelError(f"not a safetensors file: {quote(str(error))}") from None
     for name, entry in entries:
@@ -70,6 +70,17 @@ class Shaped(Protocol):
 
 
 A = TypeVar("A", bound=Shaped)
+
+
+def fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether an array of this shape is one that is wanted; ``None`` stands for any size."""
+    return len(shape) == len(wanted) and all(w in (None, h) for h, w in zip(shape, wanted, strict=True))
+
+
+def misfit(name: str, shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> str:
+    """What is said of an array of another shape."""
+    sizes = ", ".join("any" if size is None else str(size) for size in wanted)
+    return f"tensor {name!r} has shape {shape}, not ({sizes})"
 
 
 FIELDS = {"in": "inner", "in_bias": "inner_bias", "out": "outer", "out_bias": "outer_bias"}
@@ -98,16 +109,13 @@ class Taken(Generic[A]):
             self.fail(f"the tensor {name!r} is missing")
         self.unused.discard(name)
         found = self.arrays[name]
-        have, wanted = found.shape, found.shape if shape is None else shape
-        fits = len(have) == len(wanted) and all(w in (None, h) for h, w in zip(have, wanted, strict=True))
-        if shape is not None and (not fits or 0 in have):
-            sizes = ", ".join("any" if size is None else str(size) for size in shape)
-            self.fail(f"tensor {name!r} has shape {have}, not ({sizes})")
+        if shape is not None and (not fits(found.shape, shape) or 0 in found.shape):
+            self.fail(misfit(name, found.shape, shape))
         return found
 
-    def maybe(self, name: str, size: int) -> A:
-        """The vector of this name and size; zero where there is none."""
-        return self.take(name, (size,)) if name in self.arrays else self.zeros(size)
+    def maybe(self, name: str, *shape: int) -> A:
+        """The array of this name and shape; zero where there is none."""
+        return self.take(name, shape) if name in self.arrays else self.zeros(*shape)
 
     def table(self, place: str, axes: Mapping[str, tuple[str, ...]], known: Mapping[str, int] = NONE) -> dict[str, A]:
         """Arrays by the names of their axes, as the trusted checker has such tables, by :data:`FIELDS`. An axis has one
@@ -120,10 +128,9 @@ class Taken(Generic[A]):
             sizes |= zip(own, array.shape, strict=True)
         return found
 
-    def zeros(self, size: int) -> A:
-        """The vector of so many zeros."""
-        found: Any = np.zeros(size)
-        return found  # type: ignore[no-any-return]
+    def zeros(self, *shape: int) -> A:
+        """The array of so many zeros."""
+        return cast(A, np.zeros(shape))
 
     def finish(self) -> None:
         """The end of reading."""

@@ -68,7 +68,8 @@ class Run:
     @property
     def words(self) -> list[int]:
         """The tree, where a small one is wanted."""
-        return self.stack.words[: self.stack.now[WORDS]].tolist()  # type: ignore[no-any-return]
+        words: list[int] = self.stack.words[: self.stack.now[WORDS]].tolist()
+        return words
 
     @property
     def used(self) -> set[int]:

@@ -69,7 +69,11 @@ def no_model(path: Path, advice: str) -> None:
 # ---------------------------------------------------------------- parameters
 
 
-class Text(click.ParamType):  # type: ignore[type-arg]
+class Parameter(click.ParamType):  # type: ignore[type-arg] # generic in new versions of click only
+    """A type of arguments and options."""
+
+
+class Text(Parameter):
     """Text that a person writes. It is read as UTF-8, also in a locale in which Python could not decode it."""
 
     name = "text"
@@ -84,7 +88,7 @@ class Text(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-class Read(click.ParamType):  # type: ignore[type-arg]
+class Read(Parameter):
     """What a function reads from the text; where it refuses, the error says what the text is not."""
 
     def __init__(self, name: str, read: Callable[[Any], Any], wrong: str) -> None:
@@ -123,7 +127,7 @@ SECONDS = Read("seconds", _seconds, "not a number of seconds, at least 0")
 SHARE = Read("fraction", _share, "not a fraction between 0 and 1")
 
 
-class Whole(click.ParamType):  # type: ignore[type-arg]
+class Whole(Parameter):
     """A whole number. The help shows it as ``N``; the limits are named only in the error about a wrong number."""
 
     name = "integer"

@@ -30,11 +30,11 @@ STATES = common.option(
 def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths) -> str:
     """Write the proof, where there is one; the lines about it and about what the checker said. For two models that
     agree there are two proofs, both about the same automaton; the second goes to ``NAME.other.json``."""
-    other = getattr(found, "other", None)
-    if other is not None:
+    from restrict.all_lengths.evidence import Proved
+
+    if isinstance(found, Proved) and found.other is not None:
         beside = None if path is None else path.with_name(f"{path.stem}.other{path.suffix}")
-        found = replace(found, other=None)  # type: ignore[arg-type]
-        return "\n".join([write_proof(path, found), write_proof(beside, other)])
+        return "\n".join([write_proof(path, replace(found, other=None)), write_proof(beside, found.other)])
     if found.proof is None:
         return f"  no proof file: {found.reason}"
     lines = []

@@ -205,7 +205,7 @@ class _Line(Operators[Formula]):
             allowed = "(i)" if indices == "i" else "(i) or (j)"
             self.deny(f"{token} must be read at {allowed} here, not {quote(index)}")
         self.expect(")")
-        return Atom(name, index, symbol)  # type: ignore[arg-type]
+        return Atom(name, "i" if index == "i" else "j", symbol)
 
     def attention(self, ties: Literal["left", "right"]) -> Attend:
         """What follows ``leftmost_j``."""

@@ -94,10 +94,10 @@ def _helper(reader: Reader, node: ast.FunctionDef) -> None:
 
 def _call(reader: Reader, node: ast.Expr) -> tuple[str, ...]:
     """The tokens of ``print(run([...]))``."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     match(Line.CALL, node, found)
     try:
-        tokens = ast.literal_eval(found["XX"])  # type: ignore[arg-type]
+        tokens = ast.literal_eval(found["XX"])
     except (ValueError, TypeError, RecursionError):
         tokens = None
     if not isinstance(tokens, list) or not all(isinstance(t, str) for t in tokens):
@@ -305,10 +305,10 @@ def _branches(
 
 def constant_of(reader: Reader, node: object) -> Value:
     """The value of a constant: a string, an integer (no Boolean), or ``Emb0.V07`` of an enumeration of embeddings."""
-    if isinstance(node, ast.Constant) and type(node.value) in (str, int):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int) and not isinstance(node.value, bool):
         if isinstance(node.value, str) and node.value.partition(".")[0] in reader.enums:
             reader.fail(node, f"the string {quote(node.value)} is no member of an enumeration")
-        return node.value  # type: ignore[return-value]
+        return node.value
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in reader.enums:
         return f"{node.value.id}.{node.attr}"
     assert isinstance(node, ast.AST)

@@ -215,8 +215,8 @@ class _Tensors(Taken[Matrix]):
         old = self.arrays[name]
         self.arrays[name] = Matrix(old.ints, old.denominator * denominator).reduced()
 
-    def zeros(self, size: int) -> Matrix:
-        return Matrix(np.zeros(size, dtype=object), 1)
+    def zeros(self, *shape: int) -> Matrix:
+        return Matrix(np.zeros(shape, dtype=object), 1)
 
 
 def _exact(name: str, array: npt.NDArray[Any]) -> Matrix:

@@ -48,7 +48,7 @@ def by_enumeration(
     for letters in itertools.product(alphabet, repeat=len(free)):
         for t, s in zip(free, letters, strict=True):
             word[t] = s
-        table.append(contains(tuple(word)) == member)  # type: ignore[arg-type]
+        table.append(contains(tuple(s for s in word if s is not None)) == member)
     forced = np.array(table, dtype=np.bool_).reshape((k,) * len(free))
     forced, cost = of_restrictions(forced)
     if not forced.any():

@@ -40,11 +40,9 @@ class OnDemandRun:
         while found is None or waiting:
             if found is None:
                 waiting.append((node, self._steps(*node)))
-                steps, answer = waiting[-1][1], None
-            else:
-                steps, answer = waiting[-1][1], found
+            steps = waiting[-1][1]
             try:
-                node = steps.send(answer)  # type: ignore[arg-type]
+                node = next(steps) if found is None else steps.send(found)
                 found = self._ready(*node)
             except StopIteration as done:
                 found = self.known[waiting.pop()[0]] = int(done.value)
@@ -65,7 +63,8 @@ class OnDemandRun:
         if isinstance(variable, Map):
             values = []
             for arg in variable.args:
-                values.append([(yield arg, i)])  # noqa: PERF401 - no yield in a comprehension
+                value = yield arg, i
+                values.append([value])
             return int(self.instance.map_values(variable, i, values).item())
         winner = yield from self._winner(variable, i)
         return variable.default if winner < 0 else (yield variable.value, winner)

@@ -134,10 +134,10 @@ class Callback:
 Rule = Formula | Table | Dot | Callback
 
 
-def int64(value: object, what: str) -> int:
+def int64(value: Any, what: str) -> int:
     """The integer that a callable gave, ``what`` being ``map`` or ``score``; ``ModelError``: none of 64 bits."""
     try:
-        number = int(value)  # type: ignore[call-overload]
+        number = int(value)
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or number != value or not -MAX64 - 1 <= number <= MAX64:

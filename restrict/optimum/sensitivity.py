@@ -156,7 +156,7 @@ def sensitivity(
     blocks = []
     try:
         for changes in found or _by_search(flips, seed, deadline):
-            blocks.append(_checked(flips, changes))  # noqa: PERF401 (those before a timeout count)
+            blocks.append(_checked(flips, changes))  # noqa: PERF401 - those before a timeout count
     except OutOfTime:
         exhausted = False
     return Sensitivity(flips.label, tuple(blocks), exhausted)

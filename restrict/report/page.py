@@ -2,6 +2,7 @@
 template is ``page.html.j2`` beside this file. Everything that comes from somebody's file is escaped: text by the
 template, drawings by :mod:`restrict.report.drawing`, data as JSON in which no tag can end."""
 
+import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -139,10 +140,8 @@ class Page:
 
 def need_jinja() -> None:
     """Refuse where Jinja2 is missing, before the work starts."""
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
-        raise UsageError("a report needs Jinja2: pip install jinja2; `restrict show` needs nothing") from None
+    if importlib.util.find_spec("jinja2") is None:
+        raise UsageError("a report needs Jinja2: pip install jinja2; `restrict show` needs nothing")
 
 
 def _environment() -> Any:

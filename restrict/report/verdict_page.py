@@ -18,6 +18,7 @@ from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
 from restrict.soft.restriction.forced import Restricted, RestrictedAttack
 from restrict.soft.trained.atoms import UNIT, basis_of
+from restrict.soft.trained.claim import graph_of_document
 from restrict.soft.trained.forms import Tree
 from restrict.soft.trained.given import demand_same
 from restrict.soft.trained.graph import Graph
@@ -107,17 +108,6 @@ def symbols_of(model: Trained, root: dict[str, Any]) -> list[int]:
     """The symbols of a certificate's wrong word, behind which a reader stands, where there is one."""
     word: list[int] = root["wrong"]["word"]
     return word if model.reader is None else word[:-1]
-
-
-def graph_of_document(root: dict[str, Any]) -> Graph:
-    """The graph on which a certificate's cases are, with its memory."""
-    language, memory = root["language"], root.get("memory")
-    labels, want = tuple(language["labels"]), [frozenset(w) for w in language["want"]]
-    delta, of = (memory["delta"], memory["of"]) if memory else (language["delta"], range(len(language["delta"])))
-    accept = frozenset(p for p, q in enumerate(of) if q in set(language["accept"]))
-    wanted = tuple(want[q] for q in of)
-    greatest, closing = "read_out" in language, "reads" in root["model"]
-    return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest=greatest, closing=closing)
 
 
 def searched(model: Trained, graph: Graph, n: int, root: dict[str, Any]) -> Restricted:

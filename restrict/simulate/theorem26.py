@@ -35,12 +35,6 @@ from restrict.soft.models.model import SoftHead, SoftModel, visible
 from restrict.soft.models.terms import Term, down, up
 
 
-def is_uniform(head: SoftHead) -> bool:
-    """Whether all scores of a head are zero, from the weights alone."""
-    flat_query = not head.query.any() and not head.query_bias.any()
-    return flat_query or (not head.key.any() and not head.key_bias.any())
-
-
 @dataclass(frozen=True)
 class Sharpness:
     """What Theorem 26 gives at one length. ``scale`` is the inverse temperature of the tieless heads, ``error`` the
@@ -62,7 +56,7 @@ def gap_function(model: SoftModel, n: int) -> Fraction | None:
         x = exact_embedding(model, model.encode(np.array([word], dtype=np.int64).reshape(1, inner))[0])
         for number, layer in enumerate(model.layers):
             for h, head in enumerate(layer.heads):
-                found = None if is_uniform(head) else _head_gap(head, x, n)
+                found = None if head.uniform else _head_gap(head, x, n)
                 if found == 0:
                     raise NotEstablished(f"layers[{number}].heads[{h}] has a tie on {word}: it is not tieless")
                 least = found if least is None else least if found is None else min(least, found)
@@ -92,7 +86,7 @@ def softmax_error(model: SoftModel, n: int, gap: Fraction, scale: float, unit: f
 
     def moved(head: SoftHead, off: float, _product: float) -> float:
         """Twice the weight off the winner; a uniform head's weights are the same in both runs."""
-        if is_uniform(head):
+        if head.uniform:
             return 0.0
         left = down(low - up(2 * off))
         strength = left * scale * (1 - 1e-12 - 8 * unit)
@@ -126,7 +120,7 @@ def by_softmax(model: SoftModel, found: Sharpness, guard: str = "") -> SoftModel
     scale, its uniform heads none."""
     scale = Term(f"{found.scale:.0f}{guard}")
     layers = tuple(
-        replace(layer, heads=tuple(h if is_uniform(h) else replace(h, scale=scale) for h in layer.heads))
+        replace(layer, heads=tuple(h if h.uniform else replace(h, scale=scale) for h in layer.heads))
         for layer in model.layers
     )
     return replace(model, layers=layers)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.base.files import read_bytes, write_bytes
-from restrict.soft.models.model import SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.model import Mask, SoftHead, SoftLayer, SoftModel, visible
 
 FORMAT = "restrict-torch/1"
 KINDS = ("float32", "float64")
@@ -177,23 +177,23 @@ def _classes() -> Any:
 
     base: Any = nn.Module
 
-    class Head(base):  # type: ignore[misc]
+    class Head(base):
         """Standard attention: softmax of scaled dot products; 0 where the mask leaves nothing."""
 
-        def __init__(self, arrays: Arrays, place: str, mask: str, n: int) -> None:
+        def __init__(self, arrays: Arrays, place: str, mask: Mask, n: int) -> None:
             super().__init__()
             self.query, self.key, self.value, self.output = (
                 _linear(arrays, f"{place}.{name}") for name in ("query", "key", "value", "output")
             )
             self.register_buffer("scale", torch.zeros(()))
-            seen = torch.from_numpy(visible(mask, np.arange(n), n))  # type: ignore[arg-type]
+            seen = torch.from_numpy(visible(mask, np.arange(n), n))
             self.register_buffer("seen", seen, persistent=False)
 
         def forward(self, x: Any) -> Any:
             scores = self.query(x) @ self.key(x).transpose(1, 2) * self.scale
             return self.output(_averaged(scores.masked_fill(~self.seen, float("-inf")), self.value(x)))
 
-    class Layer(base):  # type: ignore[misc]
+    class Layer(base):
         """Heads side by side, then the network, both added to the residual stream."""
 
         def __init__(self, arrays: Arrays, place: str, shape: dict[str, Any], n: int) -> None:
@@ -211,7 +211,7 @@ def _classes() -> Any:
                 moved = moved + head(x)
             return moved + self.outer(torch.relu(self.inner(moved))) if self.network else moved
 
-    class SoftTransformer(base):  # type: ignore[misc]
+    class SoftTransformer(base):
         """Token and position embeddings, layers, unembedding: logits at every position."""
 
         def __init__(self, structure: dict[str, Any], arrays: Arrays) -> None:

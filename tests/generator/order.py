@@ -6,7 +6,7 @@ classes, comparisons of ``j - i`` with constants, orders by ``j``), but a share 
 not, and which is for the program under test to say.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.random import Generator
@@ -225,8 +225,12 @@ def add_map(draft: Draft, name: str, placed: float, near: float, wild: float) ->
     if draft.chance(wild):
         rule = lively(draft, lambda: bounded(draft.rng, anything(draft, draft.ranges(args), "in"), size), ranges, args)
     elif draft.chance(placed) or place == "position":
-        make = lambda: bounded(draft.rng, mixed(draft, values(draft, known), closed(draft, place)), size)  # noqa: E731
-        rule = lively(draft, make, ranges, [*finite, place])
+        rule = lively(
+            draft,
+            lambda: bounded(draft.rng, mixed(draft, values(draft, known), closed(draft, place)), size),
+            ranges,
+            [*finite, place],
+        )
     elif draft.chance(0.2):
         rule = map_table(draft, args, size, 0.1 * wild)
     else:
@@ -259,18 +263,19 @@ def order_score(draft: Draft, query: str, key: str, placed: float, near: float, 
     """A score: of values, of position classes, of a window, of an order by ``j``, or anything."""
     known = draft.ranges([a for a, v in (("q", query), ("k", key)) if v != "position"], query, key)
     ranges, draw = draft.ranges(list("ijnqk"), query, key), draft.rng.random()
-    make: Callable[[], Phrase] = lambda: grown(draft.rng, known, draft.below(4))  # noqa: E731
-    if draw < wild:
-        make = lambda: anything(draft, draft.ranges(["q", "k"], query, key), "ijn")  # noqa: E731
-    elif draw < wild + near:
-        make = lambda: (  # noqa: E731
-            mixed(draft, values(draft, known), window(draft)) if draft.chance(0.7) else window(draft)
-        )
-    elif draw < wild + near + 0.4 * placed:
-        make = lambda: moving(draft, known)  # noqa: E731
-    elif draw < wild + near + placed:
-        make = lambda: mixed(draft, values(draft, known), closed(draft, draft.pick("ijjn")))  # noqa: E731
-    elif draft.chance(0.2) and fits(draft, query) and fits(draft, key):
+
+    def make() -> Phrase:
+        if draw < wild:
+            return anything(draft, draft.ranges(["q", "k"], query, key), "ijn")
+        if draw < wild + near:
+            return mixed(draft, values(draft, known), window(draft)) if draft.chance(0.7) else window(draft)
+        if draw < wild + near + 0.4 * placed:
+            return moving(draft, known)
+        if draw < wild + near + placed:
+            return mixed(draft, values(draft, known), closed(draft, draft.pick("ijjn")))
+        return grown(draft.rng, known, draft.below(4))
+
+    if draw >= wild + near + placed and draft.chance(0.2) and fits(draft, query) and fits(draft, key):
         return table_score(draft, query, key, {"q": 0.8, "k": 0.97})
     return lively(draft, make, ranges, "k" if draft.chance(0.4) and key != "position" and draft.most(key) > 1 else "jk")
 

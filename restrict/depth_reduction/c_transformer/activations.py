@@ -23,7 +23,7 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, words_of
 from restrict.kernels import collapse, input_sets
 from restrict.model.expr import bind
-from restrict.model.program import Head, Instance, Map, mentions
+from restrict.model.program import Head, Instance, Map, mentions, rule_of
 from restrict.model.rules import Callback, evaluate, expression
 from restrict.rows.lists import Lists
 from restrict.rows.values import Values
@@ -179,11 +179,11 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
     points = 1
     for size in sizes:
         points *= size
-    if isinstance(variable.map, Callback) or points * rows > MOST_POINTS:
+    rule = rule_of(variable)
+    if isinstance(rule, Callback) or points * rows > MOST_POINTS:
         return None
     grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
-    assert not isinstance(variable.map, str)
-    expr = bind(expression(variable.map), n=instance.n)  # type: ignore[arg-type]
+    expr = bind(expression(rule), n=instance.n)
     inputs = dict(zip(("i", *variable.args), grid, strict=True))
     inputs = {name: np.ascontiguousarray(inputs[name], dtype=np.int64) for name in expr.names}
     return evaluate(expr, inputs, rows * points).reshape(rows, points)

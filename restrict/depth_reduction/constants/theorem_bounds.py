@@ -289,9 +289,11 @@ def _tower_estimate(shares: list[Fraction], heads: int, alphabet: int) -> float:
 
 def _in_range(name: str, value: SupportsIndex, least: int, most: int) -> int:
     try:
-        number = index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
+        number = index(value)
     except TypeError:
-        raise UsageError(f"{name} = {value!r} must be an integer in {least} .. {most}") from None
+        number = None
+    if number is None or isinstance(value, bool):
+        raise UsageError(f"{name} = {value!r} must be an integer in {least} .. {most}")
     if not least <= number <= most:
         near = least if number < least else most
         raise UsageError(f"{name} = {number} must be in {least} .. {most}; the nearest value is {near}")

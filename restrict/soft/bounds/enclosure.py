@@ -10,6 +10,7 @@ fused operations, has an error of at most ``gamma_k = k u / (1 - k u)`` times th
 covers underflow. Invariant: radii are finite and at least 0.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,18 +132,16 @@ def where(first: Bools, a: Enclosure, b: Enclosure) -> Enclosure:
 
 def stack(parts: list[Enclosure]) -> Enclosure:
     """Sets side by side along a new first axis."""
-    return Enclosure(
-        np.stack([p.centre for p in parts]), np.stack([p.box for p in parts]), np.stack([p.ball for p in parts])
-    )
+    return _joined(np.stack, parts)
 
 
 def concatenate(parts: list[Enclosure]) -> Enclosure:
     """Sets one after the other along the first axis."""
-    return Enclosure(
-        np.concatenate([p.centre for p in parts]),
-        np.concatenate([p.box for p in parts]),
-        np.concatenate([p.ball for p in parts]),
-    )
+    return _joined(np.concatenate, parts)
+
+
+def _joined(join: Callable[[list[Floats]], Floats], parts: list[Enclosure]) -> Enclosure:
+    return Enclosure(join([p.centre for p in parts]), join([p.box for p in parts]), join([p.ball for p in parts]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ from restrict.soft.bounds.head_change import Block, Known, change_of
 from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
 from restrict.soft.bounds.scores import keys_of, score_blocks
-from restrict.soft.bounds.values import after_attention, finish_values, pre_normed, start
+from restrict.soft.bounds.values import after_attention, finish_values, start
 from restrict.soft.models.model import Floats, LayerNorm
 
 
@@ -93,9 +93,7 @@ def run_exchange(
         sets, pairs = _layer(layer, sets, pairs, chosen, here)
     if not parts.layers:
         sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
-    if parts.model.final_norm is not None:
-        norm = parts.model.final_norm
-        pairs = [_pre_difference(ReadyLayer((), np.zeros(0), None, "pre", norm, None), sets, p) for p in pairs]
+    pairs = [_read_difference(parts.model.final_norm, sets, p) for p in pairs]
     found = finish_values(parts, sets)
     return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), found)
 
@@ -116,22 +114,20 @@ def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
 def _layer(
     layer: ReadyLayer, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: I64
 ) -> tuple[Enclosure, list[Pair]]:
-    keys = pre_normed(layer, sets)
-    read = [_pre_difference(layer, sets, pair) for pair in pairs]
+    keys = normed(layer.front[0], sets)
+    read = [_read_difference(layer.front[0], sets, pair) for pair in pairs]
     here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
     moved = [Pair(p.other[rows], p.own[rows], p.symbols) for p in pairs]
     for head in layer.heads:
         average, changes = _head(head, keys, read, chosen, rows)
         here = add(here, average)
         moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
-    return after_attention(layer, here), [
-        Pair(
-            _every_case(lambda y, p=p: _after(layer, (y,), p.other), here),  # type: ignore[misc]
-            _after(layer, _two_cases(here, p.symbols), p.own),
-            p.symbols,
-        )
-        for p in moved
-    ]
+
+    def behind(pair: Pair) -> Pair:
+        other = _every_case(lambda y: _after(layer, (y,), pair.other), here)
+        return Pair(other, _after(layer, _two_cases(here, pair.symbols), pair.own), pair.symbols)
+
+    return after_attention(layer, here), [behind(pair) for pair in moved]
 
 
 def _head(
@@ -169,10 +165,10 @@ def _two_cases(sets: Enclosure, symbols: tuple[int, int]) -> tuple[Enclosure, ..
     return sets[:, symbols[0]], sets[:, symbols[1]]
 
 
-def _pre_difference(layer: ReadyLayer, sets: Enclosure, pair: Pair) -> Pair:
-    if layer.norm != "pre" or layer.norm1 is None:
+def _read_difference(norm: LayerNorm | None, sets: Enclosure, pair: Pair) -> Pair:
+    """The differences behind a LayerNorm, where there is one."""
+    if norm is None:
         return pair
-    norm = layer.norm1
     return Pair(
         _every_case(lambda y: norm_difference(norm, (y,), pair.other), sets),
         norm_difference(norm, _two_cases(sets, pair.symbols), pair.own),
@@ -182,19 +178,16 @@ def _pre_difference(layer: ReadyLayer, sets: Enclosure, pair: Pair) -> Pair:
 
 def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
     """LayerNorm and network after the heads, for differences. ``y``: one set for both runs, or two."""
-    if layer.norm == "post" and layer.norm1 is not None:
-        change = norm_difference(layer.norm1, y, change)
-        y = tuple(normed(layer.norm1, v) for v in y)
+    change = norm_difference(layer.behind[0], y, change)
+    y = tuple(normed(layer.behind[0], v) for v in y)
     if layer.ffn is None:
         return change
-    if layer.norm == "pre" and layer.norm2 is not None:
-        inner = norm_difference(layer.norm2, y, change)
-        read = merge(tuple(normed(layer.norm2, v) for v in y))
-        return add(change, feed_difference(layer.ffn, read, inner))
-    moved = add(change, feed_difference(layer.ffn, merge(y), change))
-    if layer.norm2 is None:
+    inner = norm_difference(layer.front[1], y, change)
+    read = merge(tuple(normed(layer.front[1], v) for v in y))
+    moved = add(change, feed_difference(layer.ffn, read, inner))
+    if layer.behind[1] is None:
         return moved
-    return norm_difference(layer.norm2, tuple(fed_forward(layer.ffn, v, skip=True) for v in y), moved)
+    return norm_difference(layer.behind[1], tuple(fed_forward(layer.ffn, v, skip=True) for v in y), moved)
 
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:
@@ -218,9 +211,12 @@ def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> E
     return ffn.outer.difference(Enclosure(centre, above(box, 3), above(ball, 3)).tightened())
 
 
-def norm_difference(norm: LayerNorm, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
-    """LayerNorm of differences (r, d). ``values``: one set (r, d) that holds both runs' values, or the sets of the two
-    runs. Result: the smaller of a propagated set and, with two sets, the difference of their images."""
+def norm_difference(norm: LayerNorm | None, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
+    """LayerNorm, where there is one, of differences (r, d). ``values``: one set (r, d) that holds both runs' values, or
+    the sets of the two runs. Result: the smaller of a propagated set and, with two sets, the difference of their
+    images."""
+    if norm is None:
+        return change
     found = _norm_difference(norm, merge(values), change)
     if len(values) == 1:
         return found

@@ -88,53 +88,33 @@ class Block:
     scores: Scores
     chosen: Bools
 
-    @property
-    def rows(self) -> I64:
-        """The positions of the queries."""
-        return self.scores.rows
-
-    @property
-    def seen(self) -> Bools:
-        """The mask, (r, n)."""
-        return self.scores.seen
-
-    @property
-    def weights(self) -> tuple[Floats, Floats]:
-        """Bounds that hold while the row's own token stays, (r, n)."""
-        return self.scores.merged_weights
-
-    @property
-    def own_weights(self) -> tuple[Floats, Floats]:
-        """Bounds that also hold where it changes, (r, n)."""
-        return self.scores.any_weights
-
     def differences(self, move: Change) -> tuple[Enclosure, Enclosure]:
         """The change of the average that the head reads, for ``j != i`` and for ``j = i``."""
         return self._other(move), self._own(move)
 
     def _other(self, move: Change) -> Enclosure:
         """``i`` is any chosen position other than the row's own."""
-        eligible = self.seen & self.chosen[None, :] & (self.rows[:, None] != np.arange(self.seen.shape[1])[None, :])
-        some = eligible.any(axis=1)
-        least = np.where(some, np.where(eligible, self.weights[0], np.inf).min(axis=1, initial=np.inf), 0.0)
-        most = np.where(eligible, self.weights[1], 0.0).max(axis=1, initial=0.0)
-        unseen = (self.chosen[None, :] & ~self.seen).sum(axis=1) - (self.chosen[self.rows] & ~self._sees_self())
+        rows, seen, (low, high) = self.scores.rows, self.scores.seen, self.scores.merged_weights
+        eligible = seen & self.chosen[None, :] & (rows[:, None] != np.arange(seen.shape[1])[None, :])
+        least = np.where(eligible.any(axis=1), np.where(eligible, low, np.inf).min(axis=1, initial=np.inf), 0.0)
+        most = np.where(eligible, high, 0.0).max(axis=1, initial=0.0)
+        unseen = (self.chosen[None, :] & ~seen).sum(axis=1) - (self.chosen[rows] & ~self._sees_self())
         least = np.where(unseen > 0, 0.0, least)
-        return self._change(least, most, move.query[self.rows], move, None)
+        return self._change(least, most, move.query[rows], move, None)
 
     def _own(self, move: Change) -> Enclosure:
         """``i`` is the row's own position (meaningful at chosen rows)."""
-        at = np.arange(len(self.rows)), self.rows
+        at = np.arange(len(self.scores.rows)), self.scores.rows
         visible = self._sees_self()
-        least = np.where(visible, self.own_weights[0][at], 0.0)
-        most = np.where(visible, self.own_weights[1][at], 0.0)
-        found = self._change(least, most, move.own_query[self.rows], move, self.rows)
-        out = ~self.chosen[self.rows]
+        least = np.where(visible, self.scores.any_weights[0][at], 0.0)
+        most = np.where(visible, self.scores.any_weights[1][at], 0.0)
+        found = self._change(least, most, move.own_query[self.scores.rows], move, self.scores.rows)
+        out = ~self.chosen[self.scores.rows]
         found.centre[out], found.box[out], found.ball[out] = 0.0, 0.0, 0.0
         return found
 
     def _sees_self(self) -> Bools:
-        return np.asarray(self.seen[np.arange(len(self.rows)), self.rows])
+        return np.asarray(self.scores.seen[np.arange(len(self.scores.rows)), self.scores.rows])
 
     def _scores(self, query: Enclosure, key: Side) -> Floats:
         """Bounds on ``|ds_w - sigma|`` at every key, (r, n), from query (r, dk) and key (n, dk) differences."""
@@ -145,7 +125,7 @@ class Block:
                 40,
             )
         mean = self.known.mean
-        found = _products(Side(self.known.keys.queries[self.rows]), key)
+        found = _products(Side(self.known.keys.queries[self.scores.rows]), key)
         # sigma is the centre's product with the mean; what the query's uncertainty does to it counts, too.
         stray = above(np.minimum(query.box @ np.abs(mean), query.ball * norms(mean)), len(mean))
         if query.centre.any() or query.ball.any():
@@ -180,7 +160,7 @@ class Block:
 
     def _other_weights(self, own: I64 | None) -> Floats:
         """Upper bounds on the weights of the positions other than ``i``."""
-        others = (self.weights if own is None else self.own_weights)[1].copy()
+        others = (self.scores.merged_weights if own is None else self.scores.any_weights)[1].copy()
         if own is not None:
             others[np.arange(len(own)), own] = 0.0
         elif self._alone:
@@ -194,7 +174,7 @@ class Block:
 
     def _step_score(self, query: Enclosure, step: Enclosure) -> Floats:
         """A bound on ``|ds_i - sigma|`` for the exchanged position: (r,)."""
-        q = self.known.keys.queries[self.rows]
+        q = self.known.keys.queries[self.scores.rows]
         if self.head.additive is not None:
             weights = np.abs(self.head.additive)
             return above(self.head.scale_size * ((query.largest() + step.largest()) @ weights), 40)
@@ -217,9 +197,9 @@ class Block:
         value, size = move.value, move.value_size
         n = value.centre.shape[0]
         if not (value.centre.any() or value.ball.any()):
-            return exactly(np.zeros((len(self.rows), value.centre.shape[1])))
+            return exactly(np.zeros((len(self.scores.rows), value.centre.shape[1])))
         most = np.minimum(others * stretch[:, None], 1.0)
-        floor = (self.weights if own is None else self.own_weights)[0]
+        floor = (self.scores.merged_weights if own is None else self.scores.any_weights)[0]
         least = np.where(others > 0, floor, 0.0) / stretch[:, None] * (1 - 16 * U)
         middle, reach = (least + most) / 2, (most - least) / 2 + 2 * U * most
         part = middle @ value.centre

@@ -79,9 +79,7 @@ def layer_norms(parts: Parts, tokens: I64) -> tuple[tuple[LayerNorms, ...], floa
     size = float(start(parts, tokens).norm().max())
     found = []
     for layer in parts.layers:
-        read, pre = size, 1.0
-        if layer.norm == "pre" and layer.norm1 is not None:
-            read, pre = _norm_size(layer.norm1), _norm_slope(layer.norm1)
+        pre, read = _behind(layer.front[0], size)
         heads = tuple(_head_norms(head, read) for head in layer.heads)
         after, moved = _rest(layer, size + sum(h.value for h in heads) + float(norms(layer.attention_bias)))
         found.append(LayerNorms(size, pre, heads, after * ROOM))
@@ -111,34 +109,27 @@ def _head_norms(head: ReadyHead, size: float) -> HeadNorms:
     )  # fmt: skip
 
 
-def _norm_slope(norm: LayerNorm) -> float:
-    low, _ = eps_range(norm)
-    return float(np.abs(norm.weight).max()) / math.sqrt(low) * ROOM if low > 0 else math.inf
-
-
-def _norm_size(norm: LayerNorm) -> float:
-    root = math.sqrt(len(norm.weight))
-    return (root * float(np.abs(norm.weight).max()) + float(norms(norm.bias))) * ROOM
+def _behind(norm: LayerNorm | None, size: float = 0.0) -> tuple[float, float]:
+    """Lipschitz constant and largest norm behind a LayerNorm, where there is one, of what has this norm."""
+    if norm is None:
+        return 1.0, size
+    (low, _), root, most = eps_range(norm), math.sqrt(len(norm.weight)), float(np.abs(norm.weight).max())
+    slope = most / math.sqrt(low) * ROOM if low > 0 else math.inf
+    return slope, (root * most + float(norms(norm.bias))) * ROOM
 
 
 def _rest(layer: ReadyLayer, size: float) -> tuple[float, float]:
     """Lipschitz constant and largest norm of what follows the heads."""
-    slope = 1.0
-    if layer.norm == "post" and layer.norm1 is not None:
-        slope, size = _norm_slope(layer.norm1), _norm_size(layer.norm1)
+    slope, size = _behind(layer.behind[0], size)
     if layer.ffn is None:
         return slope, size
     steep = max(abs(s) for s in layer.ffn.slopes)
     gain = steep * layer.ffn.outer.norm * layer.ffn.inner.norm
-    read, inner = size, 1.0
-    if layer.norm == "pre" and layer.norm2 is not None:
-        read, inner = _norm_size(layer.norm2), _norm_slope(layer.norm2)
+    inner, read = _behind(layer.front[1], size)
     hidden = steep * (layer.ffn.inner.norm * read + float(norms(layer.ffn.inner.bias)))
     moved = size + layer.ffn.outer.norm * hidden + float(norms(layer.ffn.outer.bias))
-    slope *= 1 + gain * inner
-    if layer.norm == "post" and layer.norm2 is not None:
-        slope, moved = slope * _norm_slope(layer.norm2), _norm_size(layer.norm2)
-    return slope, moved
+    last, moved = _behind(layer.behind[1], moved)
+    return slope * (1 + gain * inner) * last, moved
 
 
 def weight_bound(scores: float, seen: Floats) -> Floats:
@@ -164,7 +155,7 @@ def recursion(parts: Parts, tokens: I64) -> Recursion:
         owns.append(own)
         others.append(other)
     output = parts.model.output_position(n)
-    final = 1.0 if parts.model.final_norm is None else _norm_slope(parts.model.final_norm)
+    final, _ = _behind(parts.model.final_norm)
     return Recursion(layers, np.array(others), np.array(owns), float(others[-1][output]) * final * ROOM)
 
 
@@ -257,7 +248,7 @@ def closed_form(parts: Parts, tokens: I64) -> ClosedForm | None:
     total = log_s
     for _ in range(len(layers) - 1):
         total = _log_add(log_s, log_g + total)
-    final = 1.0 if parts.model.final_norm is None else _norm_slope(parts.model.final_norm)
+    final, _ = _behind(parts.model.final_norm)
     if not math.isfinite(total) or not math.isfinite(final):
         return ClosedForm(math.inf, 0, parts.n)
     found = (total + math.log(final)) / math.log(10) + 1e-9

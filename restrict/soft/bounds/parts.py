@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from restrict.soft.bounds.enclosure import Enclosure, Linear, above, add, around, exactly, gamma, linear, norms
-from restrict.soft.models.model import Floats, LayerNorm, Mask, SoftFeedForward, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, LayerNorm, Mask, Placed, SoftFeedForward, SoftHead, SoftLayer, SoftModel
 from restrict.soft.models.terms import up
 
 GELU_SLOPES = (-0.14, 1.14)
@@ -25,16 +25,13 @@ class ReadyHead:
     scale_low: float
     scale_high: float
     additive: Floats | None
+    uniform: bool
+    """Whether every score is zero."""
 
     @property
     def scale_size(self) -> float:
         """The largest absolute value of the scale."""
         return max(abs(self.scale_low), abs(self.scale_high))
-
-    @cached_property
-    def uniform(self) -> bool:
-        """Whether every score is zero."""
-        return self.additive is None and not (self.query.matrix.any() or self.query.bias.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +55,8 @@ class ReadyLayer:
     heads: tuple[ReadyHead, ...]
     attention_bias: Floats
     ffn: ReadyFeedForward | None
-    norm: str
-    norm1: LayerNorm | None
-    norm2: LayerNorm | None
+    front: Placed
+    behind: Placed
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +107,7 @@ def prepare(model: SoftModel, n: int) -> Parts:
 def _layer(layer: SoftLayer, n: int) -> ReadyLayer:
     heads = tuple(_head(head, n) for head in layer.heads)
     ffn = None if layer.ffn is None else _feed_forward(layer.ffn)
-    return ReadyLayer(heads, layer.attention_bias, ffn, layer.norm, layer.norm1, layer.norm2)
+    return ReadyLayer(heads, layer.attention_bias, ffn, layer.front, layer.behind)
 
 
 def _feed_forward(ffn: SoftFeedForward) -> ReadyFeedForward:
@@ -129,6 +125,7 @@ def _head(head: SoftHead, n: int) -> ReadyHead:
         span.low,
         span.high,
         head.additive,
+        head.uniform,
     )
 
 

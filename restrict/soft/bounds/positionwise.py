@@ -85,8 +85,10 @@ def _moved(ffn: ReadyFeedForward, y: Enclosure, slope: Floats, skip: bool) -> tu
     return box + rounding[:, None], ball
 
 
-def normed(norm: LayerNorm, x: Enclosure) -> Enclosure:
-    """LayerNorm of sets (..., d). Whatever the input, ``x / s`` has norm at most ``sqrt(d)``."""
+def normed(norm: LayerNorm | None, x: Enclosure) -> Enclosure:
+    """LayerNorm, where there is one, of sets (..., d). Whatever the input, ``x / s`` has norm at most ``sqrt(d)``."""
+    if norm is None:
+        return x
     u, size = centred(x)
     low, high = scale_bounds(norm, u, size)
     middle, reach = (low + high) / 2, (high - low) / 2 + 2 * U * high

@@ -161,9 +161,7 @@ def _passed(model: SoftModel, tokens: Ints, run: Pass) -> Ball:
     x = _embedded(model, tokens, run)
     for layer in model.layers:
         x = _layer(layer, x, run)
-    if model.final_norm is not None:
-        x = _normed(model.final_norm, x, run)
-    return linear(model.output.unembed, model.output.bias, x, run)
+    return linear(model.output.unembed, model.output.bias, _normed(model.final_norm, x, run), run)
 
 
 def _with(gens: Floats, own: Floats) -> Floats:
@@ -239,8 +237,8 @@ def _spread(x: Ball, eps: float) -> Spread:
     return Spread(c, radius, low, high)
 
 
-def _normed(norm: LayerNorm, x: Ball, run: Pass) -> Ball:
-    return normalised(norm.weight, norm.bias, norm.eps.value(0, 1), x, run)
+def _normed(norm: LayerNorm | None, x: Ball, run: Pass) -> Ball:
+    return x if norm is None else normalised(norm.weight, norm.bias, norm.eps.value(0, 1), x, run)
 
 
 def normalised(
@@ -300,7 +298,7 @@ def _mean(x: Floats) -> Floats:
 
 def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     """One layer, as restrict.soft.models.evaluate runs it."""
-    read = _normed(layer.norm1, x, run) if layer.norm == "pre" and layer.norm1 is not None else x
+    read = _normed(layer.front[0], x, run)
     n, d = x.centre.shape
     heads = [attended(head, read, run) for head in layer.heads]
     outputs = [head.output for head in layer.heads]
@@ -309,13 +307,12 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     centre, radius = (np.concatenate([getattr(h, part) for h in heads], axis=1) for part in ("centre", "radius"))
     joined, terms = Ball(centre, radius, _blocks([h.gens for h in heads])), centre.shape[1] + 1
     x = added(x, linear(np.concatenate(outputs, axis=1), layer.attention_bias, joined, run), run, terms)
-    if layer.norm == "post" and layer.norm1 is not None:
-        x = _normed(layer.norm1, x, run)
+    x = _normed(layer.behind[0], x, run)
     if layer.ffn is None:
         return x
-    inner = _normed(layer.norm2, x, run) if layer.norm == "pre" and layer.norm2 is not None else x
+    inner = _normed(layer.front[1], x, run)
     x = added(x, _network(layer.ffn, inner, run), run, len(layer.ffn.inner_bias) + 1)
-    return _normed(layer.norm2, x, run) if layer.norm == "post" and layer.norm2 is not None else x
+    return _normed(layer.behind[1], x, run)
 
 
 def _blocks(gens: list[Floats]) -> Floats:

@@ -62,34 +62,26 @@ def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) ->
 
 def finish_values(parts: Parts, sets: Enclosure) -> Enclosure:
     """Cases merged, then the final LayerNorm, where there is one."""
-    y = hull(sets, 1)
-    return y if parts.model.final_norm is None else normed(parts.model.final_norm, y)
+    return normed(parts.model.final_norm, hull(sets, 1))
 
 
 def layer_values(layer: ReadyLayer, sets: Enclosure, rows: I64) -> Enclosure:
     """One layer at ``rows``: (len(rows), K, d)."""
-    keys = pre_normed(layer, sets)
+    keys = normed(layer.front[0], sets)
     here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
     for head in layer.heads:
         here = add(here, head_values(head, keys, rows))
     return after_attention(layer, here)
 
 
-def pre_normed(layer: ReadyLayer, x: Enclosure) -> Enclosure:
-    """What the heads read."""
-    return normed(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
-
-
 def after_attention(layer: ReadyLayer, y: Enclosure) -> Enclosure:
     """LayerNorm and network after the heads' results were added."""
-    if layer.norm == "post" and layer.norm1 is not None:
-        y = normed(layer.norm1, y)
+    y = normed(layer.behind[0], y)
     if layer.ffn is None:
         return y
-    if layer.norm == "pre" and layer.norm2 is not None:
-        return add(y, fed_forward(layer.ffn, normed(layer.norm2, y), skip=False))
-    y = fed_forward(layer.ffn, y, skip=True)
-    return normed(layer.norm2, y) if layer.norm2 is not None else y
+    if layer.front[1] is not None:
+        return add(y, fed_forward(layer.ffn, normed(layer.front[1], y), skip=False))
+    return normed(layer.behind[1], fed_forward(layer.ffn, y, skip=True))
 
 
 def head_values(head: ReadyHead, sets: Enclosure, rows: I64) -> Enclosure:

@@ -55,11 +55,6 @@ def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, sca
     return tuple(made)
 
 
-def network(inner: Floats, inner_bias: Floats, outer: Floats, outer_bias: Floats, kind: Activation) -> SoftFeedForward:
-    """A network from matrices (outputs, inputs)."""
-    return SoftFeedForward(np.ascontiguousarray(inner), inner_bias, np.ascontiguousarray(outer), outer_bias, kind)
-
-
 Names = tuple[str, str]
 """The names of a matrix and of its bias."""
 
@@ -77,7 +72,8 @@ def mlp(
     width = first.shape[1 if turned else 0]
     second = tensors.take(outer[0], (width, d) if turned else (d, width))
     biases = tensors.bias(inner[1], width), tensors.bias(outer[1], d)
-    return network(first.T if turned else first, biases[0], second.T if turned else second, biases[1], kind)
+    inside, outside = (np.ascontiguousarray(a.T if turned else a) for a in (first, second))
+    return SoftFeedForward(inside, biases[0], outside, biases[1], kind)
 
 
 def layers_named(tensors: Named, name: re.Pattern[str], missing: str) -> tuple[re.Match[str], int]:

@@ -23,10 +23,10 @@ class Named(Taken[Floats]):
         super().__init__({name: as_array(name, a, source) for name, a in arrays.items()}, "this kind of model", source)
         self.biases: dict[str, bool] = {}
 
-    def bias(self, name: str, size: int) -> Floats:
+    def bias(self, name: str, *shape: int) -> Floats:
         """A bias of a layer, zero where there is none; a file has all of them or none (``bias=False``)."""
         self.biases[name] = self.has(name)
-        return self.maybe(name, size)
+        return self.maybe(name, *shape)
 
     def finish(self) -> None:
         """The end of reading."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from restrict.base.errors import ModelError
+from restrict.base.tensorfile import fits
 from restrict.soft.importers.blocks import Parts, assembled, final_norm, heads_of, layers_named, mlp, norm_of, usual
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
@@ -81,23 +82,18 @@ def _find(tensors: Named, names: Mapping[str, str], role: str, shape: tuple[int 
     """The name of a tensor by its role: as given, or the only unused one of this shape (or so named)."""
     if role in names:
         return names[role] if names[role] in tensors.arrays else f"{names[role]}.weight"
-    fits = [key for key in sorted(tensors.unused) if _has_shape(tensors.arrays[key], shape)]
+    fitting = [key for key in sorted(tensors.unused) if fits(tensors.arrays[key].shape, shape)]
     hints: Sequence[str] = ROLES[role]
-    hinted = [key for key in fits if any(hint in key.lower() for hint in hints) and "pos" not in key.lower()]
+    hinted = [key for key in fitting if any(hint in key.lower() for hint in hints) and "pos" not in key.lower()]
     if len(hinted) > 1:  # 'embed' is part of 'unembed'
         hinted = [key for key in hinted if ("unembed" in key.lower()) == (role == "unembedding")]
-    found = hinted if len(hinted) == 1 else fits
+    found = hinted if len(hinted) == 1 else fitting
     if len(found) != 1:
         raise ModelError(
             f"{tensors.source}: {len(found)} tensors could be the {role} ({', '.join(found) or 'none'}); name it with "
             f"--names {role}=..."
         )
     return found[0]
-
-
-def _has_shape(array: Floats, shape: tuple[int | None, int]) -> bool:
-    """Whether an array has this shape; ``None`` stands for any size."""
-    return array.ndim == 2 and all(w in (None, h) for h, w in zip(array.shape, shape, strict=True))
 
 
 def _layer(

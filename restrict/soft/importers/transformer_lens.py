@@ -11,7 +11,7 @@ from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.blocks import Parts, assembled, layers_named, learned, mlp
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.model import Activation, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)blocks\.(?P<layer>\d{1,4})\.attn\.W_Q")
@@ -40,17 +40,12 @@ class _Reader:
         count, _, dk = query.shape
         key, value = take(f"{at}.W_K", (count, d, dk)), take(f"{at}.W_V", (count, d, dk))
         out = take(f"{at}.W_O", (count, dk, d))
-        bias = [self.matrix_bias(f"{at}.b_{part}", count, dk) for part in "QKV"]
+        bias = [self.tensors.bias(f"{at}.b_{part}", count, dk) for part in "QKV"]
         made = []
         for h in range(count):
             q, k, v, o = (np.ascontiguousarray(part[h].T) for part in (query, key, value, out))
             made.append(SoftHead(q, k, v, o, bias[0][h], bias[1][h], bias[2][h], mask, scale))
         return tuple(made)
-
-    def matrix_bias(self, name: str, count: int, dk: int) -> Floats:
-        """The biases of all heads, (heads, dk)."""
-        self.tensors.biases[name] = name in self.tensors.arrays
-        return self.tensors.take(name, (count, dk)) if name in self.tensors.arrays else np.zeros((count, dk))
 
     def block(self, at: int, mask: Mask, scale: Term, activation: Activation) -> SoftLayer:
         """One block; without a network where there is no ``mlp.W_in``."""

@@ -89,8 +89,7 @@ def of_logits(model: SoftModel, rows: Floats) -> Measure:
 
     def measure(after: Floats, base: Floats, which: I64) -> Floats:
         ends = [evaluate.behind_attention(model.layers[0], streams) for streams in (after, base)]
-        if model.final_norm is not None:
-            ends = [evaluate.normalised(model.final_norm, x) for x in ends]
+        ends = [evaluate.normalised(model.final_norm, x) for x in ends]
         return np.abs((ends[0] - ends[1][which]) @ rows.T)
 
     return measure

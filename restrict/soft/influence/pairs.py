@@ -27,8 +27,8 @@ from restrict.base.errors import UsageError
 from restrict.languages.dfa import Dfa
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
+from restrict.soft.bounds.positionwise import normed
 from restrict.soft.bounds.scores import EXP
-from restrict.soft.bounds.values import pre_normed
 from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Edges, Exchange, Flags, edges, greatest_change
 from restrict.soft.influence.slopes import ROUND
 from restrict.soft.influence.words import Delta, Words, beside
@@ -91,7 +91,7 @@ def heads_of(parts: Parts, symbol: int) -> list[Head]:
     tokens = np.tile(np.arange(len(model.alphabet)), (n, 1))
     for j, row in pinned.items():
         tokens[j] = row
-    keys = pre_normed(layer, parts.embedded(tokens))
+    keys = normed(layer.front[0], parts.embedded(tokens))
     return [_head(head, keys, out, 0 if out in pinned else symbol, n) for head in layer.heads]
 
 

@@ -289,16 +289,16 @@ def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
         steps.append(made.back)
         return made.image
 
-    x = normalised(layer.norm1 if layer.norm == "post" else None, y)
-    if layer.ffn is not None and layer.norm == "pre" and layer.norm2 is not None:
-        before = normed(layer.norm2, x)
+    x = normalised(layer.behind[0], y)
+    if layer.ffn is not None and layer.front[1] is not None:
+        before = normed(layer.front[1], x)
         made = network(layer.ffn, before.image)
         steps.append(lambda b: added(b, before.back(made.back(b))))
         x = added(x, made.image)
     elif layer.ffn is not None:
         plain = network(layer.ffn, x)
         steps.append(lambda b: added(b, plain.back(b)))
-        x = normalised(layer.norm2 if layer.norm != "pre" else None, added(x, plain.image))
+        x = normalised(layer.behind[1], added(x, plain.image))
     last = x
     normalised(final, x)
     return Tail(final, last, tuple(steps), y.g.shape[-1])

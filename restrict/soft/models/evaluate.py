@@ -35,7 +35,7 @@ def activations(model: SoftModel, words: I64, *, at: I64 | None = None, dtype: t
         x = run_layer(layer, x, rows if number == len(model.layers) - 1 else everywhere, n)
     if not model.layers:
         x = x[:, rows]
-    x = x if model.final_norm is None else normalised(model.final_norm, x)
+    x = normalised(model.final_norm, x)
     if not np.isfinite(x).all():
         raise ModelError(
             f"{model.name}: the evaluation at n = {n} in {np.dtype(dtype).name} overflows or divides 0 by 0"
@@ -119,7 +119,7 @@ def checked(model: SoftModel, words: I64) -> I64:
 
 def run_layer(layer: SoftLayer, x: Real, rows: I64, n: int) -> Real:
     """One layer at the positions ``rows``; ``x`` (batch, n, d) holds all of them."""
-    keys = normalised(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
+    keys = normalised(layer.front[0], x)
     here = x[:, rows]
     seen = keys[:, rows]
     moved = here + layer.attention_bias.astype(x.dtype)
@@ -130,14 +130,10 @@ def run_layer(layer: SoftLayer, x: Real, rows: I64, n: int) -> Real:
 
 def behind_attention(layer: SoftLayer, moved: Real) -> Real:
     """The rest of a layer, on residual streams to which its heads have added what they return."""
-    if layer.norm == "post" and layer.norm1 is not None:
-        moved = normalised(layer.norm1, moved)
+    moved = normalised(layer.behind[0], moved)
     if layer.ffn is None:
         return moved
-    if layer.norm == "pre" and layer.norm2 is not None:
-        return moved + fed_forward(layer.ffn, normalised(layer.norm2, moved))
-    moved = moved + fed_forward(layer.ffn, moved)
-    return normalised(layer.norm2, moved) if layer.norm2 is not None else moved
+    return normalised(layer.behind[1], moved + fed_forward(layer.ffn, normalised(layer.front[1], moved)))
 
 
 def attended(head: SoftHead, queries: Real, keys: Real, rows: I64, n: int) -> Real:
@@ -146,7 +142,7 @@ def attended(head: SoftHead, queries: Real, keys: Real, rows: I64, n: int) -> Re
     q = queries @ head.query.T.astype(kind) + head.query_bias.astype(kind)
     k = keys @ head.key.T.astype(kind) + head.key_bias.astype(kind)
     v = keys @ head.value.T.astype(kind) + head.value_bias.astype(kind)
-    if is_uniform(head):
+    if head.uniform:
         return _averages(head, v)[:, rows] @ head.output.T.astype(kind)
     out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
     scale = kind.type(head.scale.value(0, n))
@@ -174,11 +170,6 @@ def averaged(scores: Real, v: Real) -> Real:
     The division comes after the sum, so a uniform head that counts is exact except for one rounding."""
     total = _exponentiated(scores)
     return (scores @ v) / total
-
-
-def is_uniform(head: SoftHead) -> bool:
-    """Whether all scores are zero, so that the head averages what it sees."""
-    return head.score == "dot" and not head.query.any() and not head.query_bias.any()
 
 
 def _averages(head: SoftHead, v: Real) -> Real:
@@ -235,8 +226,9 @@ def _erf(x: Real) -> Real:
 
 
 def normalised(norm: LayerNorm | None, x: Real) -> Real:
-    """LayerNorm along the last axis."""
-    assert norm is not None
+    """LayerNorm along the last axis, where there is one."""
+    if norm is None:
+        return x
     kind = x.dtype
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)

@@ -58,6 +58,12 @@ class SoftHead:
     score: Score = "dot"
     additive: Floats | None = None
 
+    @property
+    def uniform(self) -> bool:
+        """Whether every score is zero, so that the head averages what it sees."""
+        flat = not (self.query.any() or self.query_bias.any()) or not (self.key.any() or self.key_bias.any())
+        return flat and self.score == "dot"
+
 
 @dataclass(frozen=True, eq=False)
 class LayerNorm:
@@ -66,6 +72,10 @@ class LayerNorm:
     weight: Floats
     bias: Floats
     eps: Term
+
+
+Placed = tuple[LayerNorm | None, LayerNorm | None]
+"""LayerNorms at the places of heads and network."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +99,16 @@ class SoftLayer:
     norm: Norm = "none"
     norm1: LayerNorm | None = None
     norm2: LayerNorm | None = None
+
+    @property
+    def front(self) -> Placed:
+        """The LayerNorms in front of the heads and in front of the network."""
+        return (self.norm1, self.norm2) if self.norm == "pre" else (None, None)
+
+    @property
+    def behind(self) -> Placed:
+        """The LayerNorms behind what the heads add and behind what the network adds."""
+        return (self.norm1, self.norm2) if self.norm == "post" else (None, None)
 
 
 @dataclass(frozen=True, eq=False)

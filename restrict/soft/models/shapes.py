@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from restrict.base.errors import ModelError, quote
-from restrict.base.tensorfile import FIELDS
+from restrict.base.tensorfile import FIELDS, fits, misfit
 from restrict.checker.soft_model import HEAD_TENSORS, NETWORK_TENSORS, NORM_TENSORS, Axes
 
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ def check_model(model: SoftModel) -> None:
 def check_tensor(name: str, array: Floats, shape: Expected) -> None:
     """A tensor of this shape with finite entries."""
     array = np.asarray(array)
-    fits = array.ndim == len(shape) and all(
-        want is None or have == want for have, want in zip(array.shape, shape, strict=True)
-    )
-    if not fits:
-        want = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ModelError(f"tensor {name!r} has shape {tuple(array.shape)}, not ({want})")
+    if not fits(array.shape, shape):
+        raise ModelError(misfit(name, array.shape, shape))
     if array.size == 0 or max(array.shape) > 10_000_000:
         raise ModelError(f"tensor {name!r} is empty or too large: {tuple(array.shape)}")
     if array.dtype != np.float64:

@@ -52,8 +52,8 @@ class SoftCertificate(Record):
 
     def document(self) -> dict[str, Any]:
         """What the file says, and what is not in it."""
-        more = {"bound": self.bound, "free": self.free, "verified": self.verified}
-        return json.loads(self.to_bytes()) | more  # type: ignore[no-any-return]
+        said: dict[str, Any] = json.loads(self.to_bytes())
+        return said | {"bound": self.bound, "free": self.free, "verified": self.verified}
 
     def text(self) -> str:
         """The claim in words."""

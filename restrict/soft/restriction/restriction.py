@@ -357,7 +357,7 @@ def attention(model: SoftModel, word: I64) -> list[list[Floats]]:
     found: list[list[Floats]] = []
     rows = np.arange(n)
     for layer in model.layers:
-        keys = evaluate.normalised(layer.norm1, x) if layer.norm == "pre" and layer.norm1 is not None else x
+        keys = evaluate.normalised(layer.front[0], x)
         found.append([])
         for head in layer.heads:
             q, k = keys @ head.query.T + head.query_bias, keys @ head.key.T + head.key_bias

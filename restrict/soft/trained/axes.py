@@ -37,9 +37,9 @@ def axes(model: Trained, graph: Graph, n: int) -> list[tuple[Array, Array]]:
     out, found = model.layers[1].projection.weight.reshape(heads, d // heads, d), []
     for h, cut in enumerate(np.split(np.arange(d), heads)):
         value = v[:, cut] @ out[h]
-        both = q[:, cut], value - value.mean(0)
-        found.append(tuple(np.round(np.linalg.svd(x)[2] * FINE) / FINE for x in both))
-    return found  # type: ignore[return-value]
+        queries, values = (np.round(np.linalg.svd(x)[2] * FINE) / FINE for x in (q[:, cut], value - value.mean(0)))
+        found.append((queries, values))
+    return found
 
 
 def prefix(seen: Histories, length: int, rng: np.random.Generator) -> list[int] | None:
@@ -89,7 +89,9 @@ class Table:
         """Some cells, in their order, then one more."""
         if not len(cells):
             return stack([last])
-        return tuple(np.concatenate([a[cells], b]) for a, b in zip(self.upto(cells[-1]), stack([last]), strict=True))  # type: ignore[return-value]
+        both = zip(self.upto(cells[-1]), stack([last]), strict=True)
+        c, g, r = (np.concatenate([a[cells], b]) for a, b in both)
+        return c, g, r
 
     def along(self, number: int, rows: Array, cells: I64, last: Form) -> Array:
         """:func:`along` in some cells, then in one more. Those of the table are reckoned once for a number: again

@@ -49,6 +49,17 @@ def claim_document(graph: Graph) -> dict[str, Any]:
     return found
 
 
+def graph_of_document(root: dict[str, Any]) -> Graph:
+    """The graph on which a certificate's cases are, with its memory."""
+    language, memory = root["language"], root.get("memory")
+    labels, want = tuple(language["labels"]), [frozenset(w) for w in language["want"]]
+    delta, of = (memory["delta"], memory["of"]) if memory else (language["delta"], range(len(language["delta"])))
+    accept = frozenset(p for p, q in enumerate(of) if q in set(language["accept"]))
+    wanted = tuple(want[q] for q in of)
+    greatest, closing = "read_out" in language, "reads" in root["model"]
+    return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest=greatest, closing=closing)
+
+
 def model_document(model: Trained) -> dict[str, Any]:
     """What a certificate says of the architecture. ``ModelError``: none that a verdict can be about."""
     model.demand_names()

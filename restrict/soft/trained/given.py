@@ -66,7 +66,8 @@ def proved(
     demand_same(model, found["model"], name)
     read, closed, more = as_read(model, graph, 0)
     most = math.inf if n is None else n + more
-    both = _Both(read, closed, most, _graph_of(found["language"]), math.inf if every else found["n"], name)
+    theirs = claim.graph_of_document(found | {"memory": None})
+    both = _Both(read, closed, most, theirs, math.inf if every else found["n"], name)
     wrong, upto = found.get("wrong", {}), found["upto"] if not every else _last(found)
     both.agree(min(upto, most))
     word: Word | None = tuple(wrong["word"]) if wrong and upto < most and len(wrong["word"]) <= most else None
@@ -101,14 +102,6 @@ def _last(found: dict[str, Any]) -> float:
 def _run(model: Trained, word: Word, label: int) -> Wrong:
     """A wrong word with the logit of a forward pass."""
     return Wrong(word, label, float(logits(model, np.array([word], dtype=np.int64), last=True)[0, -1, label]))
-
-
-def _graph_of(language: dict[str, Any]) -> Graph:
-    """The graph of a certificate, without its memory."""
-    return Graph(
-        tuple(map(tuple, language["delta"])), frozenset(language["accept"]), tuple(language["labels"]),
-        tuple(map(frozenset, language["want"])), greatest="read_out" in language,
-    )  # fmt: skip
 
 
 class _Both:

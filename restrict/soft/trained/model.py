@@ -243,7 +243,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
     tied = read.flag("tie_word_embeddings", True)
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     vocab = _names(read, "vocab", rows, "vocab_size")
-    reader, ahead = read_place(config, special["bos"], read.token("end_marker_token_id", rows), source)
+    reader, ahead = read_place(read, special["bos"], read.token("end_marker_token_id", rows))
     labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
@@ -263,7 +263,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         positions=read.tensor("wpe.weight", read.size("n_positions"), d) if learned else None,
         final=final,
         unembed=_unembed(read, embed, tied, len(labels)),
-        shifts=read.tensor(SHIFTS, len(labels)) if SHIFTS in tensors else np.zeros(len(labels)),
+        shifts=read.maybe(SHIFTS, len(labels)),
         tied=tied,
         vocab=vocab,
         labels=labels,
@@ -276,21 +276,21 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         post=post,
         reader=reader,
         ahead=ahead,
-        unread=next((key for key in sorted(tensors) if not _checked(key, read.used, tied)), None),
+        unread=next((key for key in sorted(tensors) if not _checked(read, key, tied)), None),
     )
-    read.rest()
+    read.finish()
     return found
 
 
 def _demand_known(read: Reader) -> None:
     """Refuse what is not GPT-2's, before sizes are read."""
     source = read.source
-    if not any(FIRST.fullmatch(key) for key in read.tensors):
+    if not any(FIRST.fullmatch(key) for key in read.arrays):
         read.fail(
             "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
             f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
         )
-    other = next((key for key in ("score.weight", "classifier.weight") if key in read.tensors), None)
+    other = next((key for key in ("score.weight", "classifier.weight") if key in read.arrays), None)
     if other is not None:
         read.fail(f"the read-out is {other}; {CONVERT.replace('FILE', source)} writes it under the name that is read")
     for key, value in FIXED.items():
@@ -318,9 +318,10 @@ def _blocks(read: Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]
     return made, layers[-1].norm2, post
 
 
-def _checked(key: str, used: set[str], tied: bool) -> bool:
+def _checked(read: Reader, key: str, tied: bool) -> bool:
     """Whether the trusted checker reads a tensor."""
-    return key in used and (not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS)
+    named = not tied if key == "lm_head.weight" else key.startswith("transformer.") or key == SHIFTS
+    return named and key not in read.unused
 
 
 def _names(read: Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
@@ -335,9 +336,9 @@ def _names(read: Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
 
 def _outputs(read: Reader) -> tuple[int, str]:
     """How many rows the read-out has, and what says so."""
-    if "lm_head.weight" not in read.tensors:
+    if "lm_head.weight" not in read.arrays:
         read.fail("the tensor lm_head.weight is missing")
-    return len(read.tensors["lm_head.weight"]), "lm_head.weight"
+    return len(read.arrays["lm_head.weight"]), "lm_head.weight"
 
 
 def _epsilon(read: Reader) -> Fraction:
@@ -354,7 +355,7 @@ def _unembed(read: Reader, embed: Array, tied: bool, labels: int) -> Array:
     """The unembedding; a tied one may stand in the file again, if it is the same."""
     if not tied:
         return read.tensor("lm_head.weight", labels, embed.shape[1])
-    if "lm_head.weight" in read.tensors and not np.array_equal(read.tensor("lm_head.weight", *embed.shape), embed):
+    if "lm_head.weight" in read.arrays and not np.array_equal(read.tensor("lm_head.weight", *embed.shape), embed):
         read.fail("lm_head.weight differs from wte.weight although config says tie_word_embeddings")
     return embed
 
@@ -381,9 +382,9 @@ def read_out(model: Trained, z: Array) -> Array:
 def forward(model: Trained, tokens: Sequence[int]) -> Array:
     """The logits after every prefix, float64, ``(t, labels)``, of ``t`` rows of the embedding, start token included
     (:meth:`Trained.rows`), at least one. Cost: O(t^2 d) for each layer."""
-    t = len(tokens)
-    if not t or (model.positions is not None and model.offset + t > len(model.positions)):
-        raise UsageError(f"{model.name} reads 1 .. {len(model.positions) if t else 1} tokens, not {t}")  # type: ignore[arg-type]
+    t, most = len(tokens), math.inf if model.positions is None else len(model.positions) - model.offset
+    if not 1 <= t <= most:
+        raise UsageError(f"{model.name} reads 1 .. {most} tokens, not {t}")
     found: Array = forward_all(model, np.array([tokens]))[0]
     return found
 

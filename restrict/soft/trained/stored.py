@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ModelError, quote
+from restrict.base.tensorfile import Taken
 
 Array = npt.NDArray[np.float64]
 FINITE = 2.0**40
 """Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 
+MASK = re.compile(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias")
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 
@@ -56,7 +58,7 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
         raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
     for key, value in found.items():
         if value.dtype not in (np.float16, np.float32, np.float64):
-            if re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
+            if MASK.fullmatch(key):
                 continue
             raise ModelError(f"{source}: the tensor {key} has type {value.dtype}, not float32")
         if not (np.abs(value.astype(np.float64)) < FINITE).all():
@@ -64,17 +66,13 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
     return {key: value.astype(np.float64) for key, value in found.items()}
 
 
-class Reader:
+class Reader(Taken[Array]):
     """The fields of a configuration and the tensors of a file; each fault is one line with the place."""
 
     def __init__(self, config: Mapping[str, Any], tensors: dict[str, Array], source: str) -> None:
-        self.config, self.tensors, self.source = config, tensors, source
-        body = any(key.startswith("transformer.") for key in tensors)
-        self.prefix, self.used = ("transformer." if body else ""), set[str]()
-
-    def fail(self, reason: str) -> NoReturn:
-        """Refuse the checkpoint."""
-        raise ModelError(f"{self.source}: {reason}")
+        super().__init__(tensors, "GPT-2's block", source)
+        self.config = config
+        self.prefix = "transformer." if any(key.startswith("transformer.") for key in tensors) else ""
 
     def size(self, key: str, *instead: int) -> int:
         """A positive integer of the configuration."""
@@ -94,14 +92,7 @@ class Reader:
 
     def tensor(self, name: str, *shape: int) -> Array:
         """A tensor of exactly this shape."""
-        key = name if name in self.tensors else self.prefix + name
-        if key not in self.tensors:
-            self.fail(f"the tensor {self.prefix + name} is missing")
-        found = self.tensors[key]
-        if found.shape != shape:
-            self.fail(f"the tensor {key} has shape {found.shape}, not {shape}")
-        self.used.add(key)
-        return found
+        return self.take(name if self.has(name) else self.prefix + name, shape)
 
     def flag(self, key: str, otherwise: bool) -> bool:
         """A fact of the configuration."""
@@ -132,37 +123,33 @@ class Reader:
             self.linear(h + "mlp.c_proj", inner, d),
         )
 
-    def rest(self) -> None:
-        """Nothing may be left over: a tensor that is not read is a model that is not understood."""
-        for key in sorted(self.tensors):
-            if key not in self.used and not re.fullmatch(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", key):
-                self.fail(f"the tensor {key} is not one of GPT-2's block")
+    def finish(self) -> None:
+        """Nothing may be left over but masks: a tensor that is not read is a model that is not understood."""
+        self.unused = {name for name in self.unused if not MASK.fullmatch(name)}
+        super().finish()
 
 
-def read_place(config: Mapping[str, Any], bos: int | None, end: int | None, source: str) -> tuple[int | None, bool]:
+def read_place(read: Reader, bos: int | None, end: int | None) -> tuple[int | None, bool]:
     """The row of the token at which the answer is read, once it has attended to the whole word, and whether it stands
     in front of the word; ``None``: the answer behind a prefix is read at its last symbol. ``bos``, ``end``: the rows of
     the tokens pinned in front and behind."""
-    place, causal, layers = config.get("place"), config.get("causal", True), config.get("n_layer")
-    said = "" if place is None else f"the answer is read at {quote(place)}, "
+    place, causal, layers = read.config.get("place"), read.flag("causal", True), read.config.get("n_layer")
 
-    def fail(reason: str) -> ModelError:
-        return ModelError(f"{source}: config place: {said}{reason}")
+    def fail(reason: str) -> NoReturn:
+        read.fail(f"config place: {'' if place is None else f'the answer is read at {quote(place)}, '}{reason}")
 
     if place not in (None, "last", "every", "first"):
-        raise fail("not first, last or every")
-    if type(causal) is not bool:
-        raise ModelError(f"{source}: config causal: expected true or false, not {quote(causal)}")
+        fail("not first, last or every")
     if place == "first":
         if end is not None:
-            raise fail("and a token is pinned behind the word (end_marker_token_id): no verdict covers both")
+            fail("and a token is pinned behind the word (end_marker_token_id): no verdict covers both")
         if bos is None:
-            raise fail("but there is no start token (bos_token_id), so that is the first symbol's place")
+            fail("but there is no start token (bos_token_id), so that is the first symbol's place")
         if causal:
-            raise fail("which sees nothing of the word unless causal is false")
+            fail("which sees nothing of the word unless causal is false")
         return bos, True
     if end is not None and place != "last":
-        raise fail("where a token is pinned behind the word (end_marker_token_id) only last is covered")
+        fail("where a token is pinned behind the word (end_marker_token_id) only last is covered")
     if not causal and (place != "last" or layers != 1):
-        raise fail("without a causal mask: that is covered in one layer, read at the first place or the last")
+        fail("without a causal mask: that is covered in one layer, read at the first place or the last")
     return end, False
