@@ -60,7 +60,7 @@ class SearchOptions:
         (0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, one after the other", (0.0,)
     )
     commit_work: int = _option(300, 1, HUGE, "work of a committed dive, for each token that the output takes")
-    commit_least: int = _option(50_000, 1, HUGE, "but at least so much")
+    commit_least: int = _option(120_000, 1, HUGE, "but at least so much")
     commit_more: int = _option(600_000, 0, HUGE, "work after which no more of them are made, beyond one a label", 0)
     after: int = _option(2, 0, HUGE, "passes with priced boxes that follow committed dives")
     huge: int = _option(256, 1, HUGE, "deep and wide: from so many tokens on, later dives have less work", HUGE)

@@ -95,8 +95,8 @@ class GoalSearch:
         depth = self.state.depth.get(output, 0)
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
         tokens = self.state.weight(output)
-        self.commits = self.wide and guard is None and depth >= opt.committed
-        self.huge = depth >= opt.deep and tokens >= opt.huge
+        self.commits = guard is None and (depth >= opt.committed if self.wide else self.deep and not self.planned)
+        self.huge = self.wide and depth >= opt.deep and tokens >= opt.huge
         self.crowded = self.commits and self.huge and instance.n < opt.crowded * tokens
         self._most_scores = max(
             self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
@@ -115,6 +115,8 @@ class GoalSearch:
         if self.wide:
             return tuple(priced[: self.opt.after if self.commits else None])
         long = self._most_scores > self.opt.scores  # few rows can be scanned, and prices take some of them
+        if self.commits:
+            return (priced[0], priced[1], plain[1])
         if not self.deep and (not self.opt.priced or (long and len(self.state.alphabet) <= self.opt.long_symbols)):
             return tuple(plain)
         first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
@@ -132,6 +134,8 @@ class GoalSearch:
         longest = instance.n * max((instance.domains[key] for key in keys if key is not None), default=1)
         self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)) + self.opt.wide_slack, self.opt.last_limit}))
         self._dive_scores = max(self.opt.wide_scores, int(self.opt.dives * weight * longest))
+        # Where one dive takes all scores, it is the one with prices.
+        self.commits = self.commits and (self.huge or weight * longest <= self.opt.wide_scores)
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
@@ -205,7 +209,7 @@ class GoalSearch:
         work = max(self.opt.commit_least, int(self.opt.commit_work * self.state.weight(self.target[0])))
         for noise, goal in product(self.opt.commit_noise, self.goals):
             late = self.crowded or 2 * self.state.scores > self._most_scores
-            if self._over() or (self.best.fixed is not None and late):
+            if self._over() or (late and (noise or self.best.fixed is not None)):
                 break
             if noise and (self.huge or self.state.work - began > self.opt.commit_more):
                 break
