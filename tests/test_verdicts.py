@@ -263,7 +263,7 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
         pieces = list(network(check.model.epsilon, check.final, y, *parts, count, given))
         for point, turn in zip(points[:sides], eps, strict=False):
             said, f = naive.rest(list(point)), 1 / math.sqrt(point.var() + 1e-5)
-            inside = [z for z in pieces if (z.size - z.turns[1][0] + z.turns[0][0]) / one - 1e-9 <= f <= z.size / one + 1e-9]
+            inside = [z for z in pieces if z.turns[0][1] / one - 1e-9 <= f <= z.turns[1][1] / one + 1e-9]
             assert inside
             hidden = [naive.act(v) for v in naive.linear(naive.normed(list(point), "h.0.ln_2"), "h.0.mlp.c_fc")]
             out = point + naive.linear(hidden, "h.0.mlp.c_proj")

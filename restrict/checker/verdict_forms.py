@@ -40,8 +40,8 @@ Wide = tuple[Form, int]
 
 class Behind(NamedTuple):
     """A cell behind the network: the stream's middle there, the same centred, each entry off by ``last``; the stream
-    behind attention, the sum of the sizes of all that it is, and what of it is added to the network; the neurons' values,
-    their slopes and what these leave out.
+    behind attention, the sum of the sizes of all that it is, and what of it is added to the network; the values of the
+    neurons, their slopes and what these leave out.
 
     The inverse deviation is at most ``size``, and within ``dev`` of its form. ``lost`` is what products with a row are
     rounded by, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. ``turns`` are the
