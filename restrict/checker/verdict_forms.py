@@ -206,7 +206,7 @@ def network(
     what ``f.normal`` makes of ``y`` is between the ends ``held`` (Theorem 11)."""
     wide, m, reach, radius = centred(y), len(y.spans), reached(image), f.shift.radius
     if not pieces:
-        whole = image, ONE, 0, (0, ONE, [0] * m, 0)
+        whole = image._replace(spans=[*image.spans, [0] * len(image.centre)]), ONE, 0, (0, ONE, [0] * m, 0)
         (centre, spans, rest), size, dev, turn = whole if f.bare else divided(epsilon, wide, image)
         hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + radius for r in rest])
         off = [[0] * len(centre)] * 2
