@@ -92,7 +92,7 @@ def points(rng: np.random.Generator) -> tuple[int, int]:
         rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
         units = [[int(v * ONE) for v in row] for row in (c, rest, *g)]
         y = Form(units[0], units[2:], [r + m + 2 for r in units[1]])
-        z = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
+        [z] = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
         eps = np.where(rng.random((EACH, 1)) < 0.5, rng.uniform(-1, 1, (EACH, m)), rng.choice([-1.0, 1.0], (EACH, m)))
         act, out, logits, deviation = plain(naive, c + eps @ g + rest * rng.uniform(-1, 1, (EACH, d)).round(1))
         *spans, last = np.array(z.values.spans, float) / ONE

@@ -22,7 +22,7 @@ from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
-from restrict.checker.verdict_forms import Form, between, moved, network, signed
+from restrict.checker.verdict_forms import Form, moved, network, signed
 from restrict.checker.verdict_numbers import ONE, slope
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
@@ -219,7 +219,7 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
     c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
     rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
     y = Form(units(c), units(g), [r + m + 2 for r in units(rest)])
-    z = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
+    [z] = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
     middle, neurons = np.array(z.centre, float) / one, np.array(z.values.centre, float) / one
     *spans, last = np.array(z.values.spans, float) / one
     for _ in range(60):
@@ -262,10 +262,10 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
     for count, sides in ((1, 60), (3, 60), (2, 30)):
         given = [side if sides == 30 and n else FREE for side, n in zip(held, narrow, strict=True)]
         parts = moved(check.final.normal, y)
-        pieces = list(between(check.model.epsilon, check.final, y, *parts, count, given))
+        pieces = list(network(check.model.epsilon, check.final, y, *parts, count, given))
         for point, turn in zip(points[:sides], eps, strict=False):
             said, f = naive.rest(list(point)), 1 / math.sqrt(point.var() + 1e-5)
-            inside = [z for z in pieces if (z.size - z.turns[1] + z.turns[0]) / one - 1e-9 <= f <= z.size / one + 1e-9]
+            inside = [z for z in pieces if z.turns[0][1] / one - 1e-9 <= f <= z.turns[1][1] / one + 1e-9]
             assert inside
             hidden = [naive.act(v) for v in naive.linear(naive.normed(list(point), "h.0.ln_2"), "h.0.mlp.c_fc")]
             out = point + naive.linear(hidden, "h.0.mlp.c_proj")

@@ -245,10 +245,8 @@ def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
             assert (below <= asked.signs * exact + 1e-9).all()
         stream = verdict_forms.Form(units(y.c), [units(g) for g in y.g.T], units(y.r))
         image = verdict_forms.moved(block.network.normal, stream)
-        for cells in (
-            [verdict_forms.network(made.epsilon, block.network, stream, *image)],
-            list(verdict_forms.between(made.epsilon, block.network, stream, *image, 2, free)),
-        ):
+        for pieces in (0, 2):
+            cells = list(verdict_forms.network(made.epsilon, block.network, stream, *image, pieces, free))
             for place, label in enumerate(labels):
                 sign = made.sign(label)
                 for way, one in ((1, sign), (-1, verdict_forms.Sign([0] * model.d, 0, 0).less(sign))):

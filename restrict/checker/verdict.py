@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Behind, Form, Side, Sign, between, moved, network, reached, signed
+from .verdict_forms import Behind, Form, Side, Sign, moved, network, reached, signed
 from .verdict_model import MODEL, START, Atoms, Model
 from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest, restriction
@@ -189,17 +190,13 @@ class Check:
         self.meter.hold(count * 60 * len(rows))
         radius = max(v.radius for row in values for v in row)
         off = max((total(row) * radius >> 24) + 2 for row in rows) if rows else 0
-        columns, rest, at = list(map(list, zip(*rows, strict=True))) or [[]] * d, [0] * d, []
-        for row in values:
-            coordinates = []
-            for v in row:
-                gap = [a - b for a, b in zip(v.centre, centre, strict=True)]
-                t = [dot(b, gap) >> 24 for b in rows]
-                left = (abs(g - (dot(c, t) >> 24)) for g, c in zip(gap, columns, strict=True))
-                rest = list(map(max, rest, left))
-                coordinates.append(t)
-            at.append(coordinates)
-        rest = [r + (total(c) * off >> 24) + radius + 2 for r, c in zip(rest, columns, strict=True)]
+        columns = list(map(list, zip(*rows, strict=True))) or [[]] * d
+        gaps = [[[a - b for a, b in zip(v.centre, centre, strict=True)] for v in row] for row in values]
+        at = [[[dot(b, gap) >> 24 for b in rows] for gap in row] for row in gaps]
+        left = ([abs(g - (dot(c, t) >> 24)) for g, c in zip(gap, columns, strict=True)]
+                for gap, t in zip(chain(*gaps), chain(*at), strict=True))  # fmt: skip
+        rest = [max(r) + (total(c) * off >> 24) + radius + 2
+                for r, c in zip(zip(*left, strict=True), columns, strict=True)]  # fmt: skip
         return Basis(centre, rows, at, off, rest, self.seen(rows))
 
     def seen(self, rows: Matrix) -> Form:
@@ -366,8 +363,7 @@ class Check:
             self.meter.charge(self.price * (pieces + 1))
             self.meter.hold(self.alike * 150 * (count + 8) * len(self.signs) * (pieces + 1))
             y, wanted, epsilon = self.start(key, boxes, kept), self.language.want[key[2]], self.model.epsilon
-            given = epsilon, self.final, y, *self.image(y, boxes, kept)
-            zs = between(*given, pieces, self.held) if pieces else [network(*given)]
+            zs = network(epsilon, self.final, y, *self.image(y, boxes, kept), pieces, self.held)
             known[cell] = [(label, *end) for z in zs for label, sign in self.asked(wanted, z)
                            for end in signed(sign, z, self.final, epsilon)]  # fmt: skip
         for label, least, lines in known[cell]:
@@ -418,18 +414,12 @@ class Check:
     def start(self, key: Key, boxes: list[Box], kept: list[int]) -> Form:
         """The residual stream behind attention, with a generator for each coordinate that is kept."""
         x, bias = self.stream(key)
-        centre = list(map(sum, zip(x.centre, bias, *(b.centre for b in self.basis), strict=True)))
-        rest = [sum(r) + len(boxes) + 4 for r in zip(x.rest, *(b.rest for b in self.basis), strict=True)]
-        rows = [row for b in self.basis for row in b.rows]
-        spans = []
-        for m, (row, (middle, radius)) in enumerate(zip(rows, boxes, strict=False)):
-            centre = [c + (v * middle >> 24) for c, v in zip(centre, row, strict=True)]
-            if m in kept:
-                spans.append([v * radius >> 24 for v in row])
-                rest = [r + 2 for r in rest]
-            else:
-                rest = [r + (abs(v) * radius >> 24) + 2 for r, v in zip(rest, row, strict=True)]
-        return Form(centre, [*spans, *x.spans], rest)
+        rows = [(row, box) for row, box in zip((row for b in self.basis for row in b.rows), boxes, strict=False)]
+        moves, spans = ([[v * box[k] >> 24 for v in row] for row, box in rows] for k in (0, 1))
+        centre = list(map(sum, zip(x.centre, bias, *(b.centre for b in self.basis), *moves, strict=True)))
+        others = (map(abs, g) for m, g in enumerate(spans) if m not in kept)
+        rest = zip(x.rest, *(b.rest for b in self.basis), *others, strict=True)
+        return Form(centre, [*(spans[m] for m in kept), *x.spans], [sum(r) + 3 * len(boxes) + 4 for r in rest])
 
     def stream(self, key: Key) -> tuple[Form, Vector]:
         """What attention's output is added to, and attention's bias."""
@@ -464,7 +454,7 @@ class Check:
         self.meter.hold((len(word) + 1) * (16 * self.model.heads + 100))
         self.weigh(len(word), word[-1] if word else START)
         y = self.point([START, *word])
-        z = network(self.model.epsilon, self.final, y, *moved(self.final.normal, y))
+        (z,) = network(self.model.epsilon, self.final, y, *moved(self.final.normal, y))
         want, sign = self.language.want[states[-1]], self.signs[label]
         found = [self.nothing.less(sign) if label in want else sign]
         if self.language.greatest:

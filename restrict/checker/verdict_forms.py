@@ -8,7 +8,7 @@ is counted in the remainder, operation by operation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, V
 Chord = tuple[int, int, int]
 """``a, l, h``: ``f(x) - a x`` is in ``[l, h]``."""
 Side = tuple[int, int]
+DIGIT = 30
+"""Bits of one digit of Python's integers: products of such numbers are the cheapest."""
 LONG = 32
 """Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 
@@ -29,26 +31,29 @@ class Form(NamedTuple):
     rest: Vector
 
 
+Turned = tuple[int, int, Vector, int]
+"""An inverse deviation: how much more it is than where the middle was computed; its constant, its coefficients, and
+what these leave out."""
 Wide = tuple[Form, int]
 """A centred form, and a bound on the mean square of its deviation (units squared)."""
 
 
 class Behind(NamedTuple):
     """A cell behind the network: the stream's middle there, the same centred, each entry off by ``last``; the stream
-    behind attention, what of it is added to the network, its image at the neurons and their values; the slopes of the
-    neurons and what these leave out.
+    behind attention, the sum of the sizes of all that it is, and what of it is added to the network; the values of the
+    neurons, their slopes and what these leave out.
 
-    The inverse deviation is at most ``size``, and within ``dev`` of its constant. ``lost`` is what products with a row
-    are rounded by, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. The inverse
-    deviation is between the two ends that ``turns`` says from its constant.
+    The inverse deviation is at most ``size``, and within ``dev`` of its form. ``lost`` is what products with a row are
+    rounded by, ``far`` bounds the sum of what entries deviate, and ``square`` the mean square of it. ``turns`` are the
+    forms of the inverse deviation, at whose worst a bound is taken.
     """
 
     centre: Vector
     middle: Vector
     last: int
     stream: Form
+    whole: int
     added: Form
-    image: Form
     values: Form
     slopes: Vector
     own: Vector
@@ -57,7 +62,7 @@ class Behind(NamedTuple):
     lost: int
     far: int
     square: int
-    turns: Vector
+    turns: list[Turned]
 
 
 class Sign(NamedTuple):
@@ -135,7 +140,7 @@ def inverse(low: int, high: int) -> tuple[int, int, int]:
     return chord, middle, max(ends) - middle + 1
 
 
-def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int]:
+def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int, Turned]:
     """A linear image of a centred form divided by the deviation (Lemma 2), which is taken by its chord; a last
     generator is the chord's own error. Then bounds on the inverse deviation, and on what is not its constant."""
     square, m, c = wide[1], len(x.spans), x.centre
@@ -149,7 +154,7 @@ def divided(epsilon: int, wide: Wide, x: Form) -> tuple[Form, int, int]:
              for column, t in zip(x.spans, turns, strict=True)]  # fmt: skip
     spans.append([v * tau_rest >> BITS for v in c])
     rest = [(r * abs(tau) + t * dev >> BITS) + m + 5 for r, t in zip(x.rest, reached(x), strict=True)]
-    return Form([v * tau >> BITS for v in c], spans, rest), abs(tau) + dev, dev
+    return Form([v * tau >> BITS for v in c], spans, rest), abs(tau) + dev, dev, (0, tau, turns, tau_rest)
 
 
 def layer_norm(norm: Norm | None, y: Form) -> Form:
@@ -193,26 +198,23 @@ def activated(by: list[Chord], y: Form, slack: int) -> tuple[Form, Vector]:
     return Form(centre, spans, rest), own
 
 
-def network(epsilon: int, f: Network, y: Form, image: Form, slack: int) -> Behind:
-    """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
-    ``slack`` is due to rounding."""
-    wide = centred(y)
-    whole = Form(image.centre, [*image.spans, [0] * len(image.centre)], image.rest), ONE, 0
-    (centre, spans, rest), size, dev = whole if f.bare else divided(epsilon, wide, image)
-    hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + f.shift.radius for r in rest])
-    return behind(f, wide, y, image, (hidden, chords(f.kinds, hidden), slack), size, dev, [0], [[0] * len(centre)] * 2)
-
-
-def between(
-    epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int, held: list[Side]
+def network(
+    epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int = 0, held: Sequence[Side] = ()
 ) -> Iterator[Behind]:
-    """As :func:`network`, for each of some pieces of the range of the inverse deviation (Theorem 11); what ``f.normal``
-    makes of ``y`` is between the ends ``held``."""
+    """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
+    ``slack`` is due to rounding. By the chord of the inverse deviation; or for each of some pieces of its range, where
+    what ``f.normal`` makes of ``y`` is between the ends ``held`` (Theorem 11)."""
     wide, m, reach, radius = centred(y), len(y.spans), reached(image), f.shift.radius
+    if not pieces:
+        whole = image._replace(spans=[*image.spans, [0] * len(image.centre)]), ONE, 0, (0, ONE, [0] * m, 0)
+        (centre, spans, rest), size, dev, turn = whole if f.bare else divided(epsilon, wide, image)
+        hidden = Form(list(map(add, centre, f.shift.centre)), spans, [r + radius for r in rest])
+        off = [[0] * len(centre)] * 2
+        yield behind(f, wide, y, (hidden, chords(f.kinds, hidden), slack), size, dev, [turn], off)
     *_, low, high = variance(epsilon, wide)
     first, last = (ONE, ONE) if f.bare else (ONE**2 // (math.isqrt(high) + 1), ONE**2 // math.isqrt(low) + 1)
     ranges = [(max(c - r, a), max(c - r, a, min(c + r, b)))
-              for c, r, (a, b) in zip(image.centre, reach, held, strict=True)]  # fmt: skip
+              for c, r, (a, b) in zip(image.centre, reach, held, strict=False)]  # fmt: skip
     reaches = [max(map(abs, side)) for side in ranges], [abs(c) + r for c, r in zip(image.centre, reach, strict=True)]
     for k in range(pieces):
         ends = [first + (last - first) * t // pieces for t in (k, k + 1)]
@@ -221,31 +223,37 @@ def between(
               for kind, (a, b), s in zip(f.kinds, sides, f.shift.centre, strict=True)]  # fmt: skip
         tau, half = sum(ends) >> 1, (ends[1] - ends[0] >> 1) + 1
         hidden = Form([(c * tau >> BITS) + s for c, s in zip(image.centre, f.shift.centre, strict=True)],
-                      [*([v * tau >> BITS for v in g] for g in image.spans), [0] * len(by)],
+                      [[v * tau >> BITS for v in g] for g in image.spans],
                       [(r * ends[1] >> BITS) + m + 5 + radius for r in image.rest])  # fmt: skip
         off = [[(half * x >> BITS) + 1 for x in far] for far in reaches]
-        yield behind(f, wide, y, image, (hidden, by, slack), ends[1], 0, [t - tau for t in ends], off)
+        turns = [(end - tau, end, [0] * m, 0) for end in ends]
+        yield behind(f, wide, y, (hidden, by, slack), ends[1], 0, turns, off)
 
 
 def behind(
-    f: Network, wide: Wide, y: Form, image: Form, into: tuple[Form, list[Chord], int], size: int, dev: int,
-    turns: Vector, off: Matrix,
+    f: Network, wide: Wide, y: Form, into: tuple[Form, list[Chord], int], size: int, dev: int, turns: list[Turned],
+    off: Matrix,
 ) -> Behind:  # fmt: skip
-    """The sum of what of ``y`` is added and what neurons make of inputs by their chords. The inverse deviation may be
-    off by ``turns``, and the inputs then by the first of ``off``, anywhere on the cell by the second."""
+    """The sum of what of ``y`` is added and what neurons make of inputs by their chords. The inverse deviation is one
+    of ``turns``, and the inputs may be off by the first of ``off`` then, anywhere on the cell by the second."""
     d, m, (hidden, by, slack), x = len(y.centre), len(y.spans), into, kept(f, y)
     values, own = activated(by, hidden, (slack * size >> BITS) + f.shift.radius + m + 6)
     rests = [[r + (abs(c[0]) * x >> BITS) + 1 for r, c, x in zip(values.rest, by, far, strict=True)] for far in off]
-    loose = values._replace(rest=rests[0])
+    most = max(reached(values._replace(rest=rests[0])))
+    cut = max(0, most.bit_length() - DIGIT)
+    loose = Form([], [[v >> cut for v in g] for g in values.spans], [(r >> cut) + m + 2 for r in rests[0]])
     last = (total(values.centre) + sum(map(total, values.spans)) + sum(rests[1]) >> BITS) + m + 6
     made = times(f.outer.rows, values.centre)
     z = [c + (v >> BITS) + b for c, v, b in zip(x.centre, made, f.outer.bias, strict=True)]
-    far = sum(map(total, x.spans)) + sum(x.rest) + d * ((f.outer.norm * max(reached(loose)) >> BITS) + last + 1)
-    wider = math.isqrt(wide[1] * f.adds) + (f.stretch * (math.isqrt(distance(loose) // d) + 1) >> BITS) + last + 2
+    far = sum(map(total, x.spans)) + sum(x.rest) + d * ((f.outer.norm * most >> BITS) + last + 1)
+    wider = (
+        math.isqrt(wide[1] * f.adds) + (f.stretch * (math.isqrt(distance(loose) // d) + 1 << cut) >> BITS) + last + 2
+    )
     middle, slopes = [v - sum(z) // d for v in z], [c[0] for c in by]
-    lost = sum(map(total, values.spans)) + sum(own)  # a unit where a neuron is multiplied, more where its input is
-    lost += ((max(map(abs, slopes)) >> BITS) + 3) * (sum(hidden.rest) + sum(off[1]))
-    return Behind(z, middle, last, y, x, image, values, slopes, own, size, dev, lost, far, wider**2, turns)
+    # a unit where a neuron is multiplied, more where its input is
+    lost = sum(own) + ((max(map(abs, slopes)) >> BITS) + 3) * (sum(reached(hidden)) + sum(off[1]))
+    whole = total(y.centre) + sum(reached(y))
+    return Behind(z, middle, last, y, whole, x, values, slopes, own, size, dev, lost, far, wider**2, turns)
 
 
 def opened(y: Form) -> Form:
@@ -260,22 +268,21 @@ def merged(y: Form, most: int) -> Form:
     return Form(y.centre, order[:most], list(map(sum, zip(y.rest, *(map(abs, g) for g in order[most:]), strict=True))))
 
 
-def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector, Vector]:
-    """A bound on ``row`` times the remainder behind the network (Lemma V6), each source by what the label makes of it,
-    the coefficients of the generators, and by what these and the middle change with the inverse deviation.
+def carried(row: Vector, f: Network, z: Behind) -> tuple[int, Vector, Vector, int]:
+    """A bound on ``row`` times the remainder behind the network (Lemma V6), each source by what the label makes of it;
+    the coefficients of the stream's generators where they are added; and what neurons make of these and of the stream's
+    middle, before the division, all by the image of the label there.
 
     ``row`` is taken as exact.
     """
     heads = [v >> BITS for v in times(f.back[0], row)]
     heads_in = [h * a >> BITS for h, a in zip(heads, z.slopes, strict=True)]
+    back = [v >> BITS for v in times(f.back[1], heads_in)]
     found = dot(list(map(abs, row)), z.added.rest) + total(row) * z.last + dot(list(map(abs, heads)), z.own) + z.lost
-    through = sum(abs(v >> BITS) * r for v, r in zip(times(f.back[1], heads_in), z.stream.rest, strict=True))
-    through += ((f.normal.off * total(heads_in) >> BITS) + 2) * sum(z.stream.rest)
-    changes = [dot(heads_in, g) for g in (*z.image.spans, z.image.centre)]
-    found += (through * z.size + total(changes[:-1]) * z.dev >> BITS) + 1
-    stream = [*(dot(row, g) for g in z.added.spans), 0]
-    lines = [a + dot(heads, g) >> BITS for a, g in zip(stream, z.values.spans, strict=True)]
-    return (found >> BITS) + 2, lines, changes
+    through = dot(list(map(abs, back)), z.stream.rest) + ((f.normal.off * total(heads_in) >> BITS) + 2) * z.whole
+    changes = [dot(back, g) for g in z.stream.spans]
+    found += (through * z.size + total(changes) * z.dev >> BITS) + 1
+    return (found >> BITS) + 2, [dot(row, g) >> BITS for g in z.added.spans], changes, dot(back, z.stream.centre)
 
 
 def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> list[tuple[int, Vector]]:
@@ -285,11 +292,12 @@ def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> list[tuple[int, V
     s = math.isqrt(dot(c, c) // d + epsilon)
     row = [v + beta * p // (d * s) for v, p in zip(u, c, strict=True)]
     off = 2 * error + 3 * abs(beta) // s + 4
-    beyond, (*lines, last), (*changes, change) = carried(row, f, z)
+    beyond, lines, changes, change = carried(row, f, z)
     slack = error * total(z.centre) + (error + 2) * s + 2 * abs(beta) + off * z.far
     if beta - error < 0:
         slack += (abs(beta) + error) * z.square // (2 * (s - 2)) + 1
     least = shift - error + (dot(u, z.centre) + beta * s >> BITS) - beyond - (slack >> BITS)
-    least -= abs(last) + 2 * len(lines) + 8
-    return [(least + (t * change >> SQUARE), [v + (t * w >> SQUARE) for v, w in zip(lines, changes, strict=True)])
-            for t in z.turns]  # fmt: skip
+    least -= 2 * len(lines) + 9
+    return [(least + (more * change - abs(rest * change) >> SQUARE),
+             [v + (tau * w + t * change >> SQUARE) for v, w, t in zip(lines, changes, turns, strict=True)])
+            for more, tau, turns, rest in z.turns]  # fmt: skip

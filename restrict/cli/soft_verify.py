@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import replace
@@ -85,6 +86,8 @@ def verify_trained_command(o: common.Given) -> None:
 
     if o.certificate is not None and (o.no_recheck or o.output is not None):
         raise UsageError("--certificate searches for nothing: give it without -o and --no-recheck")
+    # Before numpy is loaded: threads that wait for the next product take the cores of the parts of the check.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Parts of the check start while numba is loaded.
     whole = o.no_recheck or o.n is None or o.all_lengths or o.certificate is not None
     parts = click.get_current_context().with_resource(Parts(0 if whole else None))
