@@ -56,6 +56,7 @@ class SearchOptions:
     planned_scores: int = _option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
     hopeless: float = _option(1.2, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
     committed: int = _option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
+    narrow: int = _option(100, 0, HUGE, "deep, not wide: so they do where the output takes at most so many tokens", 0)
     commit_noise: tuple[float, ...] = _option(
         (0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, one after the other", (0.0,)
     )

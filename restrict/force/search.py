@@ -95,7 +95,8 @@ class GoalSearch:
         depth = self.state.depth.get(output, 0)
         self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
         tokens = self.state.weight(output)
-        self.commits = guard is None and (depth >= opt.committed if self.wide else self.deep and not self.planned)
+        narrow = self.deep and not self.planned and tokens <= opt.narrow
+        self.commits = guard is None and (depth >= opt.committed if self.wide else narrow)
         self.huge = self.wide and depth >= opt.deep and tokens >= opt.huge
         self.crowded = self.commits and self.huge and instance.n < opt.crowded * tokens
         self._most_scores = max(
