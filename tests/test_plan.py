@@ -201,7 +201,11 @@ def test_which_programs_are_planned() -> None:
 
     assert told("random:layers=5,heads=2,states=4")
     assert told("random:layers=4,heads=2,states=2,brackets=1")
-    assert not told("random:layers=4,heads=8,states=16")  # too many boxes
+    assert told("random:layers=2,heads=2,states=8,symbols=8")
+    assert told("random:layers=4,heads=4,states=8")
+    assert not told("random:layers=4,heads=8,states=16")  # too many values
+    assert not told("random:layers=2,heads=2,states=4,symbols=9")
+    assert not told("random:layers=2,heads=5,states=8")  # too many boxes
     assert told("random:layers=5,heads=2,states=2,classes=13")
     assert not told("random:layers=5,heads=2,states=2,classes=14")  # too many sets of labels
     assert not told("tagger")  # maps of several variables

@@ -49,12 +49,12 @@ class SearchOptions:
         (2, 1.0), (3, 1.0), (4, 0.9), (5, 0.8), (6, 0.7), (7, 0.6), (8, 0.5), (9, 0.4), (10, 0.33), (11, 0.27),
     )  # fmt: skip
     """Of the planner: plans opened for each goal, and the share of the mean that an unopened goal counts."""
-    planned: int = _option(5, 1, HUGE, "from this depth on dives follow plans", HUGE)
+    planned: int = _option(2, 1, HUGE, "from this depth on dives follow plans", HUGE)
     plan_rows: int = _option(10_000, 0, HUGE, "most rows that the planner lists", 0)
     plan_scores: int = _option(12_000_000_000, 0, HUGE, "most scores of planning and of the dives along plans", 0)
     plan_work: int = _option(300_000, 1, HUGE, "work of a dive along a plan")
     planned_scores: int = _option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
-    hopeless: float = _option(1.2, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
+    hopeless: float = _option(1.5, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
     committed: int = _option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
     """Two layers, 32 programs, n = 60 to 1000: 1579 positions fixed in 260 processor seconds, off: 2121 in 315. Four
     layers of eight heads, 16 states, n = 100 000: 7234 fixed in 38, off: none in 400."""

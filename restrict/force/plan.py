@@ -1,8 +1,8 @@
-"""Plans for deep programs: what a node costs, layer by layer, before any token is fixed.
+"""Plans: what a node costs, layer by layer, before any token is fixed.
 
 The goal-directed search measures an alternative by meeting it. With every layer that takes several times as long, so
-in deep programs it tries one alternative of nearly every goal. Here alternatives are compared by numbers. The cost of
-a goal is the fewest tokens of a *tree* of goals that meets it, where nothing is shared:
+in deep programs it tries one alternative of nearly every goal. Here alternatives are compared by numbers, which also
+takes fewer rows where rows are long. The cost of a goal is the fewest tokens of a *tree* of goals that meets it, where nothing is shared:
 
 - a map ``y = f(x, h_1, .., h_H)`` whose heads have the query ``x``: for every box ``Q x A_1 x .. x A_H`` on which it
   stays within its goal, the cost of ``x`` in ``Q`` and of the rows of all ``u`` in ``Q`` that have to stay in ``A_t``;
@@ -10,8 +10,9 @@ a goal is the fewest tokens of a *tree* of goals that meets it, where nothing is
 
 These are dynamic programs over sets of values. A domain has few values here, so a set is a mask, and the costs of all
 sets of a node are one vector. Nodes are opened lazily, as in AO*: an unopened node counts with the mean of its
-variable, the best plan of a goal is opened, and this is repeated while another plan looks better, at most ``effort``
-times for each goal. What was found is kept for the next, larger effort.
+variable, the best plan of a goal is opened, up to the part with which it is dearer than another one, and this is
+repeated while another plan looks better, at most ``effort`` times for each goal. What was found is kept for the next,
+larger effort.
 
 Each plan is a list of goals, and the search meets these first (``plan`` of :class:`restrict.force.goal.Manner`): goals
 that share tokens cost less than planned, and where two goals contradict each other the search goes its own way.
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from itertools import islice
+from math import prod
 
 import numpy as np
 
@@ -32,10 +34,16 @@ from restrict.model.program import Head, Instance, Map
 
 PAIRS = 12
 """How many pairs of a row are looked at as anchors."""
-BOXES = 2**13
-"""A map with more boxes than this is not planned."""
+BOXES = 2**16
+"""The sides of boxes are all sets where that makes at most so many boxes, or else fewer (:func:`sides_of`)."""
+LARGEST, CLASSES = 8, 13
+"""A map is not planned whose arguments, or which itself, takes more values: the costs of all sets are one vector."""
+VAIN = 8
+"""Plans with a part that cannot be met are not counted while there are at most so many times as many in all."""
 SAMPLES, DRAWS = 16, 8
 """Nodes of a variable whose mean cost stands for those that are not opened; draws of what is below each of them."""
+SHORT = 100_000
+"""They are taken from a word of at most so many positions."""
 IMPOSSIBLE = 1e12
 """The cost of a goal that cannot be met, or for which no way was found."""
 
@@ -62,13 +70,24 @@ def plannable(instance: Instance) -> bool:
             return False
         heads = [v for a in variable.args if isinstance(v := variables.get(a), Head)]
         roots = [a for a in variable.args if not isinstance(variables.get(a), Head)]
-        sizes = sum(instance.domains[a] for a in variable.args), instance.domains[name]
-        if len(roots) != 1 or max(sizes) > np.log2(BOXES):
+        sizes = [instance.domains[a] for a in variable.args]
+        if len(roots) != 1 or max(sizes) > LARGEST or instance.domains[name] > CLASSES or sides_of(sizes) is None:
             return False
         if any(instance.query(h) != roots[0] or instance.key(h) != h.value for h in heads):
             return False
         stack += [roots[0], *(h.value for h in heads)]
     return True
+
+
+def sides_of(sizes: Sequence[int]) -> list[I64] | None:
+    """The sides that boxes have along each argument, as masks, the whole domain last: all sets, or the single values and
+    all but one, or the single values; ``None``: even these make too many boxes."""
+    ones = [1 << np.arange(size) for size in sizes]
+    whole = [2**size - 1 for size in sizes]
+    every = [np.arange(1, mask + 1) for mask in whole]
+    single = [np.unique([*one, mask]) for one, mask in zip(ones, whole, strict=True)]
+    but_one = [np.setdiff1d([*one, *(mask - one), mask], 0) for one, mask in zip(ones, whole, strict=True)]
+    return next((sides for sides in (every, but_one, single) if prod(map(len, sides)) <= BOXES), None)
 
 
 class _Row:
@@ -138,19 +157,26 @@ class _Node:
         self.effort: dict[int, int] = {}
 
     @cached_property
+    def sides(self) -> list[I64]:
+        """The sides of boxes: of the root, then of every head."""
+        domains = self.plans.instance.domains
+        sides = sides_of([domains[self.root], *(domains[head.name] for head in self.heads)])
+        assert sides is not None
+        return sides
+
+    @cached_property
     def images(self) -> I32:
-        """The values that the map takes on each box, as masks; an axis of sets for the root and for every head."""
+        """The values that the map takes on each box, as masks; an axis of sides for the root and for every head."""
         names = [self.root, *(h.name for h in self.heads)]
         table = self.plans.instance.map_table(self.variable, self.i)
-        values = np.asarray(table).transpose([self.variable.args.index(a) for a in names])
-        bits = np.left_shift(1, values, dtype=np.int32)  # a domain has fewer values than a box has bits
-        for axis, size in enumerate(bits.shape):
-            parts = np.moveaxis(bits, axis, 0)
-            sets = np.zeros((2**size, *parts.shape[1:]), dtype=np.int32)
-            for mask in range(1, 2**size):
-                sets[mask] = sets[mask & (mask - 1)] | parts[(mask & -mask).bit_length() - 1]
-            bits = np.moveaxis(sets, 0, axis)
-        return bits
+        if id(table) not in self.plans.images:
+            bits = np.left_shift(1, table.transpose([self.variable.args.index(a) for a in names]), dtype=np.int32)
+            for axis, masks in enumerate(self.sides):
+                parts = np.moveaxis(bits, axis, 0)
+                images = [np.bitwise_or.reduce(parts[list(values_of(mask))]) for mask in masks.tolist()]
+                bits = np.moveaxis(np.array(images), 0, axis)
+            self.plans.images[id(table)] = bits
+        return self.plans.images[id(table)]
 
     def row(self, h: int, u: int) -> _Row:
         """A row, listed when it is first asked for."""
@@ -162,11 +188,11 @@ class _Node:
 
     def prices(self, own: F64, rows: Sequence[Sequence[F64]]) -> F64:
         """The cost of every box, given those of the root and of the rows of each head by query value."""
-        total = own.reshape([-1] + [1] * len(rows))
-        for h, costs in enumerate(rows):
-            sums = np.zeros((len(own), len(costs[0])))
-            for mask in range(1, len(own)):
-                sums[mask] = sums[mask & (mask - 1)] + costs[(mask & -mask).bit_length() - 1]
+        roots, *others = self.sides
+        total = own[roots].reshape([-1] + [1] * len(rows))
+        asked = roots[:, None] >> np.arange(len(rows[0]) if rows else 0) & 1
+        for h, (costs, masks) in enumerate(zip(rows, others, strict=True)):
+            sums = asked @ np.array([cost[masks] for cost in costs])
             shape = [1] * (len(rows) + 1)
             shape[0], shape[h + 1] = sums.shape
             total = total + sums.reshape(shape)
@@ -184,20 +210,18 @@ class _Node:
     def cheapest(self, mask: int) -> tuple[float, list[int]]:
         """The cheapest box within a set, all rows of which are listed: its cost and its sides, the root's first."""
         inside = (self.images & ~mask) == 0
-        inside[0] = False
-        for axis in range(1, inside.ndim):
-            np.moveaxis(inside, axis, 0)[0] = False
         while True:
             prices = np.where(inside, self.estimate(), np.inf)
-            sides = [int(t) for t in np.unravel_index(int(prices.argmin()), prices.shape)]
+            at = np.unravel_index(int(prices.argmin()), prices.shape)
+            sides = [int(masks[t]) for masks, t in zip(self.sides, at, strict=True)]
             new = [
                 (h, u)
                 for h, side in enumerate(sides[1:])
                 for u in values_of(sides[0])
-                if side < prices.shape[h + 1] - 1 and (h, u) not in self.rows
+                if side < self.sides[h + 1][-1] and (h, u) not in self.rows
             ]
             if not new:
-                return float(prices.min()), sides
+                return float(prices[at]), sides
             for h, u in new:
                 self.row(h, u)
 
@@ -225,6 +249,7 @@ class Planner:
         self.known: dict[tuple[str, int], F64] = {}
         self.means: dict[str, F64] = {}
         self.some: dict[str, F64] = {"token": self._token(self.state.alphabet)[None, :]}
+        self.images: dict[int, I32] = {}
         self.share, self.spent = 1.0, False
         self.plans: Plan = {}
 
@@ -266,13 +291,13 @@ class Planner:
             assert query is not None
             pool = self._pool(variable.value)
             found = []
-            for i in self.rng.integers(self.instance.n, size=SAMPLES).tolist():
-                row = self.list_row(variable, i, int(self.rng.integers(self.instance.domains[query])))
+            for i in self.rng.integers(self.short.instance.n, size=SAMPLES).tolist():
+                row = self.list_row(variable, i, int(self.rng.integers(self.instance.domains[query])), self.short)
                 found += [row.given(pool[self.rng.integers(len(pool), size=len(row.j))])[0] for _ in range(DRAWS)]
         else:
             assert isinstance(variable, Map)
             found = []
-            for i in self.rng.integers(self.instance.n, size=SAMPLES).tolist():
+            for i in self.rng.integers(self.short.instance.n, size=SAMPLES).tolist():
                 node = _Node(self, variable, i)
                 own, queries = self._pool(node.root), range(self.instance.domains[node.root])
                 pools = [self._pool(head.name) for head in node.heads]
@@ -291,14 +316,21 @@ class Planner:
             self._sample(name)
         return self.some[name]
 
-    def list_row(self, head: Head, i: int, u: int) -> _Row:
+    @cached_property
+    def short(self) -> ForcingState:
+        """Where samples are taken: a shorter word of the same model, if n is large."""
+        if self.instance.n <= SHORT:
+            return self.state
+        return ForcingState(self.instance.model.at(SHORT))
+
+    def list_row(self, head: Head, i: int, u: int, state: ForcingState | None = None) -> _Row:
         """The first pairs of a row."""
         self.left -= 1
         self.spent = self.left < 0 or self.over()
         if self.spent:
             raise OutOfRows
         domain = self.instance.domains[head.name]
-        return _Row(head, domain, list(islice(self.state.walk(head, i, u), PAIRS)), i)
+        return _Row(head, domain, list(islice((state or self.state).walk(head, i, u), PAIRS)), i)
 
     # ------------------------------------------------------------ plans
 
@@ -317,24 +349,27 @@ class Planner:
             return node.best.get(mask, IMPOSSIBLE)
         node.effort[mask] = effort
         opened: list[Plan] = []
-        while len(opened) < effort:
+        left = effort
+        while left > 0 and len(opened) < VAIN * effort:
             price, sides = node.cheapest(mask)
             if price >= IMPOSSIBLE or (plan := node.plan(sides)) in opened:
                 break
             opened.append(plan)
-            self._open(node, mask, plan, effort)
+            left -= self._open(node, mask, plan, effort)
         cost = min(node.best.get(mask, IMPOSSIBLE), IMPOSSIBLE)
         self.note(*slot, mask, cost)
         return cost
 
-    def _open(self, node: _Node, mask: int, plan: Plan, effort: int) -> None:
-        """Solve all goals of a plan, and keep the plan if it is the best."""
-        heads = {head.name for head in node.heads}
-        parts = [g for goals in plan.values() for g in goals if g.name not in heads]
-        cost = sum(self.solve(g, effort) for g in parts)
-        if cost < node.best.get(mask, np.inf):
-            node.best[mask] = cost
-            self.plans |= {**plan, Goal(node.variable.name, node.i, values_of(mask)): plan[None]}
+    def _open(self, node: _Node, mask: int, plan: Plan, effort: int) -> bool:
+        """Solve the goals of a plan, and keep the plan if it is the best; whether it can be met."""
+        heads, cost = {head.name for head in node.heads}, 0.0
+        for goal in (g for goals in plan.values() for g in goals if g.name not in heads):
+            cost += self.solve(goal, effort)
+            if cost >= node.best.get(mask, IMPOSSIBLE):
+                return cost < IMPOSSIBLE
+        node.best[mask] = cost
+        self.plans |= {**plan, Goal(node.variable.name, node.i, values_of(mask)): plan[None]}
+        return True
 
     def cost(self, goal: Goal) -> float:
         """The cost of the best plan so far for a goal of a map; 0 where it has not been looked at."""
@@ -351,7 +386,6 @@ def _by_image(images: I32, prices: F64, domain: int) -> F64:
     found = np.full(domain, IMPOSSIBLE)
     flat = images.reshape(-1)
     np.minimum.at(found, flat, np.broadcast_to(prices, images.shape).reshape(-1))
-    found[0] = IMPOSSIBLE  # boxes with an empty side
     for bit in range(domain.bit_length() - 1):
         has = (np.arange(domain) >> bit & 1) == 1
         found[has] = np.minimum(found[has], found[np.flatnonzero(has) & ~(1 << bit)])

@@ -93,7 +93,7 @@ class GoalSearch:
         self.deep = not self.wide and self.state.depth.get(output, 0) >= self.opt.deep
         self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
         depth = self.state.depth.get(output, 0)
-        self.planned = self.deep and guard is None and depth >= self.opt.planned and plannable(instance)
+        self.planned = not self.wide and guard is None and depth >= self.opt.planned and plannable(instance)
         tokens = self.state.weight(output)
         narrow = self.deep and not self.planned and tokens <= opt.narrow
         self.commits = guard is None and (depth >= opt.committed if self.wide else narrow)
@@ -146,7 +146,6 @@ class GoalSearch:
             self._deletion(rng)
         if self.planned and self.best.count != 0:
             self._follow_plans(rng)
-            turn = int(self.best.fixed is not None)
         if self.commits:
             self._commit(rng)
             if self.crowded and self.best.fixed is not None and not self.timed:
@@ -182,7 +181,7 @@ class GoalSearch:
 
     def _follow_plans(self, rng: np.random.Generator) -> None:
         """Plan every label with more and more effort, and dive along each plan that is better than the best answer."""
-        state, last = self.state, self.state.scores + self.opt.plan_scores
+        state, last = self.state, self.state.scores + max(self.opt.plan_scores, self._most_scores)
         self._most_scores = HUGE
         planner = Planner(state, rng, self.opt.plan_rows, lambda: state.scores > last or self.task.deadline.passed)
         followed = dict.fromkeys(self.goals, np.inf)
@@ -200,7 +199,10 @@ class GoalSearch:
                     manner = Manner((1,), 0.0, self.opt.plan_work, plan=planner.plan)
                     self._dive(Solver(state, rng, manner, tick=self._tick), goal, least, rng)
         self._most_scores = state.scores + self.opt.planned_scores
-        self._since = state.work
+        if self.best.count is not None:
+            self._first, self._since = min(self._first, self.best.count), state.work
+            if self.instance.n >= self.opt.crowded * self.state.weight(self.target[0]):
+                self.passes = ((*self.opt.wide_passes[1], True),)
 
     def _commit(self, rng: np.random.Generator) -> None:
         """Committed dives for each label, with more and more noise; after an answer that took most of the scores, or
