@@ -1,0 +1,117 @@
+"""Claims that are nearly false: a model and its twin, whose read-out has another bias, on the two sides of a claim.
+
+Of the logits behind many words the least (or greatest) in a state is taken, and the bias is moved so that the model is
+right there by little, and its twin wrong there by little. Hints for the one are the best forgery about the other."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors.numpy import load, save
+
+from restrict.soft.trained.claim import head
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.reader import as_read
+from tests import counts, verdict_cases
+from tests.counts import Array, Counted
+
+
+def biased(model: Trained, label: int, by: float) -> Trained:
+    """The model with something added to a label's logit, its bias in float64."""
+    shifts = model.shifts.astype(np.float64)
+    shifts[label] += by
+    content = save(load(model.content) | {"lm_head.bias": shifts})
+    return replace(model, content=content, sha256=hashlib.sha256(content).hexdigest(), shifts=shifts)
+
+
+def wild(rng: np.random.Generator, positions: int = 0) -> Trained:
+    """A random model of one layer whose tensors have sizes of their own, from tiny to huge; with so many positions."""
+    vocab, heads = list("abc"[: int(rng.integers(1, 4))]), int(rng.integers(1, 4))
+    reads, norm = str(rng.choice(["", "", "", "first", "last"])), str(rng.choice(["", "", "post", "no-last", "none"]))
+    config: dict[str, Any] = {
+        "activation_function": str(rng.choice(["gelu_new", "gelu", "relu"])), "n_layer": 1, "n_head": heads,
+        "layer_norm_epsilon": float(rng.choice([1e-05, 1e-11, 0.1])), "vocab": vocab, "n_positions": positions,
+        "n_embd": max(2, heads * int(rng.integers(1, 4))), "tie_word_embeddings": bool(rng.random() < 0.3),
+        "position_embeddings": "learned" if positions else "none", "eos_token_id": len(vocab),
+    }  # fmt: skip
+    vocab.append("<eos>")
+    if reads == "first" or rng.random() < 0.7:
+        config["bos_token_id"] = len(vocab)
+        vocab.append("<bos>")
+    if reads == "first":
+        config |= {"place": "first", "causal": False}
+    elif reads:
+        config |= {"place": "last", "end_marker_token_id": len(vocab)}
+        vocab.append("<sep>")
+    if norm:
+        config[{"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}[norm]] = False
+    config["vocab_size"] = len(vocab)
+    made = verdict_cases.weights(rng, config, float(rng.choice([0.3, 1.0])))
+    made = {key: a for key, a in made.items() if not norm or ("ln_" if norm == "none" else "ln_f") not in key}
+    for key in made:
+        if (kind := rng.random()) < 0.15:
+            made[key] *= np.float32(10 ** rng.uniform(-4, 1 if norm == "none" else 2))
+        elif kind < 0.25:
+            made[key] = made[key].round()
+    return verdict_cases.made_of(made, config)
+
+
+class Near(NamedTuple):
+    """A model that is right by ``slack``, as far as words show, its twin that is not, and what is claimed."""
+
+    right: Trained
+    wrong: Trained
+    graph: Graph
+    slack: float
+
+
+def automaton(rng: np.random.Generator, symbols: int) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
+    """A random partial automaton with an accepting state."""
+    states = int(rng.integers(1, 5))
+    delta = rng.integers(0, states, size=(states, symbols))
+    delta[rng.random(delta.shape) < rng.choice([0.0, 0.3, 0.6])] = -1
+    accept = frozenset(q for q in range(states) if rng.random() < 0.7)
+    return tuple(map(tuple, delta.tolist())), accept or frozenset({0})
+
+
+def asked(graph: Graph, model: Trained) -> dict[str, Any]:
+    """What a certificate says of the model and of the claim."""
+    return head("", *as_read(model, graph, 1)[:2])
+
+
+def thresholds(values: Array, states: Array) -> list[tuple[float, bool, int]]:
+    """The ends of the ranges of values in each state that lie in no other range: the end, whether it is the lower one,
+    and the state."""
+    ranges = {int(q): (values[states == q].min(), values[states == q].max()) for q in set(states.tolist())}
+    ends = [(ends[k], k == 0, q) for q, ends in ranges.items() for k in (0, 1)]
+    return [(x, low, q) for x, low, q in ends if not any(a <= x <= b for p, (a, b) in ranges.items() if p != q)]
+
+
+def near(rng: np.random.Generator, model: Trained, most: int = 16, far: int = 200) -> Near | None:
+    """A claim about every length that is nearly false; ``None`` where the draw gives none."""
+    delta, accept = automaton(rng, len(model.symbols))
+    labels = rng.permutation(len(model.labels))[:2].tolist()
+    greatest = len(labels) == 2 and bool(rng.random() < 0.3)
+    labels = labels if greatest else labels[:1]
+    no = (frozenset[int](),) * len(delta)
+    graph = Graph(delta, accept, tuple(labels), no, tuple(range(len(delta))), greatest=greatest, empty=not model.first)
+    document = asked(graph, model)
+    language, read = document["language"], Counted(model.content, document["model"])
+    every, _ = counts.short(language, most, graph.empty and model.reader is None)
+    values, states = np.zeros(0), np.zeros(0, int)
+    for words in (counts.ends_well(document, w) for w in (every, counts.long(rng, language, far))):
+        said = read.logits(words.counts, words.last)
+        values = np.append(values, said[:, labels[0]] - (said[:, labels[1]] if greatest else 0))
+        states = np.append(states, words.state % len(delta))
+    if not (ends := thresholds(values, states) if len(values) else []):
+        return None
+    end, low, state = ends[int(rng.integers(len(ends)))]
+    slack = (float(np.ptp(values)) + 1e-3 * (1 + float(np.abs(values).max()))) * 10 ** -rng.uniform(0, 5)
+    cut = [end - slack, end + slack] if low else [end + slack, end - slack]
+    above = {int(q): bool(values[states == q].mean() > end) for q in set(states.tolist())} | {state: low}
+    yes, other = frozenset(labels[:1]), frozenset(labels[1:])
+    want = tuple(yes if above.get(q, True) else other for q in range(len(delta)))
+    graph = replace(graph, want=want)
+    return Near(biased(model, labels[0], -cut[0]), biased(model, labels[0], -cut[1]), graph, slack)
