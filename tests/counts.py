@@ -219,3 +219,17 @@ def faults(
 def tolerance(logits: Array) -> Array:
     """What logits may be off by: rounding of this oracle."""
     return np.asarray(1e-10 * (1 + np.abs(logits).max(1)))
+
+
+def line_of(document: dict[str, Any]) -> str:
+    """The success line of a certificate, as the page says."""
+    said, wrong, blocks = document["model"], document.get("wrong"), document["blocks"]
+    reader, upto = int("reads" in said), blocks[-1][1] if blocks else 0
+    told = " greatest" * ("read_out" in document["language"])
+    told += f" read={said['reads']}" if reader else " start=none" * (said.get("start") is None)
+    if wrong is None:
+        length = "" if upto < 0 else f" prefixes=0..{upto - reader}"
+        return f"s VERIFIED right n>=0{length}{told} cases={len(document['cases'])} {said['sha256']}"
+    at = len(wrong["word"])
+    shortest = " shortest" * (upto == max(at - 1, 0))
+    return f"s VERIFIED wrong n>=0{told} at={at - reader} label={wrong['label']}{shortest} {said['sha256']}"

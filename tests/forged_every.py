@@ -27,6 +27,10 @@ class Blind(Everywhere):
         self.written.append([])
         super().case(key, hints, place)
 
+    def read_blocks(self, value: list[Any], place: Place) -> None:
+        """Blocks of any lengths."""
+        self.blocks += [(first, last) for first, last in value]
+
     def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
         """Never positive."""
         super().longest(weights, a, q)
@@ -55,30 +59,60 @@ def shrunk(rng: np.random.Generator, document: Document, share: float) -> Docume
     return made
 
 
-def blindly(content: bytes, document: Document, rounds: int) -> Document | None:
-    """The certificate with potentials that need not hold; ``None`` where more than bounds is refused."""
+def blindly(content: bytes, document: Document, rounds: int = 8) -> Document | None:
+    """The certificate with potentials that need not hold, and the cases of its blocks with the hints that are there for
+    their symbols and states; ``None`` where more than bounds is refused."""
     task = Task(document, Place("c"), content, Place("m"), Path(), Meter(10**8))
-    model = Model(task, document["model"], task.top)
-    language = Language(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
-    check = Blind(task, model, language, Atoms(model, 1, task.meter), document["scale"])
-    check.rounds, check.written = rounds, []
     try:
+        model = Model(task, document["model"], task.top)
+        language = Language(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
+        check = Blind(task, model, language, Atoms(model, 1, task.meter), document["scale"])
+        check.rounds, check.written = rounds, []
+        check.empty = document.get("wrong", {}).get("word") != []
         check.read_basis(document["basis"], task.top)
         check.read_turned(document.get("turned", []), task.top)
         check.read_blocks(document["blocks"], task.top)
-        check.every(document["cases"], list(check.blocked()), task.top)
+        hints = {(a, q): hints for _, a, q, *hints in document["cases"] if hints}
+        keys = list(check.blocked())
+        cases = [[*key, *hints.get(key[1:], next(iter(hints.values())))] for key in keys if hints]
+        check.every(cases, keys, task.top)
     except Reject:
         return None
-    return document | {"phi": check.written}
+    return document | {"cases": cases, "phi": check.written}
+
+
+def elsewhere(document: Document) -> Iterator[Document]:
+    """The claim with other blocks of lengths, of which some leave lengths out."""
+    last = document["blocks"][-1][1] if document["blocks"] else 0
+    for blocks in ([[1, -1]], [[2, -1]], [[3, -1]], [[1, 1], [3, -1]], [[1, 2], [2, -1]], [[1, last + 1]], [[1, last + 3]],
+                   [[1, 1], [2, last + 2]], [[-1, -1]], [[2, 1]], [[1, 0]]):  # fmt: skip
+        made = {key: part for key, part in document.items() if key != "wrong"}
+        yield made | {"blocks": blocks}
+
+
+def without(document: Document) -> Iterator[Document]:
+    """The certificate without some of its cases: one, or all with a symbol, or all in a state, or all in a block."""
+    numbers = range(len(document["cases"]))
+    parts = [[k] for k in numbers]
+    for at in range(3):
+        for value in {case[at] for case in document["cases"]}:
+            parts.append([k for k in numbers if document["cases"][k][at] == value])
+    for part in parts:
+        left = [k for k in numbers if k not in part]
+        yield document | {name: [document[name][k] for k in left] for name in ("cases", "phi")}
 
 
 def narrowed(rng: np.random.Generator, content: bytes, document: Document) -> Iterator[Document]:
     """Certificates with smaller boxes, which may show what is false."""
+    yield from without(document)
     for share in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0):
         for rounds in (0, 1, 8):
             made = blindly(content, shrunk(rng, document, share), rounds)
             if made is not None:
                 yield made
+    for made in elsewhere(document):
+        if (some := blindly(content, made)) is not None:
+            yield some
 
 
 def claims(rng: np.random.Generator, document: Document) -> Iterator[Document]:
@@ -114,6 +148,3 @@ def claims(rng: np.random.Generator, document: Document) -> Iterator[Document]:
     else:
         for word in ([], [0], [0, 0]):
             yield other(wrong={"word": word, "label": labels[0]})
-    for drop in range(len(document["cases"])):
-        yield other(cases=[c for k, c in enumerate(document["cases"]) if k != drop],
-                    phi=[c for k, c in enumerate(document["phi"]) if k != drop])  # fmt: skip
