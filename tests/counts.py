@@ -30,16 +30,17 @@ class Counted:
         rows = said["rows"] if said.get("start") is None else [*said["rows"], said["start"]]
         self.x = self.t["wte.weight"][rows]
         self.d = self.x.shape[1]
+
+    def heads(self) -> Iterator[tuple[Array, Array]]:
+        """Of each head the scores of all symbols for each last one, and what it makes of their values."""
         read = self.x if self.norm in ("post", "none") else self.normed(self.x, "h.0.ln_1")
         q, k, v = np.split(self.linear(read, "h.0.attn.c_attn"), 3, axis=1)
-        h, dk = said["heads"], self.d // said["heads"]
-        proj = self.t["h.0.attn.c_proj.weight"]
-        self.scores = [q[:, p] @ k[:, p].T / math.sqrt(dk) for p in np.split(np.arange(self.d), h)]
-        self.values = [v[:, p] @ proj[p] for p in np.split(np.arange(self.d), h)]
+        for p in np.split(np.arange(self.d), self.said["heads"]):
+            yield q[:, p] @ k[:, p].T / math.sqrt(len(p)), v[:, p] @ self.t["h.0.attn.c_proj.weight"][p]
 
     def normed(self, x: Array, name: str) -> Array:
-        gap = x - x.mean(1, keepdims=True)
-        unit: Array = gap / np.sqrt((gap**2).mean(1, keepdims=True) + self.epsilon)
+        gap = x - x.mean(-1, keepdims=True)
+        unit: Array = gap / np.sqrt((gap**2).mean(-1, keepdims=True) + self.epsilon)
         return unit * self.t[f"{name}.weight"] + self.t[f"{name}.bias"]
 
     def linear(self, x: Array, name: str) -> Array:
@@ -52,7 +53,7 @@ class Counted:
         y = self.x[last] + self.t["h.0.attn.c_proj.bias"]
         with np.errstate(divide="ignore"):
             many = np.log(counts)
-        for s, v in zip(self.scores, self.values, strict=True):
+        for s, v in self.heads():
             e = many + s[last]
             e = np.exp(e - e.max(1, keepdims=True))
             y = y + e / e.sum(1, keepdims=True) @ v

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import load, save
 
+from restrict.languages.dfa import Dfa
+from restrict.soft.restriction.forced import Decision, words_of
 from restrict.soft.trained.claim import head
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import as_read
-from tests import counts, verdict_cases
+from tests import completions, counts, verdict_cases
 from tests.counts import Array, Counted
 
 
@@ -115,3 +117,45 @@ def near(rng: np.random.Generator, model: Trained, most: int = 16, far: int = 20
     want = tuple(yes if above.get(q, True) else other for q in range(len(delta)))
     graph = replace(graph, want=want)
     return Near(biased(model, labels[0], -cut[0]), biased(model, labels[0], -cut[1]), graph, slack)
+
+
+class Held(NamedTuple):
+    """The same of a restriction: what decides, at ``n`` symbols, with these ``fixed``, on these ``inputs``."""
+
+    right: Trained
+    wrong: Trained
+    decision: Decision
+    n: int
+    fixed: dict[int, int]
+    inputs: Dfa | None
+    slack: float
+
+
+def inputs_of(rng: np.random.Generator, symbols: tuple[str, ...]) -> Dfa:
+    """A random language in which every state accepts, but for one from which there is no way back."""
+    delta, _ = automaton(rng, len(symbols))
+    rows = [tuple(t if t >= 0 else len(delta) for t in row) for row in (*delta, (-1,) * len(symbols))]
+    return Dfa(symbols, tuple(rows), frozenset(range(len(delta))))
+
+
+def held(rng: np.random.Generator, model: Trained, n: int) -> Held | None:
+    """A restriction whose decision is nearly another one behind some completion; ``None`` where the draw gives none."""
+    inputs = inputs_of(rng, model.symbols) if rng.random() < 0.4 else None
+    fixed = {j: int(rng.integers(len(model.symbols))) for j in range(1, n + 1) if rng.random() < 0.4}
+    labels = rng.permutation(len(model.labels))[:2].tolist()
+    greatest = len(labels) == 2 and bool(rng.random() < 0.3)
+    decision = Decision(tuple(labels if greatest else labels[:1]), greatest)
+    graph = decision.wanting(words_of(model, inputs), frozenset(labels[:1]))
+    last = n + (model.reader is not None)
+    document = head("", *as_read(model, graph, n)[:2], n=last, upto=last) | {"fixed": [list(p) for p in fixed.items()]}
+    words = completions.every(document)
+    if words is None or not len(words) or not last + (not model.first):
+        return None
+    said = completions.Placed(model.content, document["model"]).words(words)
+    values = said[:, labels[0]] - (said[:, labels[1]] if greatest else 0)
+    low = bool(rng.random() < 0.5)
+    end = float(values.min() if low else values.max())
+    slack = (float(np.ptp(values)) + 1e-3 * (1 + float(np.abs(values).max()))) * 10 ** -rng.uniform(0, 5)
+    cut = [end - slack, end + slack] if low else [end + slack, end - slack]
+    right, wrong = (biased(model, labels[0], -x) for x in cut)
+    return Held(right, wrong, decision, n, fixed, inputs, slack)

@@ -6,7 +6,7 @@ import pytest
 
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.graph import Graph
-from tests import counts, forged_every, near_claims, verdict_cases
+from tests import counts, forged, near_claims, verdict_cases
 from tests.marks import heavy_after
 from tests.near_claims import Near, asked
 
@@ -64,9 +64,9 @@ def test_hints_of_a_true_claim_do_not_prove_one_that_is_false_by_little(seed: in
         return
     document, content = found.document(), near.wrong.content
     sealed = document | {"model": document["model"] | {"sha256": near.wrong.sha256}}
-    for made in (sealed, *forged_every.narrowed(rng, content, sealed)):
+    for made in (sealed, *forged.narrowed(rng, content, sealed)):
         if verdict_cases.accepted(near.wrong, made):
             assert list(counts.faults(content, made, rng)) == []
-    for made in forged_every.claims(rng, document):
+    for made in forged.claims(rng, document):
         if verdict_cases.accepted(near.right, made):
             assert list(counts.faults(near.right.content, made, rng)) == []

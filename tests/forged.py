@@ -1,4 +1,4 @@
-"""Forgeries about every length: all of a certificate that is false, but for the rule that it breaks, is in order."""
+"""Forgeries about trained models: all of a certificate that is false, but for the rule that it breaks, is in order."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from restrict.checker.account import Meter, Place, Reject, Task
+from restrict.checker.verdict import Check
 from restrict.checker.verdict_every import Everywhere, Ways
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import Vector
-from restrict.checker.verdict_paths import Language
+from restrict.checker.verdict_paths import NEVER, Language, restriction
 
 Document = dict[str, Any]
 
@@ -84,8 +85,10 @@ def blindly(content: bytes, document: Document, rounds: int = 8) -> Document | N
 def elsewhere(document: Document) -> Iterator[Document]:
     """The claim with other blocks of lengths, of which some leave lengths out."""
     last = document["blocks"][-1][1] if document["blocks"] else 0
-    for blocks in ([[1, -1]], [[2, -1]], [[3, -1]], [[1, 1], [3, -1]], [[1, 2], [2, -1]], [[1, last + 1]], [[1, last + 3]],
-                   [[1, 1], [2, last + 2]], [[-1, -1]], [[2, 1]], [[1, 0]]):  # fmt: skip
+    for blocks in (
+        [[1, -1]], [[2, -1]], [[3, -1]], [[1, 1], [3, -1]], [[1, 2], [2, -1]], [[1, last + 1]], [[1, last + 3]],
+        [[1, 1], [2, last + 2]], [[-1, -1]], [[2, 1]], [[1, 0]],
+    ):  # fmt: skip
         made = {key: part for key, part in document.items() if key != "wrong"}
         yield made | {"blocks": blocks}
 
@@ -95,8 +98,8 @@ def without(document: Document) -> Iterator[Document]:
     numbers = range(len(document["cases"]))
     parts = [[k] for k in numbers]
     for at in range(3):
-        for value in {case[at] for case in document["cases"]}:
-            parts.append([k for k in numbers if document["cases"][k][at] == value])
+        values = {case[at] for case in document["cases"]}
+        parts += [[k for k in numbers if document["cases"][k][at] == value] for value in values]
     for part in parts:
         left = [k for k in numbers if k not in part]
         yield document | {name: [document[name][k] for k in left] for name in ("cases", "phi")}
@@ -148,3 +151,64 @@ def claims(rng: np.random.Generator, document: Document) -> Iterator[Document]:
     else:
         for word in ([], [0], [0, 0]):
             yield other(wrong={"word": word, "label": labels[0]})
+
+
+# ---------------------------------------------------------------- forced decisions
+
+
+class Trusting(Check):
+    """The checker of a verdict that takes every bound."""
+
+    def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
+        """Never positive."""
+        return NEVER
+
+
+def trustingly(content: bytes, document: Document) -> Document | None:
+    """The certificate with ``fixed`` and with its cases, whose bounds need not hold, and the hints that are there for
+    their symbols and states; ``None`` where more than bounds is refused."""
+    task, last = Task(document, Place("c"), content, Place("m"), Path(), Meter(10**8)), document["n"]
+    try:
+        model = Model(task, document["model"], task.top)
+        language = Language(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
+        check = Trusting(task, model, language, Atoms(model, last, task.meter))
+        language.fixed = restriction(document["fixed"], last - model.pinned, model.reader, task.top)
+        check.read_basis(document["basis"], task.top)
+        check.read_turned(document.get("turned", []), task.top)
+        hints = {(a, q): hints for _, a, q, *hints in document["cases"] if hints}
+        keys = list(check.keys(last, last, last))
+        cases = [[*key, *hints.get(key[1:], next(iter(hints.values())))] for key in keys]
+        check.every(cases, keys, task.top)
+    except Reject:
+        return None
+    return document | {"cases": cases}
+
+
+def fewer(rng: np.random.Generator, content: bytes, document: Document) -> Iterator[Document]:
+    """Certificates with smaller boxes, or without some cases."""
+    for made in without(document | {"phi": document["cases"]}):
+        yield {key: part for key, part in made.items() if key != "phi"}
+    for share in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0):
+        if (narrow := trustingly(content, shrunk(rng, document, share))) is not None:
+            yield narrow
+
+
+def restrictions(rng: np.random.Generator, document: Document) -> Iterator[Document]:
+    """Other claims with the same hints: the symbols that are fixed, the length, the words, what is wanted."""
+    fixed, n, rows = document["fixed"], document["n"], len(document["model"]["rows"])
+    for k, (j, s) in enumerate(fixed):
+        yield document | {"fixed": [*fixed[:k], *fixed[k + 1 :]]}
+        yield document | {"fixed": [*fixed[:k], [j, (s + 1) % rows], *fixed[k + 1 :]]}
+        yield document | {"fixed": [*fixed[:k], [j + 1, s], *fixed[k + 1 :]]}
+        yield document | {"fixed": [*fixed[: k + 1], *fixed[k:]]}
+    yield document | {"fixed": [*fixed, [n + 1, 0]]}
+    yield document | {"fixed": [[0, 0], *fixed]}
+    for more in (-1, 1):
+        cases = [[case[0] + more, *case[1:]] for case in document["cases"]]
+        yield document | {"n": n + more, "upto": n + more, "cases": cases}
+        yield document | {"upto": n + more, "cases": cases}
+        yield document | {"n": n + more, "cases": cases}
+    blocks = {"blocks": [], "phi": document["cases"]}
+    for made in claims(rng, document | blocks):
+        if "wrong" not in made:
+            yield {key: part for key, part in made.items() if key not in blocks}
