@@ -17,10 +17,22 @@ from restrict.checker.verdict_paths import NEVER, Language, restriction
 Document = dict[str, Any]
 
 
-class Blind(Everywhere):
-    """The checker that takes every bound, and writes down longest paths of a few steps as its potentials."""
+BREAKS = ("edges", "start", "end")
+"""What of a bound's potentials may break: a few transitions, that of the start, or what is asked of the ends."""
+SHARES = (1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0)
+"""By what part of their width bounds are narrower."""
+LEAVES = ("", "first", "last")
+"""Cases that are left out: none, those without words of a block's first length, or of its last."""
 
-    rounds, written = 0, list[list[list[int]]]()
+
+class Blind(Everywhere):
+    """The checker that takes every bound, and writes down potentials: longest paths, or where these do not show the
+    bound, some that break one rule; and that leaves out some cases."""
+
+    breaks, leaves = "", ""
+    written: list[list[list[int]]]
+    rng: np.random.Generator
+    symbol = 0
 
     def case(self, key: tuple[int, int, int], hints: list[Any], place: Place) -> None:
         """One case, whatever potentials there are."""
@@ -32,17 +44,37 @@ class Blind(Everywhere):
         """Blocks of any lengths."""
         self.blocks += [(first, last) for first, last in value]
 
+    def standing(self, first: int, last: int) -> set[int]:
+        """The states in front of the last symbol, of some lengths of the block."""
+        if last < 0 or not self.leaves:
+            return super().standing(first, last)
+        return super().standing(first, first) if self.leaves == "last" else super().standing(last, last)
+
     def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
         """Never positive."""
+        self.symbol = a
         super().longest(weights, a, q)
         return 0
 
     def potentials(self, ways: Ways, start: int, steps: Vector) -> Sequence[int]:
-        """The longest paths of so many steps, none beyond what the certificate may say."""
-        phi = dict.fromkeys(ways.states, -(1 << 61)) | {0: start}
-        for _ in range(self.rounds):
-            for p, s, t in ways.edges:
-                phi[t] = max(phi[t], min(phi[p] + steps[s], 1 << 61))
+        """Those of all transitions, or of as many as possible with which they show the bound."""
+
+        def paths(edges: list[tuple[int, int, int]], least: int = 0) -> tuple[dict[int, int], int]:
+            phi = dict.fromkeys(ways.states, -(1 << 61)) | {0: start - least}
+            for _ in ways.states:
+                phi |= {t: max(phi[t], min(phi[p] + steps[s], 1 << 61)) for p, s, t in edges}
+            over = any(phi[t] < phi[p] + steps[s] for p, s, t in edges if phi[p] > -(1 << 60))
+            return phi, 1 << 61 if over else max(phi[p] + steps[self.symbol] for p in ways.ends)
+
+        phi, most = paths(ways.edges)
+        if most > 0 and self.breaks == "start":
+            phi, most = paths(ways.edges, most)
+        elif most > 0 and self.breaks == "edges":
+            kept = list[tuple[int, int, int]]()
+            for k in self.rng.permutation(len(ways.edges)):
+                if paths([*kept, ways.edges[k]])[1] <= 0:
+                    kept.append(ways.edges[k])
+            phi, _ = paths(kept)
         found = [phi[p] for p in ways.states]
         self.written[-1].append(found)
         return found
@@ -60,7 +92,7 @@ def shrunk(rng: np.random.Generator, document: Document, share: float) -> Docume
     return made
 
 
-def blindly(content: bytes, document: Document, rounds: int = 8) -> Document | None:
+def blindly(rng: np.random.Generator, content: bytes, document: Document, breaks: str, leaves: str) -> Document | None:
     """The certificate with potentials that need not hold, and the cases of its blocks with the hints that are there for
     their symbols and states; ``None`` where more than bounds is refused."""
     task = Task(document, Place("c"), content, Place("m"), Path(), Meter(10**8))
@@ -68,7 +100,7 @@ def blindly(content: bytes, document: Document, rounds: int = 8) -> Document | N
         model = Model(task, document["model"], task.top)
         language = Language(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
         check = Blind(task, model, language, Atoms(model, 1, task.meter), document["scale"])
-        check.rounds, check.written = rounds, []
+        check.breaks, check.leaves, check.rng, check.written = breaks, leaves, rng, []
         check.empty = document.get("wrong", {}).get("word") != []
         check.read_basis(document["basis"], task.top)
         check.read_turned(document.get("turned", []), task.top)
@@ -82,14 +114,14 @@ def blindly(content: bytes, document: Document, rounds: int = 8) -> Document | N
     return document | {"cases": cases, "phi": check.written}
 
 
-def elsewhere(document: Document) -> Iterator[Document]:
+def elsewhere(rng: np.random.Generator, document: Document) -> Iterator[Document]:
     """The claim with other blocks of lengths, of which some leave lengths out."""
-    last = document["blocks"][-1][1] if document["blocks"] else 0
+    last, k = document["blocks"][-1][1] if document["blocks"] else 0, int(rng.integers(1, 5))
+    made = {key: part for key, part in document.items() if key != "wrong"}
     for blocks in (
-        [[1, -1]], [[2, -1]], [[3, -1]], [[1, 1], [3, -1]], [[1, 2], [2, -1]], [[1, last + 1]], [[1, last + 3]],
-        [[1, 1], [2, last + 2]], [[-1, -1]], [[2, 1]], [[1, 0]],
+        [[1, -1]], [[2, -1]], [[1, 1], [2, -1]], [[1, k], [k + 2, k + 4]], [[k + 1, k + 3]], [[1, 1], [1, -1]],
+        [[1, last + 1]], [[1, last + 4]], [[1, 1], [2, last + 2]], [[1, k]], [[2, 1]], [[1, 0]], [[1, k], [k, k + 1]],
     ):  # fmt: skip
-        made = {key: part for key, part in document.items() if key != "wrong"}
         yield made | {"blocks": blocks}
 
 
@@ -108,14 +140,12 @@ def without(document: Document) -> Iterator[Document]:
 def narrowed(rng: np.random.Generator, content: bytes, document: Document) -> Iterator[Document]:
     """Certificates with smaller boxes, which may show what is false."""
     yield from without(document)
-    for share in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0):
-        for rounds in (0, 1, 8):
-            made = blindly(content, shrunk(rng, document, share), rounds)
-            if made is not None:
-                yield made
-    for made in elsewhere(document):
-        if (some := blindly(content, made)) is not None:
-            yield some
+    for share, scale in ((0.0, document["scale"]), (0.0, 0), (float(rng.choice(SHARES)), document["scale"])):
+        for breaks in BREAKS:
+            small = shrunk(rng, document | {"scale": scale}, share)
+            for made in (small, *elsewhere(rng, small)):
+                if (some := blindly(rng, content, made, breaks, str(rng.choice(LEAVES)))) is not None:
+                    yield some
 
 
 def claims(rng: np.random.Generator, document: Document) -> Iterator[Document]:
