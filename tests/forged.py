@@ -143,7 +143,7 @@ def narrowed(rng: np.random.Generator, content: bytes, document: Document) -> It
     for share, scale in ((0.0, document["scale"]), (0.0, 0), (float(rng.choice(SHARES)), document["scale"])):
         for breaks in BREAKS:
             small = shrunk(rng, document | {"scale": scale}, share)
-            for made in (small, *elsewhere(rng, small)):
+            for made in (small, *(elsewhere(rng, small) if breaks == "edges" else ())):
                 if (some := blindly(rng, content, made, breaks, str(rng.choice(LEAVES)))) is not None:
                     yield some
 

@@ -4,19 +4,23 @@ Of the logits behind many words the least (or greatest) in a state is taken, and
 right there by little, and its twin wrong there by little. Hints for the one are the best forgery about the other."""
 
 import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors.numpy import load, save
 
+from restrict.base.errors import NotEstablished
 from restrict.languages.dfa import Dfa
-from restrict.soft.restriction.forced import Decision, words_of
+from restrict.soft.restriction.forced import Decision, force_decision, words_of
 from restrict.soft.trained.claim import head
+from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import as_read
-from tests import completions, counts, verdict_cases
+from tests import completions, counts, forged, verdict_cases
 from tests.counts import Array, Counted
 
 
@@ -159,3 +163,75 @@ def held(rng: np.random.Generator, model: Trained, n: int) -> Held | None:
     cut = [end - slack, end + slack] if low else [end + slack, end - slack]
     right, wrong = (biased(model, labels[0], -x) for x in cut)
     return Held(right, wrong, decision, n, fixed, inputs, slack)
+
+
+# ---------------------------------------------------------------- attacks
+
+Faults = Callable[[bytes, dict[str, Any], np.random.Generator], Iterable[str]]
+
+
+def offered(rng: np.random.Generator, faults: Faults, model: Trained, made: Iterable[dict[str, Any]]) -> Counter[str]:
+    """What the checker says of forgeries about a model; ``AssertionError`` where it takes one that is false."""
+    said = Counter[str]()
+    for document in made:
+        taken = verdict_cases.accepted(model, document, 10**8)
+        said["forged and true" if taken else "forged and refused"] += 1
+        assert not taken or not list(faults(model.content, document, rng)), f"verified and false: {document}"
+    return said
+
+
+def sealed(model: Trained, document: dict[str, Any]) -> dict[str, Any]:
+    """The certificate under a model's digest."""
+    return document | {"model": document["model"] | {"sha256": model.sha256}}
+
+
+def attack_every_length(rng: np.random.Generator, claim: Near) -> Counter[str]:
+    """The engine's answers about a claim and its twin, and forgeries: hints of the one for the other, with narrower
+    boxes and potentials that nearly hold, and other claims with these hints. ``AssertionError``: one is verified and
+    false."""
+    said = Counter[str]()
+    for model in claim[:2]:
+        found, line = confirmed(verdict_cases.at_every_length(model, claim.graph, 16), "c")
+        said[found.status] += 1
+        if line is None:
+            continue
+        document = found.document()
+        assert line == counts.line_of(document)
+        assert list(counts.faults(model.content, document, rng)) == []
+        said += offered(rng, counts.faults, model, forged.claims(rng, document))
+        if model is claim.right and found.status == "right":
+            other = sealed(claim.wrong, document)
+            some = (other, *forged.narrowed(rng, claim.wrong.content, other))
+            said += offered(rng, counts.faults, claim.wrong, some)
+    return said
+
+
+def attack_forced(rng: np.random.Generator, claim: Held) -> Counter[str]:
+    """The same of a decision: with the symbols that are drawn, and with those that a search finds."""
+    said = Counter[str]()
+    for model, fixed in ((m, f) for m in claim[:2] for f in (claim.fixed, None)):
+        try:
+            found = force_decision(model, claim.n, claim.decision, inputs=claim.inputs, fixed=fixed, seconds=0.5)
+        except NotEstablished:
+            said["not forced"] += 1
+            continue
+        said["forced"] += 1
+        document = found.document()
+        assert found.verified == completions.line_of(document)
+        assert list(completions.faults(model.content, document, rng)) == []
+        said += offered(rng, completions.faults, model, forged.restrictions(rng, document))
+        other = sealed(claim.wrong, document)
+        some = (other, *forged.fewer(rng, claim.wrong.content, other))
+        said += offered(rng, completions.faults, claim.wrong, some)
+    return said
+
+
+def drawn_near(rng: np.random.Generator) -> Near:
+    """The first draw that gives a claim about every length."""
+    return next(n for n in (near(rng, wild(rng)) for _ in iter(int, 1)) if n is not None)
+
+
+def drawn_held(rng: np.random.Generator) -> Held:
+    """The first draw that gives a restriction, with position embeddings or without."""
+    some = (held(rng, wild(rng, int(rng.choice([0, 12]))), int(rng.integers(7))) for _ in iter(int, 1))
+    return next(h for h in some if h is not None)

@@ -4,18 +4,10 @@ times: what is verified is true of them, and a claim that is false by little is 
 import numpy as np
 import pytest
 
-from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.graph import Graph
-from tests import counts, forged, near_claims, verdict_cases
+from tests import counts, near_claims, verdict_cases
 from tests.marks import heavy_after
-from tests.near_claims import Near, asked
-
-
-def drawn(seed: int) -> tuple[np.random.Generator, Near]:
-    """A claim that is nearly false; the first draw that gives one."""
-    rng = np.random.default_rng([20261127, seed])
-    found = iter(lambda: near_claims.near(rng, near_claims.wild(rng)), 0)
-    return rng, next(near for near in found if near is not None)
+from tests.near_claims import asked
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 6))
@@ -48,25 +40,7 @@ def test_long_words_are_words_of_the_automaton() -> None:
 
 @pytest.mark.parametrize("seed", heavy_after(range(400), 4))
 def test_what_is_verified_of_every_length_is_true_of_short_and_of_long_words(seed: int) -> None:
-    rng, near = drawn(seed)
-    for model in (near.right, near.wrong):
-        found, line = confirmed(verdict_cases.at_every_length(model, near.graph, 16), "c")
-        if line is not None:
-            assert list(counts.faults(model.content, found.document(), rng)) == []
-
-
-@pytest.mark.parametrize("seed", heavy_after(range(400), 4))
-def test_hints_of_a_true_claim_do_not_prove_one_that_is_false_by_little(seed: int) -> None:
-    """Those of the twin, with narrower boxes and potentials that nearly hold; and other claims with these hints."""
-    rng, near = drawn(seed)
-    found, line = confirmed(verdict_cases.at_every_length(near.right, near.graph, 16), "c")
-    if line is None:
-        return
-    document, content = found.document(), near.wrong.content
-    sealed = document | {"model": document["model"] | {"sha256": near.wrong.sha256}}
-    for made in (sealed, *forged.narrowed(rng, content, sealed)):
-        if verdict_cases.accepted(near.wrong, made):
-            assert list(counts.faults(content, made, rng)) == []
-    for made in forged.claims(rng, document):
-        if verdict_cases.accepted(near.right, made):
-            assert list(counts.faults(near.right.content, made, rng)) == []
+    """Of a claim that is true by little, of its twin that is false by little, and of forgeries."""
+    rng = np.random.default_rng([20261127, seed])
+    said = near_claims.attack_every_length(rng, near_claims.drawn_near(rng))
+    assert said.total() >= 2
