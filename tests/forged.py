@@ -25,6 +25,14 @@ LEAVES = ("", "first", "last")
 """Cases that are left out: none, those without words of a block's first length, or of its last."""
 
 
+class Loose(Language):
+    """The words of a claim with any memory."""
+
+    def refine(self, fields: Document, place: Place, symbols: int) -> None:
+        """Whether its runs are those of the language is not asked."""
+        self.delta, self.of = fields["delta"], fields["of"]
+
+
 class Blind(Everywhere):
     """The checker that takes every bound, and writes down potentials: longest paths, or where these do not show the
     bound, some that break one rule; and that leaves out some cases."""
@@ -98,7 +106,7 @@ def blindly(rng: np.random.Generator, content: bytes, document: Document, breaks
     task = Task(document, Place("c"), content, Place("m"), Path(), Meter(10**8))
     try:
         model = Model(task, document["model"], task.top)
-        language = Language(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
+        language = Loose(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
         check = Blind(task, model, language, Atoms(model, 1, task.meter), document["scale"])
         check.breaks, check.leaves, check.rng, check.written = breaks, leaves, rng, []
         check.empty = document.get("wrong", {}).get("word") != []
@@ -125,6 +133,21 @@ def elsewhere(rng: np.random.Generator, document: Document) -> Iterator[Document
         yield made | {"blocks": blocks}
 
 
+def bare(document: Document) -> Document:
+    """The certificate without any direction: all of attention's output is what bases leave out."""
+    basis = [{**head, "rows": []} for head in document["basis"]]
+    cases = [[*case[:3], [], []] for case in document["cases"]]
+    return {key: part for key, part in document.items() if key != "turned"} | {"basis": basis, "cases": cases}
+
+
+def forgetting(rng: np.random.Generator, document: Document) -> Document:
+    """The claim with a memory that has one transition less, or another one: some words are left out."""
+    memory = copy.deepcopy(document.get("memory") or {"delta": document["language"]["delta"]})
+    states, symbols = len(memory["delta"]), len(memory["delta"][0])
+    memory["delta"][int(rng.integers(states))][int(rng.integers(symbols))] = int(rng.integers(-1, states))
+    return document | {"memory": {"of": list(range(states)), **memory}}
+
+
 def without(document: Document) -> Iterator[Document]:
     """The certificate without some of its cases: one, or all with a symbol, or all in a state, or all in a block."""
     numbers = range(len(document["cases"]))
@@ -140,6 +163,9 @@ def without(document: Document) -> Iterator[Document]:
 def narrowed(rng: np.random.Generator, content: bytes, document: Document) -> Iterator[Document]:
     """Certificates with smaller boxes, which may show what is false."""
     yield from without(document)
+    for made in (bare(document), *(forgetting(rng, document) for _ in range(4))):
+        if (some := blindly(rng, content, made, "edges", "")) is not None:
+            yield some
     for share, scale in ((0.0, document["scale"]), (0.0, 0), (float(rng.choice(SHARES)), document["scale"])):
         for breaks in BREAKS:
             small = shrunk(rng, document | {"scale": scale}, share)
@@ -200,7 +226,7 @@ def trustingly(content: bytes, document: Document) -> Document | None:
     task, last = Task(document, Place("c"), content, Place("m"), Path(), Meter(10**8)), document["n"]
     try:
         model = Model(task, document["model"], task.top)
-        language = Language(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
+        language = Loose(document["language"], document.get("memory"), task.top, len(model.rows), model.labels)
         check = Trusting(task, model, language, Atoms(model, last, task.meter))
         language.fixed = restriction(document["fixed"], last - model.pinned, model.reader, task.top)
         check.read_basis(document["basis"], task.top)
@@ -218,6 +244,9 @@ def fewer(rng: np.random.Generator, content: bytes, document: Document) -> Itera
     """Certificates with smaller boxes, or without some cases."""
     for made in without(document | {"phi": document["cases"]}):
         yield {key: part for key, part in made.items() if key != "phi"}
+    for one in (bare(document), *(forgetting(rng, document) for _ in range(4))):
+        if (some := trustingly(content, one)) is not None:
+            yield some
     for share in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0):
         if (narrow := trustingly(content, shrunk(rng, document, share))) is not None:
             yield narrow
