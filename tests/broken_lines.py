@@ -18,7 +18,7 @@ from restrict.checker.normal_form import Program
 from restrict.checker.proof import FORMS, Proof, fixed_letters
 from restrict.elaboration.make import Elaborated
 
-LIMIT = 10**7
+LIMIT, LAST = 10**7, ("claim", "refutes", "all", "unforced")
 
 
 class Written(Proof):
@@ -69,15 +69,19 @@ class Written(Proof):
         tables = {"s": self.sets_of, "r": self.runs_of}
         return [tables[x][v] if x in tables else v for x, v in zip(letters, found, strict=True)]
 
-    def smaller(self, rng: Generator, name: str, found: list[int]) -> list[int]:
-        """A fact with the fewest values and positions that its rule allows, one left out after the other."""
-        if name == "head":
+    def smaller(
+        self, rng: Generator, name: str, found: list[int], rule: Callable[..., bool] | None = None
+    ) -> list[int]:
+        """A fact with the fewest values and positions that its rule (or another one) allows, one left out after the
+        other."""
+        if name == "head" and rule is None:
             query = self.kernel.head_of(found[1]).query
             asked = self.kernel.known(found[0], query, found[2])[0] if query >= 0 else range(1)
             groups = [found[at : at + 5] for at in range(5, len(found), 5) if found[at] in asked]
             found = [*found[:5], *(word for group in groups for word in group)]
         at = FORMS[name].index("s")
-        rule: Callable[..., bool] = getattr(self.kernel, name)
+        rule = rule or getattr(self.kernel, name)
+        assert rule is not None
         head, tail = found[:at], found[at + 2 :]
         node, more = head[:3], [*head[3:], *tail]  # a case names its position before the set
         values, runs = self.kernel.sets[found[at]], found[at + 1]
@@ -94,6 +98,10 @@ class Written(Proof):
 def lie(rng: Generator, made: Written, name: str, found: list[int]) -> list[int]:
     """A line that says more than the one that is there."""
     kernel, form, said = made.kernel, FORMS[name], list(found)
+    if name in LAST:
+        at = int(rng.integers(min(6, len(said))))
+        said[at] = max(0, said[at] + int(rng.choice([-1, 1])))
+        return said
     if name == "row":
         if (left := made.places(said[5])) and rng.random() < 0.6:
             said[5] = made.run_number(left - {int(rng.choice(sorted(left)))})
@@ -107,21 +115,59 @@ def lie(rng: Generator, made: Written, name: str, found: list[int]) -> list[int]
         said[at] = made.number(one if rng.random() < 0.6 else values - one)
     elif kind == 1 and places and len(values) > 1:
         said[at + 1] = made.run_number(set() if rng.random() < 0.5 else places - {int(rng.choice(sorted(places)))})
-    elif name == "case" and len(said) > at + 3:
-        del said[int(rng.integers(at + 2, len(said)))]
+    elif name == "case":
+        kids, spot = said[6:], int(rng.integers(len(said) - 6))
+        said[6:] = [*kids[:spot], *kids[spot + 1 :]] if rng.random() < 0.5 and len(kids) > 1 else kids
+        said[-1] = said[-1] if len(kids) > len(said) - 6 else int(rng.integers(len(kernel.contexts)))
+        return made.smaller(rng, name, said, lambda *words: in_kids(kernel, *words))
     elif name == "head" and len(said) > 5:
-        group, part = int(rng.integers((len(said) - 5) // 5)), int(rng.integers(1, 5))
-        place = 5 + 5 * group + part
-        other = (kernel.rows, range(made.program.n), (), sorted(values))[part - 1]
-        said[place] = int(rng.integers(len(other))) if part < 3 else said[place] + int(rng.choice([1, 2, 50]))
-        said[place] = int(rng.choice(sorted(values))) if part == 4 else said[place]
+        return lie_of_a_head(rng, made, said)
     return said
+
+
+def in_kids(kernel: Kernel, c: int, v: int, i: int, values: Any, where: int, p: int, *kids: int) -> bool:
+    """What a case says, if its kids were all the ways to fill the position."""
+    facts = [kernel.known(kid, v, i) for kid in kids]
+    return all(f[0] and set(f[0]) <= set(values) and (len(values) == 1 or kernel.inside(f[1], where)) for f in facts)
+
+
+def lie_of_a_head(rng: Generator, made: Written, said: list[int]) -> list[int]:
+    """A head with a value of its query less, another row, a row whose bar is above the witness, or another witness or
+    floor; what it shows is what the other values and pairs show."""
+    kernel, (_, h, i, *_), kind = made.kernel, said, int(rng.integers(5))
+    groups = [said[at : at + 5] for at in range(5, len(said), 5)]
+    spot = int(rng.integers(len(groups)))
+    u, row, witness, *_ = groups[spot]
+    if kind == 0 and len(groups) > 1:
+        groups.pop(spot)
+    elif kind == 1:
+        groups[spot][1] = int(rng.integers(len(kernel.rows)))
+    elif kind == 2 and (left := made.places(kernel.rows[row][5])):
+        runs = made.run_number(left - {int(rng.choice(sorted(left)))})
+        made.trusting = False
+        made.say("row", h, i, u, 10**15, witness, runs)  # true, as no score is as high
+        groups[spot][1] = len(kernel.rows) - 1
+    elif kind == 3:
+        groups[spot][2] = int(rng.integers(made.program.n))
+    else:
+        groups[spot][3] += int(rng.choice([1, 2, 50]))
+    real, at = list(kernel.rows), groups[spot % len(groups)][1]
+    kernel.rows[at] = (h, i, groups[spot % len(groups)][0], -(10**15), 0, kernel.rows[at][5])
+
+    def shown(c: int, v: int, i: int, values: Any, where: int, *words: int) -> bool:
+        """The rule of the groups alone, each with a floor that its witness has."""
+        return all(kernel.group(c, v, i, values, where, *group) for group in zip(*[iter(words)] * 5, strict=True))
+
+    words = [word for group in groups for word in group]
+    found = made.smaller(rng, "head", [*said[:5], *words], shown)
+    kernel.rows[:] = real
+    return found
 
 
 def broken(rng: Generator, pair: Elaborated) -> bytes | None:
     """A proof with one line that is trusted; ``None`` where a later one cannot be written."""
     lines = [line.split() for line in pair.proof.decode().splitlines()[1:]]
-    able = [k for k, line in enumerate(lines) if line[0] in ("row", "map", "head", "case")]
+    able = [k for k, line in enumerate(lines) if line[0] in ("row", "map", "head", "case", *LAST)]
     made, chosen = Written(pair.program), int(rng.choice(able)) if able else -1
     try:
         for k, (name, *words) in enumerate(lines):

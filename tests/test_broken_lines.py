@@ -68,11 +68,11 @@ def tied(left: int, score: int, at: int, other: int, other_at: int) -> bool:
 WEAKER: dict[str, tuple[int, Any, str, Callable[..., Any]]] = {
     "rows": (1, Kernel, "row", yes),
     "images": (2, Kernel, "map", yes),
-    "groups": (3, Kernel, "group", yes),
+    "groups": (2, Kernel, "group", yes),
     "cases": (6, Kernel, "case", yes),
     "positions": (3, Kernel, "inside", yes),
     "the other tie": (3, kernel, "below", tied),
-    "values": (6, kernel, "part_of", yes),
+    "values": (3, kernel, "part_of", yes),
 }
 """A seed whose first forgeries find it out, and what is weaker."""
 
