@@ -4,6 +4,7 @@
     python scripts/kernel_sweep.py models --count 1000      # certificates of every kind, also of larger programs
     python scripts/kernel_sweep.py certificates --count 1000   # mutants of the users' files
     python scripts/kernel_sweep.py proofs --count 1000      # mutants of the kernel's two files
+    python scripts/kernel_sweep.py untrue --count 1000      # proofs with one line that is false
     python scripts/kernel_sweep.py programs --count 1000    # every fact of every accepted proof, on all words
 
 `--seed`, `--from` (the first chunk) and `--jobs` say which part of the work is done; the same seed gives the same
@@ -37,6 +38,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from restrict.elaboration.make import Elaborated
+from tests import broken_lines
 from tests import kernel_cases as cases
 from tests.fuzzing.kinds import Kind, Trial, kinds, write
 from tests.kernel_judges import (
@@ -202,8 +204,8 @@ def certificates(judges: Judges, rng: np.random.Generator) -> None:
         judges.users_file(kind, kind.mutant(rng, pool))
 
 
-def proofs(judges: Judges, rng: np.random.Generator) -> None:
-    """Mutants of the two files of elaborated proofs."""
+def elaborations(judges: Judges, rng: np.random.Generator) -> list[Elaborated]:
+    """The elaborated proofs of a chunk's originals."""
     kind, made = kinds()[judges.work.kind], list[Elaborated]()
     while len(made) < originals(judges):
         trial = kind.original(rng)
@@ -211,9 +213,22 @@ def proofs(judges: Judges, rng: np.random.Generator) -> None:
             (Path(judges.scratch.name) / name).write_bytes(content)
         if (found := elaborated(trial, Path(judges.scratch.name))[1]) is not None:
             made.append(found)
+    return made
+
+
+def proofs(judges: Judges, rng: np.random.Generator) -> None:
+    """Mutants of the two files of elaborated proofs."""
+    made = elaborations(judges, rng)
     for turn in range(judges.work.size):
         program, proof = next(iter(cases.pair_mutants(rng, *made[turn % len(made)], 1)))
         judges.counts[column(judges.pair(program, proof))] += 1
+
+
+def untrue(judges: Judges, rng: np.random.Generator) -> None:
+    """Proofs with one false line, and of programs that are not quite these."""
+    for made in elaborations(judges, rng):
+        for program, proof in broken_lines.forgeries(rng, made, EACH):
+            judges.counts[column(judges.pair(program, proof))] += 1
 
 
 def programs(judges: Judges, rng: np.random.Generator) -> None:
@@ -240,6 +255,7 @@ PARTS: dict[str, tuple[Callable[[Judges, np.random.Generator], None], tuple[str,
     "models": (models, cases.LARGE_KINDS),
     "certificates": (certificates, KINDS),
     "proofs": (proofs, KINDS),
+    "untrue": (untrue, KINDS),
     "programs": (programs, KINDS),
 }
 

@@ -1,17 +1,21 @@
 """Supports and enclosures of verdicts on random models, against all words and plain forward passes.
 
     python scripts/verdict_sweep.py --supports 10000 --points 1000000 --seed 1
+    python scripts/verdict_sweep.py --supports 0 --points 0 --every 1000 --forced 1000 --seed 1
 
 Supports: for random models of a few dozen weights, random automata and random directions, the greatest value of a
 head's output over the words of a case by the search's longest paths, and over all words by a forward pass from the
 definition. Points: random cells of the stream behind attention; the checker's enclosure in integers, and its bound on
-every label in both signs, against a plain forward pass at random points and corners. Exit 1 if one is outside.
+every label in both signs, against a plain forward pass at random points and corners. Every, forced: claims about every
+length and forced decisions that are true, or false, by little, and forged certificates (tests/near_claims.py), against
+all words by their counts, and all completions. Exit 1 if one is outside, or verified and false.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +29,7 @@ from restrict.kernels.verdict import greatest
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Search
-from tests import verdict_cases
+from tests import near_claims, verdict_cases
 from tests.naive_gpt2 import Naive, prefixes
 
 LONGEST, DIRECTIONS, CELLS, EACH = 4, 3, 8, 400
@@ -111,11 +115,32 @@ def points(rng: np.random.Generator) -> tuple[int, int]:
     return CELLS * EACH, outside
 
 
+def attacked(what: str, count: int, seed: int) -> int:
+    """Attacks of a kind on so many claims; how many found what is verified and false."""
+    said, false = Counter[str](), 0
+    for number in range(count):
+        rng = np.random.default_rng([seed, number])
+        try:
+            if what == "every":
+                said += near_claims.attack_every_length(rng, near_claims.drawn_near(rng))
+            else:
+                said += near_claims.attack_forced(rng, near_claims.drawn_held(rng))
+        except AssertionError as failure:
+            print(f"{what} {number}: {failure}", flush=True)
+            false += 1
+    if count:
+        told = ", ".join(f"{n} {name}" for name, n in sorted(said.items()))
+        print(f"{what}: {count} claims: {told}; {false} verified and false", flush=True)
+    return false
+
+
 def main() -> int:
-    """Both sweeps."""
+    """All sweeps."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--supports", type=int, default=1000)
     parser.add_argument("--points", type=int, default=20_000)
+    parser.add_argument("--every", type=int, default=0)
+    parser.add_argument("--forced", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     rng, largest, seen = np.random.default_rng(chosen.seed), 0.0, 0
@@ -127,8 +152,9 @@ def main() -> int:
     while tried < chosen.points:
         more, bad = points(rng)
         tried, outside = tried + more, outside + bad
-    print(f"{tried} points, {outside} outside")
-    return 1 if outside or largest > 1e-9 else 0
+    print(f"{tried} points, {outside} outside", flush=True)
+    false = attacked("every", chosen.every, chosen.seed) + attacked("forced", chosen.forced, chosen.seed)
+    return 1 if outside or largest > 1e-9 or false else 0
 
 
 if __name__ == "__main__":

@@ -2,40 +2,30 @@
 what programs and given certificates say, against all short words."""
 
 import copy
-import hashlib
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load, save
 
 from restrict.all_lengths.decisions import decides_empty, decisions_of
 from restrict.base.errors import NotEstablished, RestrictError
 from restrict.model.fileformat import dumps, loads
 from restrict.soft.restriction.forced import Decision, force_decision
 from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of
-from restrict.soft.trained.model import Trained, shifted
+from restrict.soft.trained.model import shifted
 from tests import generator, verdict_cases
 from tests.fuzzing.meaning import Meaning
 from tests.marks import heavy_after
+from tests.near_claims import biased
 from tests.verdict_cases import by_pieces
 
 KINDS: tuple[dict[str, Any], ...] = (
     {}, {"reads": "first"}, {"reads": "last"}, {"start": False}, {"norm": "post"}, {"norm": "none"},
     {"reads": "last", "start": False}, {"norm": "no-last"},
 )  # fmt: skip
-
-
-def biased(model: Trained, label: int, by: float) -> Trained:
-    """The model with something added to a label's logit, its bias in float64."""
-    shifts = model.shifts.astype(np.float64)
-    shifts[label] += by
-    content = save(load(model.content) | {"lm_head.bias": shifts})
-    return replace(model, content=content, sha256=hashlib.sha256(content).hexdigest(), shifts=shifts)
 
 
 def hints(document: Any, rng: np.random.Generator) -> Iterator[Any]:

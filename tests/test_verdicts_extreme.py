@@ -17,7 +17,7 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward
 from tests.commands import typed
 from tests.test_verdict_float32 import Run
-from tests.verdict_cases import FOLDER, SMALL, made_of, refusal, weights
+from tests.verdict_cases import FOLDER, SMALL, bare, made_of, refusal, weights
 
 STAR = ((0, 0),)
 """All words over two symbols."""
@@ -71,6 +71,16 @@ def test_a_logit_that_is_as_good_as_0_is_not_called_wrong() -> None:
     assert not found.proves
 
 
+def test_the_first_symbol_may_be_as_good_as_right_where_there_is_no_start_token() -> None:
+    """Nothing comes before it, so nothing is left to certify."""
+    sizes = {"attn.c_attn": (2, 6), "attn.c_proj": (2, 2), "mlp.c_fc": (2, 1), "mlp.c_proj": (1, 2)}
+    model = bare({"wte.weight": np.eye(2)}, sizes, [1e-33, 0], 0)
+    graph = Graph(((0, -1),), frozenset({0}), (0,), (frozenset(),), (0,), empty=False)
+    found, line = confirmed(verify_every_length(model, graph), "c")
+    assert (found.status, found.wrong, found.proves, line) == ("open", None, False, None)
+    assert confirmed(verify_trained(model, graph, 3), "c")[0].status == "open"
+
+
 def test_words_that_are_light_beside_other_symbols_have_a_box() -> None:
     """The score of `b`, which no word has, is above those of all others by more than exp can hold."""
     for seed in range(5):
@@ -107,10 +117,10 @@ def test_numbers_that_no_certificate_holds_are_refused_in_one_line() -> None:
 def test_names_that_the_checker_does_not_read_are_refused_before_the_search() -> None:
     """The body of a model alone, the masks of older files, a tied read-out once more, other libraries' names."""
     made, config = parts(1, {})
-    bare = {name.removeprefix("transformer."): tensor for name, tensor in made.items()}
+    body = {name.removeprefix("transformer."): tensor for name, tensor in made.items()}
     masked = made | {"transformer.h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), dtype=bool))}
     twice = made | {"lm_head.weight": made["transformer.wte.weight"]}
-    for tensors, says in ((bare, "'h.0.attn.c_attn.bias'"), (masked, "attn.bias'"), (twice, "'lm_head.weight'")):
+    for tensors, says in ((body, "'h.0.attn.c_attn.bias'"), (masked, "attn.bias'"), (twice, "'lm_head.weight'")):
         config["tie_word_embeddings"] = tensors is twice
         model = made_of(tensors, config)
         graph = said(model, ONLY_A)

@@ -135,4 +135,4 @@ def unshown(found: Found) -> Found:
     less = replace(found, status="open", wrong=None, open=[case, *found.open])
     if isinstance(less, Verdict):
         return replace(less, shortest=False)
-    return less if word else replace(less, proof=None)  # behind the empty word nothing was asked
+    return less if found.cases else replace(less, proof=None)  # nothing was asked of shorter words
