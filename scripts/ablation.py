@@ -4,8 +4,8 @@
 
 A row is an option of ``restrict/force/options.py`` at another value. *fixed* is the sum of fixed positions over the
 models and seeds (less is better; where nothing is found, n), beside the sum with the table as it is; *work* is the sum
-of the pairs walked, as a ratio. Both are counts, so the same command prints the same table on any machine. An option
-that neither gains positions nor saves work where it is switched off should go.
+of the pairs walked, as a ratio. Both are counts, so they are the same on any machine; *s* is processor seconds. An
+option that neither gains positions nor saves work or time where it is switched off should go.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,16 +34,17 @@ SEEDS, QUICK = 2, 3
 """Seeds a model; and with ``--quick`` one seed of the first ``QUICK`` models."""
 
 
-def measured(options: SearchOptions, models: list[tuple[str, int]], seeds: int) -> tuple[int, int]:
-    """Fixed positions and pairs walked, summed over the models and seeds."""
+def measured(options: SearchOptions, models: list[tuple[str, int]], seeds: int) -> tuple[int, int, float]:
+    """Fixed positions, pairs walked and processor seconds, summed over the models and seeds."""
     fixed = work = 0
+    began = time.process_time()
     for name, n in models:
         for seed in range(seeds):
             search = GoalSearch(Task.of(restrict.load(name), n, seed=seed), options=options)
             search.run()
             fixed += n if search.best.count is None else search.best.count
             work += search.state.work
-    return fixed, work
+    return fixed, work, time.process_time() - began
 
 
 def variants(option: Option) -> Iterator[tuple[str, Any]]:
@@ -71,17 +73,17 @@ def main() -> int:
     models, seeds = given or list(MODELS), arguments.seeds
     if arguments.quick:
         models, seeds = models[:QUICK], 1
-    fixed, work = measured(OPTIONS, models, seeds)
-    rows = [{"option": "(as it is)", "value": None, "fixed": fixed, "work": work}]
-    line = "{:<18}{:>28}{:>8}{:>8}"
-    print(line.format("option", "value", "fixed", "work"))
-    print(line.format("(as it is)", "", fixed, "1.00"), f"  work 1.00 is {work} pairs", flush=True)
+    fixed, work, seconds = measured(OPTIONS, models, seeds)
+    rows = [{"option": "(as it is)", "value": None, "fixed": fixed, "work": work, "seconds": seconds}]
+    line = "{:<18}{:>28}{:>8}{:>8}{:>8}"
+    print(line.format("option", "value", "fixed", "work", "s"))
+    print(line.format("(as it is)", "", fixed, "1.00", f"{seconds:.1f}"), f"  work 1.00 is {work} pairs", flush=True)
     for option in table():
         for kind, value in variants(option) if not arguments.only or option.name in arguments.only else ():
-            found, walked = measured(replace(OPTIONS, **{option.name: value}), models, seeds)
-            rows.append({"option": option.name, "value": value, "fixed": found, "work": walked})
+            found, walked, seconds = measured(replace(OPTIONS, **{option.name: value}), models, seeds)
+            rows.append({"option": option.name, "value": value, "fixed": found, "work": walked, "seconds": seconds})
             shown = f"{kind}: {value}" if kind == "doubled" else kind
-            print(line.format(option.name, shown, found, f"{walked / work:.2f}"), flush=True)
+            print(line.format(option.name, shown, found, f"{walked / work:.2f}", f"{seconds:.1f}"), flush=True)
     if arguments.output:
         arguments.output.write_text(json.dumps(rows, indent=1) + "\n")
     return 0
