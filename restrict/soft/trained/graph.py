@@ -258,7 +258,9 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
         raise UsageError(f"{language.name} is not given by an automaton, which a verdict needs")
     if set(dfa.alphabet) != set(model.symbols):
         theirs, ours = " ".join(dfa.alphabet), " ".join(model.symbols)
-        raise UsageError(f"{language.name} is over {quote(theirs)}, {model.name} over {quote(ours)}")
+        more = set(dfa.alphabet) < set(model.symbols)
+        never = "; a token that no word has is a ..._token_id in the configuration" if more else ""
+        raise UsageError(f"{language.name} is over {quote(theirs)}, {model.name} over {quote(ours)}{never}")
     delta = [[row[dfa.index[s]] for s in model.symbols] for row in dfa.delta]
     return minimal(model.symbols, delta, 0, dfa.accept)
 
