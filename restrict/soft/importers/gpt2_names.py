@@ -261,12 +261,13 @@ def _difference(*pairs: Floats) -> tuple[Floats, ...] | None:
 
 def _factor(head: SoftHead) -> float | None:
     """What scores are multiplied by beside ``1/sqrt(dk)``, if that is a power of two: the query times that is exact."""
-    dk = len(head.query)
-    text, root = head.scale.text, f"1/sqrt({dk})"
-    rest = Fraction(1) if text == root else Term(f"1{text[len(root) :]}").exact(0, 1) if text.startswith(root) else None
-    if rest is None and math.isqrt(dk) ** 2 == dk and not head.scale.names:
-        rest = (head.scale.exact(0, 1) or 0) * math.isqrt(dk)
-    if not rest or math.frexp(rest)[0] != 0.5 or Fraction(float(rest)) != rest:
+    dk, text = len(head.query), head.scale.text
+    root, rest = f"1/sqrt({dk})", None
+    if text.startswith(root):
+        rest = Term(f"1{text.removeprefix(root)}").exact(0, 1)
+    elif math.isqrt(dk) ** 2 == dk and not head.scale.names:
+        rest = (head.scale.exact(0, 1) or Fraction()) * math.isqrt(dk)
+    if not rest or math.frexp(rest)[0] != 0.5:
         return None
     return float(rest)
 
