@@ -150,3 +150,17 @@ def test_recorded_words_may_end_with_eos_and_pad(ends: tuple[int, ...], tmp_path
 
 def _rows() -> dict[str, Any]:
     return {"transformer.wte.weight": np.random.default_rng(8).normal(size=(5, 8)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("head", ["score", "classifier"])
+def test_a_classifier_has_names_both_ways_and_may_be_said_to_be_tied(head: str, tmp_path: Path) -> None:
+    """``tie_word_embeddings`` is true by default, also where no read-out could be tied."""
+    path = saved(tmp_path, id2label={"0": "no", "1": "yes"}, label2id={"no": 0, "yes": 1})
+    arrays = gpt2_arrays(np.random.default_rng(8)) | _rows()
+    save_file(arrays | {f"{head}.weight": np.eye(2, 8, dtype=np.float32)}, path)
+    found = import_weights(path)
+    assert found.model.output.labels == ("no", "yes")
+    assert typed("soft", "import", path, "--weights", tmp_path / "new.safetensors").exit_code == 0
+    assert json.loads((tmp_path / "new.config.json").read_text())["task"] == {"kind": "membership"}
+    verdict = typed("soft", "verify", tmp_path / "new.safetensors", "-n", 2, "-L", "regex:a*b*")
+    assert "logit of <eos>" in verdict.output or "s VERIFIED right" in verdict.output

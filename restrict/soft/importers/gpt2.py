@@ -77,7 +77,7 @@ def _head(tensors: Named) -> str:
 def _classes(choices: Choices, rows: int) -> tuple[str, ...]:
     """The names of classes, as transformers stores them: ``id2label``."""
     found = choices.key("id2label")[1]
-    choices.key("label2id", "num_labels", "tie_word_embeddings")
+    choices.used |= {"label2id", "num_labels", "problem_type", "tie_word_embeddings"}
     if found is None:
         return tuple(f"label{k}" for k in range(rows))
     given = [found.get(str(k)) for k in range(rows)] if isinstance(found, dict) else []

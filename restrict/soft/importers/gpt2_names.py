@@ -97,8 +97,11 @@ def gpt2_names(found: Imported) -> Written:
         config["norm_first" if model.layers[0].norm == "post" else "final_norm"] = False
     if answers.labels:
         config["labels"] = list(answers.labels)
-    if found.task is not None:
-        config["task"] = found.task
+    task = dict(found.task or {})
+    if answers.kind == "membership":
+        task.setdefault("kind", "membership")  # no other read-out has rows of its own there
+    if task:
+        config["task"] = task
     config["imported"] = [f"{s.name}: {s.value} ({s.text()})" for s in found.settings]
     content = save({name: _stored(a) for name, a in sorted(tensors.items())})
     said = tuple(note for note in (*notes, answers.note) if note is not None)
@@ -213,7 +216,7 @@ def _answers(found: Imported) -> Answers:
     if len(rows) == 1 or single is not None:
         rows, shifts = single or (rows, shifts)
         stop, kind = stop or END, "membership"
-        note = f"an acceptor: {stop} is positive where it says {names[-1]!r}, so give --read-out membership"
+        note = f"an acceptor: {stop} is positive where it says {names[-1]!r} (--read-out membership)"
         names = (stop,)
     more = tuple(name for name in names if name not in found.tokens)
     end = stop if stop in names else more[0] if more else None
