@@ -17,6 +17,7 @@ from restrict.soft.trained.graph import dfa_of
 from restrict.soft.trained.model import Trained, forward, load, trained
 from tests import verdict_cases
 from tests.commands import typed
+from tests.layouts import lens
 from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
 
 NAMES = ["a", "b", "<bos>", "<eos>", "<pad>"]
@@ -164,3 +165,15 @@ def test_a_classifier_has_names_both_ways_and_may_be_said_to_be_tied(head: str, 
     assert json.loads((tmp_path / "new.config.json").read_text())["task"] == {"kind": "membership"}
     verdict = typed("soft", "verify", tmp_path / "new.safetensors", "-n", 2, "-L", "regex:a*b*")
     assert "logit of <eos>" in verdict.output or "s VERIFIED right" in verdict.output
+
+
+def test_a_file_of_transformer_lens_is_sent_to_the_import_whatever_its_masks(tmp_path: Path) -> None:
+    """As ``HookedTransformer.state_dict`` has them: a mask of booleans, and minus infinity."""
+    arrays, config = lens(np.random.default_rng(3), 1)
+    masks = {"blocks.0.attn.mask": np.tri(9, dtype=bool), "blocks.0.attn.IGNORE": np.array(-np.inf, dtype=np.float32)}
+    path = tmp_path / "m.safetensors"
+    save_file(arrays | masks, path)
+    (tmp_path / "m.config.json").write_text(json.dumps(config | {"n_heads": 2, "n_ctx": 9}))
+    with pytest.raises(ModelError, match=r"`restrict soft import .*m\.safetensors --weights .*-gpt2\.safetensors`"):
+        load(path)
+    same(import_weights(path))

@@ -19,6 +19,8 @@ FINITE = 2.0**40
 
 CONVERT = "`restrict soft import FILE --weights NEW.safetensors`"
 MASK = re.compile(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias")
+LENS = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)")
+"""Of TransformerLens, whose files are refused by the names of their weights, not by the types of these."""
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 
@@ -59,6 +61,7 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
         found = numpy.load(content)
     except (SafetensorError, ValueError, KeyError) as error:
         raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
+    found = {key: value for key, value in found.items() if not LENS.fullmatch(key)}
     for key, value in found.items():
         if value.dtype not in (np.float16, np.float32, np.float64):
             if MASK.fullmatch(key):
