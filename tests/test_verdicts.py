@@ -569,6 +569,18 @@ def test_more_prefixes_are_cases_of_their_own_where_one_stays_open(monkeypatch: 
     assert verify_trained(model, graph, 40).memory == ("whether symbol 2 was seen",)
 
 
+def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is over, the coarser graph is what is certified, if it says as much."""
+    for part, name in ((search_module, "CELLS"), (decide, "QUICK"), (memory, "SINGLE")):
+        monkeypatch.setattr(part, name, 1)
+    monkeypatch.setattr(decide, "ROOM", 0)
+    monkeypatch.setattr(decide, "BELOW", -1)
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph, 40)
+    assert (found.status, found.shortest, found.memory) == ("wrong", False, ())
+    assert verify(model.content, found.to_bytes()).startswith("s VERIFIED wrong")
+
+
 def test_the_first_symbols_are_remembered_where_an_early_case_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of an early case are few and far apart, so that no box holds them well."""
     for part, name in ((search_module, "CELLS"), (decide, "CELLS"), (search_module.Search, "cells")):

@@ -51,6 +51,8 @@ ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
 PATIENCE = 10
 """Seconds for the memories of an open case where a wrong word is known: all that is left is whether it is shortest."""
+BELOW = 20
+"""Seconds for finer graphs there, all together."""
 HISTORIES = (40, 80)
 """Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
 do, are half as many cases."""
@@ -172,6 +174,7 @@ class _Run:
         self.tell, self.hunt, self.ahead = tell, Hunt(model, graph, n), ahead
         self.given, (self.model, graph, self.n) = model, as_read(model, graph, n)
         self.until: float | None = None
+        self.below = math.inf
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.begun(graph)]
@@ -226,7 +229,7 @@ class _Run:
             self.states.append(self.begun(graph.remembering(table), ALL))
         while True:
             at = self.states[-1]
-            if at.done == len(at.keys) or len(at.open) >= MANY or self.late():
+            if at.done == len(at.keys) or len(at.open) >= MANY or self.late() or time.monotonic() > self.below:
                 return
             key = at.keys[at.done]
             if self.wrong is not None and key[0] >= len(self.wrong.word):
@@ -275,6 +278,8 @@ class _Run:
         """Begin again on a graph whose memory decides an open case, if there is one."""
         if len(at.memory) >= MEMORIES or at.open:
             return False
+        if self.wrong is not None:
+            self.below = min(self.below, time.monotonic() + BELOW)
         base = self.states[0].graph
         every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, ROOM // self.model.d)
         if every is not None and at.memory != ALL:
@@ -303,8 +308,10 @@ class _Run:
         return False
 
     def best(self) -> _State:
-        """The state that says most: a finer graph that was left early may say less than the one before."""
-        return max(reversed(self.states), key=lambda state: state.upto())
+        """The state that says most: a finer graph that was left early may say less than the one before, or, below a
+        wrong word, the same in more cases."""
+        states = self.states if self.wrong is not None else self.states[::-1]
+        return max(states, key=lambda state: state.upto())
 
 
 class _Layers(_Run):
