@@ -51,7 +51,7 @@ ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
 PATIENCE = 10
 """Seconds for the memories of an open case where a wrong word is known: all that is left is whether it is shortest."""
-BELOW = 20
+BELOW = 10
 """Seconds for finer graphs there, all together."""
 HISTORIES = (40, 80)
 """Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
@@ -229,7 +229,10 @@ class _Run:
             self.states.append(self.begun(graph.remembering(table), ALL))
         while True:
             at = self.states[-1]
-            if at.done == len(at.keys) or len(at.open) >= MANY or self.late() or time.monotonic() > self.below:
+            if at.done == len(at.keys) or len(at.open) >= MANY or self.late():
+                return
+            if time.monotonic() > self.below:
+                self.sooner(self.best().upto() + 1)
                 return
             key = at.keys[at.done]
             if self.wrong is not None and key[0] >= len(self.wrong.word):
