@@ -428,7 +428,8 @@ RECORDS: dict[str, Any] = {
     "negative": {"tokens": [[-1]], "logits": [[[0.0] * 5]]},
     "no start marker": {"tokens": [[0]], "logits": [[[0.0] * 5]]},
     "start marker inside": {"tokens": [[2, 2]], "logits": [[[0.0] * 5] * 2]},
-    "pad": {"tokens": [[2, 4]], "logits": [[[0.0] * 5] * 2]},
+    "pad inside": {"tokens": [[2, 4, 0]], "logits": [[[0.0] * 5] * 3]},
+    "end inside": {"tokens": [[2, 3, 3, 0, 3]], "logits": [[[0.0] * 5] * 5]},
     "too long": {"tokens": [[2] + [0] * 12], "logits": [[[0.0] * 5] * 13]},
 }
 

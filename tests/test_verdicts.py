@@ -555,6 +555,57 @@ def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest
     assert memory.singles(graph, 4) is None
 
 
+def test_more_prefixes_are_cases_of_their_own_where_one_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one cell for a case the model is not decided below its wrong word, and seven prefixes are too many to begin
+    with; as many as the certificate has room for are tried before a shorter wrong word is said to be possible."""
+    monkeypatch.setattr(search_module, "CELLS", 1)
+    monkeypatch.setattr(decide, "QUICK", 1)
+    monkeypatch.setattr(memory, "SINGLE", 3)
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph, 40)
+    assert (found.status, found.shortest, found.memory) == ("wrong", True, decide.ALL)
+    assert " shortest " in verify(model.content, found.to_bytes())
+    monkeypatch.setattr(decide, "ROOM", 3 * model.d)
+    assert verify_trained(model, graph, 40).memory == ("whether symbol 2 was seen",)
+
+
+def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is over, the coarser graph is what is certified, if it says as much."""
+    for part, name in ((search_module, "CELLS"), (decide, "QUICK"), (memory, "SINGLE")):
+        monkeypatch.setattr(part, name, 1)
+    monkeypatch.setattr(decide, "ROOM", 0)
+    monkeypatch.setattr(decide, "BELOW", -1)
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    found = verify_trained(model, graph, 40)
+    assert (found.status, found.shortest, found.memory) == ("wrong", False, ())
+    assert verify(model.content, found.to_bytes()).startswith("s VERIFIED wrong")
+
+
+def test_the_first_symbols_are_remembered_where_an_early_case_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of an early case are few and far apart, so that no box holds them well."""
+    for part, name in ((search_module, "CELLS"), (decide, "CELLS"), (search_module.Search, "cells")):
+        monkeypatch.setattr(part, name, 1)
+    model, _, graph, _ = verdict_cases.case("plain", 1)
+    found = verify_trained(model, graph, 6)
+    assert (found.status, found.memory) == ("right", ("the first 6 symbols",))
+    assert verdict_cases.agrees(found)
+
+
+@pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
+def test_what_leads_to_a_case_is_the_same_with_numbers_of_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a state behind all that is remembered leads to itself, and is not reached at the position before."""
+    model, _, graph = claim(name)
+    last, table = memory.beginnings(graph)
+    finer = graph.remembering(table)
+    keys = [key for key in finer.cases(last + 2) if key[0] in (2, last, last + 1, last + 2)]
+    search = search_module.Search(model, finer, last + 2)
+    boxes = [search.box(key) for key in keys]
+    monkeypatch.setattr("restrict.soft.trained.graph.FEW", 1 << 30)
+    search = search_module.Search(model, replace(finer), last + 2)
+    for key, box in zip(keys, boxes, strict=True):
+        np.testing.assert_allclose(box, search.box(key), atol=1e-9)
+
+
 def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checker's time grows with their number; without them the same cases are decided."""
     model, _, graph = claim("tomita2-1l1h16d")

@@ -474,6 +474,16 @@ def test_a_trained_model_of_two_layers_is_wrong(tmp_path: Path) -> None:
     assert "not shown to be wrong" in refusal(name.read_bytes(), document)[1]
 
 
+def test_every_prefix_below_a_short_wrong_word_is_a_case_of_its_own() -> None:
+    """With one word in a case nothing is lost at the nodes of the first layer."""
+    model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
+    found = verify_trained(model, graph, 6, seconds=60)
+    assert (found.status, found.shortest, found.memory) == ("wrong", True, decide.ALL)
+    assert found.wrong is not None
+    assert len(found.cases) == sum(2**length for length in range(len(found.wrong.word)))
+    assert " shortest " in verdict_cases.agrees(found)
+
+
 # ---------------------------------------------------------------- the hunt
 
 

@@ -125,6 +125,10 @@ def text(found: Imported, agreed: Comparison | None, made: Written | None, o: Gi
             f"compared: {agreed.numbers} logits of {agreed.words} words differ by at most {agreed.difference:.3g} "
             f"(allowed {agreed.allowed:.3g})"
         )
+        if agreed.cut:
+            told.append(
+                f"compared without tokens at the end that no word has, such as EOS: {agreed.cut} of these words"
+            )
         if agreed.untold:
             told.append(f"the record does not tell these apart from what was taken: {'; '.join(agreed.untold[:6])}")
     elif found.assumed:

@@ -16,7 +16,7 @@ import numpy as np
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices, Origin
-from restrict.soft.models.config import POSITION_KEYS, position_kind, token_names
+from restrict.soft.models.config import POSITION_KEYS, names_of_rows, position_kind, token_names
 from restrict.soft.models.model import (
     Activation,
     Floats,
@@ -253,8 +253,9 @@ def vocabulary(choices: Choices, rows: int) -> Vocabulary:
     start = _start(choices, tokens)
     end = _end(choices, tokens)
     never = _never(choices, tokens, start, end)
-    row = choices.key("eos_token_id")[1]
-    stops = [tokens[row]] if row is not None else [t for t in never if bare(t) in ("eos", "end", "endoftext")]
+    row = choices.key("eos_token_id")[1]  # another one is one of `never`, or refused there
+    configured = row is not None and 0 <= row < rows
+    stops = [tokens[row]] if configured else [t for t in never if bare(t) in ("eos", "end", "endoftext")]
     choices.stop = stops[0] if stops else None
     found = Vocabulary(tokens, start, end, never, choices.stop)
     if not found.free:
@@ -279,20 +280,7 @@ def _tokens(choices: Choices, rows: int) -> tuple[str, ...]:
         choices.note("tokens", f"t0 .. t{rows - 1}", "assumed", "nothing names them; --alphabet does")
         return tuple(f"t{row}" for row in range(rows))
     choices.note("tokens", rows, "config", where)
-    return _listed(choices.source, names, where, rows)
-
-
-def _listed(source: str, names: Any, where: str, rows: int) -> tuple[str, ...]:
-    """The names in a list, or in an object with the row of each."""
-    if isinstance(names, dict):
-        if sorted(v for v in names.values() if type(v) is int) != list(range(rows)) or len(names) != rows:
-            raise ModelError(f"{source}: {where} does not give each of the {rows} rows of the embedding one name")
-        names = sorted(names, key=lambda token: int(names[token]))
-    if not isinstance(names, list) or not all(isinstance(t, str) and t for t in names):
-        raise ModelError(f"{source}: {where} is no list of names, nor an object with a number for each")
-    if len(names) != rows or len(set(names)) != rows:
-        raise ModelError(f"{source}: {where} has {len(set(names))} different names for {rows} rows of the embedding")
-    return tuple(names)
+    return names_of_rows(names, rows, where, choices.source)
 
 
 def _start(choices: Choices, tokens: tuple[str, ...]) -> str | None:
@@ -331,11 +319,11 @@ def _end(choices: Choices, tokens: tuple[str, ...]) -> str | None:
 
 def _never(choices: Choices, tokens: tuple[str, ...], *markers: str | None) -> tuple[str, ...]:
     """The tokens that no input has, beside the markers."""
-    configured = []
+    given, configured = choices.options.never, list[str]()
     for key in NEVER:
         there, row = choices.key(key)
-        configured += [tokens[_row(choices, key, row, len(tokens))]] if there else []
-    given = choices.options.never
+        if there and (given is None or type(row) is not int or 0 <= row < len(tokens)):
+            configured.append(tokens[_row(choices, key, row, len(tokens))])
     if given is not None:
         strange = [t for t in given if t not in tokens]
         if strange:
@@ -355,7 +343,9 @@ def _never(choices: Choices, tokens: tuple[str, ...], *markers: str | None) -> t
 def _row(choices: Choices, key: str, row: Any, rows: int) -> int:
     """A special token's row."""
     if type(row) is not int or not 0 <= row < rows:
+        what = {"bos_token_id": "start-marker", "end_marker_token_id": "end-marker"}.get(key, "never")
         raise ModelError(
-            f"{choices.source}: config {key}: {quote(str(row))} is not a row of the embedding (0 .. {rows - 1})"
+            f"{choices.source}: config {key}: {quote(str(row))} is not a row of the embedding (0 .. {rows - 1}); "
+            f'--{what} says what is meant (--{what} "": none)'
         )
     return row

@@ -45,6 +45,8 @@ class Comparison:
     difference: float
     allowed: float
     untold: tuple[str, ...] = ()
+    cut: int = 0
+    """Words that are compared without tokens at their end that no input has, such as EOS and PAD."""
 
 
 def read_record(path: str | Path, tokens: Sequence[str] = ()) -> Record:
@@ -138,6 +140,7 @@ def compare(
     if not 0 < tolerance < 1:
         raise UsageError(f"the tolerance {tolerance!r} must be between 0 and 1")
     allowed = tolerance * max(1.0, *(float(np.abs(rows).max()) for rows in record.logits))
+    whole, record = record, _cut(imported, record)
     gaps = [_gap(imported, word, rows, record.source) for word, rows in zip(record.words, record.logits, strict=True)]
     worst = max(range(len(gaps)), key=lambda k: gaps[k][0])
     difference, place = gaps[worst]
@@ -148,7 +151,27 @@ def compare(
             f"{record.source}: the imported model differs by {difference:.3g} at word {worst}, position {place} "
             f"(allowed {allowed:.3g}): something given or assumed is wrong{hint}"
         )
-    return Comparison(len(gaps), sum(rows.size for rows in record.logits), difference, allowed, others)
+    cut = sum(len(one) > len(other) for one, other in zip(whole.words, record.words, strict=True))
+    return Comparison(len(gaps), sum(rows.size for rows in record.logits), difference, allowed, others, cut)
+
+
+def _cut(imported: Imported, record: Record) -> Record:
+    """The record without the tokens in no input at the ends of its words (EOS, PAD): behind a causal mask, logits in
+    front of them do not depend on them."""
+    model = imported.model
+    causal = all(head.mask == "past" for layer in model.layers for head in layer.heads)
+    if not causal or model.output.place != "every" or model.end_marker is not None:
+        return record
+    idle = {row for row, token in enumerate(imported.tokens) if token not in model.symbols or token == imported.stop}
+    words = tuple((word[0], *_without(word[1:], idle)) for word in record.words)
+    pairs = zip(record.logits, record.words, words, strict=True)
+    logits = (rows[: len(word)] if len(rows) == len(whole) else rows for rows, whole, word in pairs)
+    return replace(record, words=words, logits=tuple(logits))
+
+
+def _without(word: tuple[int, ...], idle: set[int]) -> tuple[int, ...]:
+    """A word without such tokens at its end."""
+    return word[: 1 + max((at for at, token in enumerate(word) if token not in idle), default=-1)]
 
 
 def _gap(imported: Imported, word: tuple[int, ...], rows: Floats, source: str) -> tuple[float, int]:

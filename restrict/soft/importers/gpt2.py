@@ -77,7 +77,7 @@ def _head(tensors: Named) -> str:
 def _classes(choices: Choices, rows: int) -> tuple[str, ...]:
     """The names of classes, as transformers stores them: ``id2label``."""
     found = choices.key("id2label")[1]
-    choices.key("label2id", "num_labels", "tie_word_embeddings")
+    choices.used |= {"label2id", "num_labels", "problem_type", "tie_word_embeddings"}
     if found is None:
         return tuple(f"label{k}" for k in range(rows))
     given = [found.get(str(k)) for k in range(rows)] if isinstance(found, dict) else []
@@ -92,7 +92,7 @@ def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:
     plain = not choices.flag("scores / sqrt(dk)", None, ("scale_attn_weights",), True, "GPT-2's")
     by_layer = choices.flag("scores / layer", None, ("scale_attn_by_inverse_layer_idx",), False, "GPT-2's")
     base = "1" if plain else f"1/sqrt({dk})"
-    return [Term(f"{base}/{at + 1}" if by_layer else base) for at in range(layers)]
+    return [Term(f"{base}/{at + 1}" if by_layer and at else base) for at in range(layers)]
 
 
 def _unembed(tensors: Named, choices: Choices, embed: Floats) -> Floats:

@@ -5,6 +5,7 @@ token is their difference; where that is no float64, and where the greatest of o
 labels as rows of their own. What verdicts do not cover is refused with its name."""
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -15,11 +16,13 @@ from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import write_bytes
 from restrict.soft.importers.read import Imported
 from restrict.soft.models.config import SUFFIX
-from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel
 from restrict.soft.models.terms import Term
 
 END = "<eos>"
 """The name of an acceptor's answer, where the model has no end token."""
+IDLE = 2
+"""Tokens in no input that a configuration can name beside the end token: PAD and SEP."""
 KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new"}
 
 
@@ -94,8 +97,11 @@ def gpt2_names(found: Imported) -> Written:
         config["norm_first" if model.layers[0].norm == "post" else "final_norm"] = False
     if answers.labels:
         config["labels"] = list(answers.labels)
-    if found.task is not None:
-        config["task"] = found.task
+    task = dict(found.task or {})
+    if answers.kind == "membership":
+        task.setdefault("kind", "membership")  # no other read-out has rows of its own there
+    if task:
+        config["task"] = task
     config["imported"] = [f"{s.name}: {s.value} ({s.text()})" for s in found.settings]
     content = save({name: _stored(a) for name, a in sorted(tensors.items())})
     said = tuple(note for note in (*notes, answers.note) if note is not None)
@@ -105,9 +111,7 @@ def gpt2_names(found: Imported) -> Written:
 def _special(found: Imported, answers: Answers) -> dict[str, Any]:
     """The keys of the tokens that are no symbols, and where the answer is read, if that is at one of them."""
     model, tokens = found.model, answers.names
-    special = [t for t in found.tokens if t not in (*model.symbols, answers.end)]
-    if len(special) > 2:
-        _refuse(model, f"{len(special)} tokens in no input beside the end token ({', '.join(special)}), not two")
+    special = [t for t in tokens if t not in (*model.symbols, answers.end)]
     named = {"bos": model.start_marker, "eos": answers.end, "end_marker": model.end_marker}
     named |= dict(zip(("pad", "sep"), special, strict=False))
     made: dict[str, Any] = {f"{key}_token_id": tokens.index(t) for key, t in named.items() if t is not None}
@@ -171,8 +175,8 @@ def _covered(model: SoftModel) -> list[str]:
         norms |= {norm.eps.text for norm in (layer.norm1, layer.norm2, model.final_norm) if norm is not None}
         for head in layer.heads:
             dk = len(head.query)
-            if head.score != "dot" or head.scale.text not in (f"1/sqrt({dk})", "1" if dk == 1 else ""):
-                _refuse(model, f"scores times {head.scale.text}, not 1/sqrt({dk})")
+            if head.score != "dot" or _factor(head) is None:
+                _refuse(model, f"scores times {head.scale.text}, not 1/sqrt({dk}) or that by a power of two")
             shapes.add((len(layer.heads), dk, len(head.value)))
             masks.add(head.mask)
         kinds |= {layer.ffn.activation} if layer.ffn else set()
@@ -212,22 +216,34 @@ def _answers(found: Imported) -> Answers:
     if len(rows) == 1 or single is not None:
         rows, shifts = single or (rows, shifts)
         stop, kind = stop or END, "membership"
-        note = f"an acceptor: {stop} is positive where it says {names[-1]!r}, so give --read-out membership"
+        note = f"an acceptor: {stop} is positive where it says {names[-1]!r} (--read-out membership)"
         names = (stop,)
     more = tuple(name for name in names if name not in found.tokens)
     end = stop if stop in names else more[0] if more else None
     proper = kind == "membership" or set(model.alphabet) <= set(names)
-    if not proper or more not in ((), (end,)) or (end in model.symbols and end != model.end_marker):
+    if (
+        not proper
+        or more not in ((), (end,))
+        or (end in model.symbols and end not in (model.end_marker, model.start_marker))
+    ):
         told = quote(" ".join(names[:6]))
         if not greatest:
             _refuse(model, f"signs of labels that are not the symbols and an end token ({told})")
         note = f"labels of its own ({told}): give --read-out greatest --label NAME, or --read-out tags"
-        return Answers(found.tokens, stop, rows, shifts, "greatest", note, names)
-    tokens = (*found.tokens, *more)
+        return Answers(_kept(found, stop), stop, rows, shifts, "greatest", note, names)
+    tokens = (*_kept(found, end), *more)
     placed = np.zeros((len(tokens), model.width)), np.zeros(len(tokens))
-    at = [tokens.index(name) for name in names]
-    placed[0][at], placed[1][at] = rows, shifts
+    here = [k for k, name in enumerate(names) if name in tokens]
+    at = [tokens.index(names[k]) for k in here]
+    placed[0][at], placed[1][at] = rows[here], shifts[here]
     return Answers(tokens, end, *placed, kind, note)
+
+
+def _kept(found: Imported, end: str | None) -> tuple[str, ...]:
+    """The tokens that are written: not more than two that are in no input, beside the end token; others have no part in
+    what is claimed."""
+    idle = [t for t in found.tokens if t not in (*found.model.symbols, end)]
+    return tuple(t for t in found.tokens if t not in idle[IDLE:])
 
 
 def _difference(*pairs: Floats) -> tuple[Floats, ...] | None:
@@ -246,11 +262,26 @@ def _difference(*pairs: Floats) -> tuple[Floats, ...] | None:
     return tuple(made)
 
 
+def _factor(head: SoftHead) -> float | None:
+    """What scores are multiplied by beside ``1/sqrt(dk)``, if that is a power of two: the query times that is exact."""
+    dk, text = len(head.query), head.scale.text
+    root, rest = f"1/sqrt({dk})", None
+    if text.startswith(root):
+        rest = Term(f"1{text.removeprefix(root)}").exact(0, 1)
+    elif math.isqrt(dk) ** 2 == dk and not head.scale.names:
+        rest = (head.scale.exact(0, 1) or Fraction()) * math.isqrt(dk)
+    if not rest or math.frexp(rest)[0] != 0.5:
+        return None
+    return float(rest)
+
+
 def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
     """The tensors of one block, matrices input by output."""
     heads = layer.heads
-    mixed = [*(h.query for h in heads), *(h.key for h in heads), *(h.value for h in heads)]
-    biases = [*(h.query_bias for h in heads), *(h.key_bias for h in heads), *(h.value_bias for h in heads)]
+    by = [_factor(h) or 1.0 for h in heads]
+    asks = [(h.query * k, h.query_bias * k) for h, k in zip(heads, by, strict=True)]
+    mixed = [*(query for query, _ in asks), *(h.key for h in heads), *(h.value for h in heads)]
+    biases = [*(bias for _, bias in asks), *(h.key_bias for h in heads), *(h.value_bias for h in heads)]
     ffn = layer.ffn or SoftFeedForward(np.zeros((width, d)), np.zeros(width), np.zeros((d, width)), np.zeros(d))
     if len(ffn.inner) != width:
         raise ModelError("no verdict covers networks of different widths (docs/soft-import.md)")

@@ -89,6 +89,20 @@ def token_names(path: Path | None, config: dict[str, Any]) -> tuple[Any, str]:
     return read_object(read_bytes(there), str(there), decimals=True), "vocab.json"
 
 
+def names_of_rows(names: Any, rows: int, where: str, source: str) -> tuple[str, ...]:
+    """The names in a list, or in an object with the row of each, as many as there are rows, all different. ``where``:
+    where they stand, for messages."""
+    if isinstance(names, dict):
+        if sorted(v for v in names.values() if type(v) is int) != list(range(rows)) or len(names) != rows:
+            raise ModelError(f"{source}: {where} does not give each of the {rows} rows one name")
+        names = sorted(names, key=lambda token: int(names[token]))
+    if not isinstance(names, list) or not all(isinstance(t, str) and t for t in names):
+        raise ModelError(f"{source}: {where} is no list of names, nor an object with a number for each")
+    if len(names) != rows or len(set(names)) != rows:
+        raise ModelError(f"{source}: {where} has {len(set(names))} different names for {rows} rows")
+    return tuple(names)
+
+
 def task_automaton(task: Any, symbols: int, source: str) -> tuple[list[list[int]], int, dict[str, Any]] | None:
     """The automaton ``task.dfa`` of a configuration over so many symbols, if there is one: complete transitions, of
     which the last state is dead, the start, and the rest. ``delta`` has null where there is no transition."""

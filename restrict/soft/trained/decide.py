@@ -25,7 +25,7 @@ from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, cases_document
 from restrict.soft.trained.histories import merged_histories
-from restrict.soft.trained.memory import LAST, SEEN, memories, singles
+from restrict.soft.trained.memory import LAST, ROOM, SEEN, beginnings, memories, singles
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.second import Second, layered_document
@@ -47,6 +47,12 @@ HUNT, SHARE = 4, 8
 model, cases have one part of so many of what is left."""
 MEMORIES = 3
 """Memories, one upon the other."""
+ALL = ("all symbols",)
+"""The memory of every prefix that is shorter than a wrong word."""
+PATIENCE = 10
+"""Seconds for the memories of an open case where a wrong word is known: all that is left is whether it is shortest."""
+BELOW = 10
+"""Seconds for finer graphs there, all together."""
 HISTORIES = (40, 80)
 """Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
 do, are half as many cases."""
@@ -168,6 +174,7 @@ class _Run:
         self.tell, self.hunt, self.ahead = tell, Hunt(model, graph, n), ahead
         self.given, (self.model, graph, self.n) = model, as_read(model, graph, n)
         self.until: float | None = None
+        self.below = math.inf
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.begun(graph)]
@@ -219,10 +226,13 @@ class _Run:
         """The cases that are not decided, in order, up to the shortest wrong word that is known."""
         graph = self.states[0].graph
         if self.wrong is not None and (table := singles(graph, len(self.wrong.word) - 1)) is not None:
-            self.states.append(self.begun(graph.remembering(table), ("all symbols",)))
+            self.states.append(self.begun(graph.remembering(table), ALL))
         while True:
             at = self.states[-1]
             if at.done == len(at.keys) or len(at.open) >= MANY or self.late():
+                return
+            if time.monotonic() > self.below:
+                self.sooner(self.best().upto() + 1)
                 return
             key = at.keys[at.done]
             if self.wrong is not None and key[0] >= len(self.wrong.word):
@@ -231,7 +241,7 @@ class _Run:
             self.search().cells = CELLS if self.wrong is None else QUICK
             self.search().asked = self.n if self.wrong is None else len(self.wrong.word) - 1
             found = self.search().case(key)
-            hard = isinstance(found, Open) and not self.attacked(at, found) and self.wrong is None
+            hard = isinstance(found, Open) and not self.attacked(at, found)
             if isinstance(found, Open) and hard and self.remembered(at, found):
                 continue  # from the beginning, on a finer graph
             if isinstance(found, Case):
@@ -271,24 +281,40 @@ class _Run:
         """Begin again on a graph whose memory decides an open case, if there is one."""
         if len(at.memory) >= MEMORIES or at.open:
             return False
-        for name, table in memories(len(self.model.symbols)):
+        if self.wrong is not None:
+            self.below = min(self.below, time.monotonic() + BELOW)
+        base = self.states[0].graph
+        every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, ROOM // self.model.d)
+        if every is not None and at.memory != ALL:
+            self.states.append(self.begun(base.remembering(every), ALL))
+            return True
+        (last, table), begin = beginnings(at.graph), time.monotonic()
+
+        def over() -> bool:
+            return self.late() or (self.wrong is not None and time.monotonic() > begin + PATIENCE)
+
+        first = [(f"the first {last} symbols", table)] if case.key[0] <= last else []
+        for name, table in (*first, *memories(len(self.model.symbols))):
             try:
                 finer = at.graph.remembering(table)
             except ModelError:
                 continue
-            if len(finer.delta) == len(at.graph.delta) or self.late():
+            if len(finer.delta) == len(at.graph.delta) or over():
                 continue
             self.tell(f"position {case.key[0]} of {self.n}, with {name}")
             search = Search(self.model, finer, self.n)
+            search.cells = self.search().cells
             keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
-            if all(isinstance(search.case(key), Case) for key in keys):
+            if all(not over() and isinstance(search.case(key), Case) for key in keys):
                 self.states.append(self.begun(finer, (*at.memory, name)))
                 return True
         return False
 
     def best(self) -> _State:
-        """The state that says most: a finer graph that was left early may say less than the one before."""
-        return max(reversed(self.states), key=lambda state: state.upto())
+        """The state that says most: a finer graph that was left early may say less than the one before, or, below a
+        wrong word, the same in more cases."""
+        states = self.states if self.wrong is not None else self.states[::-1]
+        return max(states, key=lambda state: state.upto())
 
 
 class _Layers(_Run):
@@ -320,6 +346,8 @@ class _Layers(_Run):
     def tries(self) -> Iterator[_State]:
         """The graph, then with memories made for the model, then finer cells, and other memories with finer cells."""
         graph = self.states[0].graph
+        if self.wrong is not None and (table := singles(graph, len(self.wrong.word) - 1)) is not None:
+            yield self.begun(graph.remembering(table), ALL, WIDER[0], 1)
         yield self.begun(graph)
         last = graph
         for most in HISTORIES:

@@ -124,12 +124,12 @@ class Graph:
         if len(source) < FEW or any(one[1] > other[0] for one, other in itertools.pairwise(spans)):
             return ptr, source, symbol, case
         ahead, levels = np.array([key[2]]), list[tuple[I64, I64, I64]]()
-        for low, high in spans[:0:-1]:
+        for (low, high), (least, most) in zip(spans[:0:-1], spans[-2::-1], strict=True):
             edges = np.arange(ptr[low], ptr[high])
             target = np.repeat(np.arange(low, high), np.diff(ptr[low : high + 1]))
             here = np.zeros(high - low, dtype=bool)
             here[ahead - low] = True
-            kept = here[target - low]
+            kept = here[target - low] & (source[edges] >= least) & (source[edges] < most)
             edges, target = edges[kept], target[kept]
             levels.append((ahead, edges, target))
             ahead = np.unique(source[edges])
@@ -258,7 +258,9 @@ def dfa_of(language: Any, model: Trained) -> Dfa:
         raise UsageError(f"{language.name} is not given by an automaton, which a verdict needs")
     if set(dfa.alphabet) != set(model.symbols):
         theirs, ours = " ".join(dfa.alphabet), " ".join(model.symbols)
-        raise UsageError(f"{language.name} is over {quote(theirs)}, {model.name} over {quote(ours)}")
+        more = set(dfa.alphabet) < set(model.symbols)
+        never = "; a token that no word has is a ..._token_id in the configuration" if more else ""
+        raise UsageError(f"{language.name} is over {quote(theirs)}, {model.name} over {quote(ours)}{never}")
     delta = [[row[dfa.index[s]] for s in model.symbols] for row in dfa.delta]
     return minimal(model.symbols, delta, 0, dfa.accept)
 

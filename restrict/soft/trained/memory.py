@@ -13,6 +13,8 @@ LAST = ("the symbol before the last", "the three symbols before the last")
 """Two layers: what a graph is made to remember before a memory is made for the model."""
 SINGLE = 200
 """Prefixes, all that are shorter than a wrong word, up to which each is a case of its own: one cell, no search."""
+ROOM = 18_000
+"""The same, times the width, where a case stays open otherwise: the certificate has so many numbers for them."""
 RUN = 6
 """The length of the last run of a symbol is remembered up to this."""
 Memory = tuple[str, list[list[int]]]
@@ -33,17 +35,25 @@ def memories(symbols: int) -> Iterator[Memory]:
         yield LAST[1], _suffixes(symbols, 4)
 
 
-def singles(graph: Graph, last: int) -> list[list[int]] | None:
+def singles(graph: Graph, last: int, most: int = 0) -> list[list[int]] | None:
     """The automaton that knows every prefix of at most ``last`` symbols, and of longer ones nothing; ``None`` where
-    these are more than ``SINGLE``."""
+    these are more than ``most``, or ``SINGLE`` if that is more."""
     nodes, table = [(0, 0)], list[list[int]]()
     for q, length in nodes:
         after = [t if length < last else -1 for t in graph.delta[q]]
         table.append([-1 if t < 0 else len(nodes) + sum(u >= 0 for u in after[:s]) for s, t in enumerate(after)])
         nodes += [(t, length + 1) for t in after if t >= 0]
-        if len(nodes) > SINGLE:
+        if len(nodes) > max(SINGLE, most):
             return None
     return [[to if to >= 0 else len(nodes) for to in row] for row in [*table, [-1] * len(graph.delta[0])]]
+
+
+def beginnings(graph: Graph) -> tuple[int, list[list[int]]]:
+    """The automaton of :func:`singles` for the greatest length that it can be made for, and this length."""
+    last, found = 0, [[1] * len(graph.delta[0])] * 2
+    while (table := singles(graph, last + 1)) is not None and len(table) > len(found):
+        last, found = last + 1, table
+    return last, found
 
 
 def _suffixes(symbols: int, most: int) -> list[list[int]]:

@@ -25,9 +25,18 @@ from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import read_bytes
 from restrict.base.tensorfile import is_safetensors
-from restrict.soft.models.config import SAME, SUFFIX, beside, first_of, position_kind, read_config
+from restrict.soft.models.config import (
+    SAME,
+    SUFFIX,
+    beside,
+    first_of,
+    names_of_rows,
+    position_kind,
+    read_config,
+    token_names,
+)
 from restrict.soft.models.evaluate import activated
-from restrict.soft.trained.stored import Array, Layer, Norm, Reader, read_place, tensors_of
+from restrict.soft.trained.stored import CONVERT, Array, Layer, Norm, Reader, read_place, tensors_of
 
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
 """By their numbers in :mod:`restrict.soft.trained.cells`."""
@@ -36,16 +45,16 @@ FIXED = {
     "attention": "softmax",
     "model_type": "gpt2",
     "scale_attn_weights": True,
-    "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
     "reorder_and_upcast_attn": False,
 }
 """Keys of a configuration that may have this one value only."""
+BY_LAYER = {"scale_attn_by_inverse_layer_idx": False}
+"""So may this one, but of the first layer it divides the scores by one."""
 
 
 SHIFTS = "lm_head.bias"
 """GPT-2 has none; read-outs of other libraries do."""
-CONVERT = "`restrict soft import FILE --weights NEW.safetensors`"
 OTHERS = b".attn.W_Q", b".self_attn.in_proj_weight"
 """Parts of the names that other libraries give."""
 FIRST = re.compile(r"(transformer\.)?h\.0\.attn\.c_attn\.weight")
@@ -217,7 +226,9 @@ def load(path: str | Path) -> Trained:
         raise UsageError(
             f"{path}: neither {name}.config.json nor config.json stands beside it; it says what the weights mean"
         )
-    return trained(name, content, {} if found is None else read_config(found), str(path))
+    config = {} if found is None else read_config(found)
+    names, _ = token_names(path, config)
+    return trained(name, content, config if names is None else config | {"vocab": names}, str(path))
 
 
 def shifted(model: Trained, offset: int) -> Trained:
@@ -239,12 +250,13 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         read.fail(f"config n_head: {heads} heads do not divide the width {d}")
     activation = config.get("activation_function")
     if activation not in ACTIVATIONS:
-        read.fail(f"config activation_function: expected {', '.join(ACTIVATIONS)}, not {quote(activation)}")
+        others = f"; {CONVERT.replace('FILE', source)} reads other names of these"
+        read.fail(f"config activation_function: expected {', '.join(ACTIVATIONS)}, not {quote(activation)}{others}")
     tied = read.flag("tie_word_embeddings", True)
     special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
-    vocab = _names(read, "vocab", rows, "vocab_size")
+    vocab = _names(read, "vocab", rows)
     reader, ahead = read_place(read, special["bos"], read.token("end_marker_token_id", rows))
-    labels = vocab if tied or "labels" not in config else _names(read, "labels", *_outputs(read))
+    labels = vocab if tied or "labels" not in config else _names(read, "labels", _outputs(read))
     embed = read.tensor("wte.weight", rows, d)
     learned = position_kind(config, source)[1] is not False
     symbols = tuple(name for token, name in enumerate(vocab) if token not in (*special.values(), reader))
@@ -293,9 +305,12 @@ def _demand_known(read: Reader) -> None:
     other = next((key for key in ("score.weight", "classifier.weight") if key in read.arrays), None)
     if other is not None:
         read.fail(f"the read-out is {other}; {CONVERT.replace('FILE', source)} writes it under the name that is read")
-    for key, value in FIXED.items():
+    convert = CONVERT.replace("FILE", read.source)
+    only = FIXED if read.config.get("n_layer") == 1 else FIXED | BY_LAYER
+    for key, value in only.items():
         if read.config.get(key, value) != value:
-            read.fail(f"config {key}: only {value!r} is read, not {quote(read.config[key])}")
+            what = f"config {key}: only {value!r} is read, not {quote(read.config[key])}"
+            read.fail(f"{what}; where it is the same function, {convert} writes what is read")
     for keys in SAME:
         first_of(read.config, keys, source)
 
@@ -324,21 +339,22 @@ def _checked(read: Reader, key: str, tied: bool) -> bool:
     return named and key not in read.unused
 
 
-def _names(read: Reader, key: str, rows: int, told: str) -> tuple[str, ...]:
+def _names(read: Reader, key: str, rows: int) -> tuple[str, ...]:
     """The names of so many rows."""
     names = read.config.get(key)
-    if not isinstance(names, list) or not all(isinstance(v, str) and v for v in names):
-        read.fail(f"config {key}: expected a list with the name of each {'token' if key == 'vocab' else 'label'}")
-    if len(names) != rows or len(set(names)) != rows:
-        read.fail(f"config {key}: expected {rows} different names, as {told} says, not {len(set(names))}")
-    return tuple(names)
+    if names is None:
+        read.fail(
+            f"config {key}: nothing names the tokens: a list here, vocab.json beside the weights, or `restrict soft "
+            f"import {read.source} --alphabet TOKENS --weights NEW.safetensors`"
+        )
+    return names_of_rows(names, rows, f"config {key}", read.source)
 
 
-def _outputs(read: Reader) -> tuple[int, str]:
-    """How many rows the read-out has, and what says so."""
+def _outputs(read: Reader) -> int:
+    """How many rows the read-out has."""
     if "lm_head.weight" not in read.arrays:
         read.fail("the tensor lm_head.weight is missing")
-    return len(read.arrays["lm_head.weight"]), "lm_head.weight"
+    return len(read.arrays["lm_head.weight"])
 
 
 def _epsilon(read: Reader) -> Fraction:

@@ -17,7 +17,10 @@ Array = npt.NDArray[np.float64]
 FINITE = 2.0**40
 """Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 
+CONVERT = "`restrict soft import FILE --weights NEW.safetensors`"
 MASK = re.compile(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias")
+LENS = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)")
+"""Of TransformerLens, whose files are refused by the names of their weights, not by the types of these."""
 LARGEST_SIZE = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 
@@ -52,10 +55,13 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
     """The tensors of a safetensors file in float64, which holds every float32 exactly."""
     from safetensors import SafetensorError, numpy
 
+    if b'"BF16"' in content[: 8 + int.from_bytes(content[:8], "little")]:
+        raise ModelError(f"{source}: tensors of bfloat16; {CONVERT.replace('FILE', source)} writes the same numbers")
     try:
         found = numpy.load(content)
     except (SafetensorError, ValueError, KeyError) as error:
         raise ModelError(f"{source}: not a safetensors file that can be read: {quote(str(error))}") from None
+    found = {key: value for key, value in found.items() if not LENS.fullmatch(key)}
     for key, value in found.items():
         if value.dtype not in (np.float16, np.float32, np.float64):
             if MASK.fullmatch(key):
@@ -87,7 +93,10 @@ class Reader(Taken[Array]):
         """A special token's row, or none."""
         value = self.config.get(key)
         if value is not None and (type(value) is not int or not 0 <= value < rows):
-            self.fail(f"config {key}: {quote(value)} is not a row of the embedding (0 .. {rows - 1})")
+            self.fail(
+                f"config {key}: {quote(value)} is not a row of the embedding (0 .. {rows - 1}): give the token's, or "
+                "null where there is none"
+            )
         return value
 
     def tensor(self, name: str, *shape: int) -> Array:
