@@ -2,7 +2,8 @@
 
 The goal-directed search measures an alternative by meeting it. With every layer that takes several times as long, so
 in deep programs it tries one alternative of nearly every goal. Here alternatives are compared by numbers, which also
-takes fewer rows where rows are long. The cost of a goal is the fewest tokens of a *tree* of goals that meets it, where nothing is shared:
+takes fewer rows where rows are long. The cost of a goal is the fewest tokens of a *tree* of goals that meets it, where
+nothing is shared:
 
 - a map ``y = f(x, h_1, .., h_H)`` whose heads have the query ``x``: for every box ``Q x A_1 x .. x A_H`` on which it
   stays within its goal, the cost of ``x`` in ``Q`` and of the rows of all ``u`` in ``Q`` that have to stay in ``A_t``;
@@ -80,8 +81,8 @@ def plannable(instance: Instance) -> bool:
 
 
 def sides_of(sizes: Sequence[int]) -> list[I64] | None:
-    """The sides that boxes have along each argument, as masks, the whole domain last: all sets, or the single values and
-    all but one, or the single values; ``None``: even these make too many boxes."""
+    """The sides that boxes have along each argument, as masks, the whole domain last: all sets, or the single values
+    and all but one, or the single values; ``None``: even these make too many boxes."""
     ones = [1 << np.arange(size) for size in sizes]
     whole = [2**size - 1 for size in sizes]
     every = [np.arange(1, mask + 1) for mask in whole]

@@ -49,10 +49,9 @@ MEMORIES = 3
 """Memories, one upon the other."""
 ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
-PATIENCE = 10
-"""Seconds for the memories of an open case where a wrong word is known: all that is left is whether it is shortest."""
-BELOW = 10
-"""Seconds for finer graphs there, all together."""
+BELOW = 1
+"""Where a wrong word is known, all that is left is whether it is shortest: memories and finer graphs have so many times
+what the search has taken, or a second."""
 HISTORIES = (40, 80)
 """Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
 do, are half as many cases."""
@@ -174,7 +173,7 @@ class _Run:
         self.tell, self.hunt, self.ahead = tell, Hunt(model, graph, n), ahead
         self.given, (self.model, graph, self.n) = model, as_read(model, graph, n)
         self.until: float | None = None
-        self.below = math.inf
+        self.began, self.below = time.monotonic(), math.inf
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.begun(graph)]
@@ -282,17 +281,18 @@ class _Run:
         if len(at.memory) >= MEMORIES or at.open:
             return False
         if self.wrong is not None:
-            self.below = min(self.below, time.monotonic() + BELOW)
+            now = time.monotonic()
+            self.below = min(self.below, now + BELOW * max(1.0, now - self.began))
         base = self.states[0].graph
         every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, ROOM // self.model.d)
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True
-        (last, table), begin = beginnings(at.graph), time.monotonic()
 
         def over() -> bool:
-            return self.late() or (self.wrong is not None and time.monotonic() > begin + PATIENCE)
+            return self.late() or time.monotonic() > self.below
 
+        last, table = beginnings(at.graph)
         first = [(f"the first {last} symbols", table)] if case.key[0] <= last else []
         for name, table in (*first, *memories(len(self.model.symbols))):
             try:
