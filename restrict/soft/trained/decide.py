@@ -280,14 +280,14 @@ class _Run:
         """Begin again on a graph whose memory decides an open case, if there is one."""
         if len(at.memory) >= MEMORIES or at.open:
             return False
-        if self.wrong is not None:
-            now = time.monotonic()
-            self.below = min(self.below, now + BELOW * max(1.0, now - self.began))
         base = self.states[0].graph
         every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, ROOM // self.model.d)
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True
+        if self.wrong is not None:
+            now = time.monotonic()
+            self.below = min(self.below, now + BELOW * max(1.0, now - self.began))
 
         def over() -> bool:
             return self.late() or time.monotonic() > self.below
