@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.errors import ModelError
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.options import OPTIONS
 from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, mask_of, plannable, values_of
@@ -210,6 +211,25 @@ def test_which_programs_are_planned() -> None:
     assert not told("random:layers=5,heads=2,states=2,classes=14")  # too many sets of labels
     assert not told("tagger")  # maps of several variables
     assert not told("parity8")
+
+
+def test_a_model_without_a_value_at_the_length_of_the_samples_is_certified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Samples come from a shorter word, where a rule that divides by n - 20 has no value."""
+    document = random_model(2, 2, 2, 1)
+    for variable in document["variables"]:
+        if variable["kind"] == "head":
+            variable["score"] = "(k + q) * 1000 // (n - 20) + j % 7"
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(document))
+    monkeypatch.setattr("restrict.force.plan.SHORT", 20)
+    search = GoalSearch(Task.of(restrict.load(path), 40))
+    assert search.planned
+    search.run()
+    assert search.best.fixed is not None
+    with pytest.raises(ModelError):
+        GoalSearch(Task.of(restrict.load(path), 20)).run()
 
 
 def test_masks() -> None:

@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 
+from restrict.base.errors import ModelError
 from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.committed import committed
 from restrict.force.first_layer import listed
@@ -191,7 +192,7 @@ class GoalSearch:
                 if planner.spent or planner.cost(goal) > self.opt.hopeless * least:
                     continue
                 self._restart(dict(state.pinned))
-                with suppress(OutOfRows):
+                with suppress(OutOfRows, ModelError):  # a rule may have no value at the length of the samples
                     planner.solve(goal, effort)
                 if 0 < planner.cost(goal) < min(least, followed[goal]):
                     followed[goal] = planner.cost(goal)
