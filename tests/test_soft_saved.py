@@ -13,6 +13,7 @@ from restrict.base.errors import ModelError, UsageError
 from restrict.soft.importers import Imported, Options, compare, gpt2_names, import_weights, read_record
 from restrict.soft.models import evaluate
 from restrict.soft.models.config import read_object
+from restrict.soft.models.terms import Term
 from restrict.soft.trained.graph import dfa_of
 from restrict.soft.trained.model import Trained, forward, load, trained
 from tests import verdict_cases
@@ -89,6 +90,18 @@ def test_scores_by_the_number_of_the_layer_are_folded_into_the_query(tmp_path: P
         same(import_weights(saved(tmp_path, scale_attn_weights=plain)))
     with pytest.raises(ModelError, match="or that by a power of two"):
         gpt2_names(import_weights(saved(tmp_path, scale_attn_weights=False, n_head=4)))
+
+
+@pytest.mark.parametrize(
+    "scale", ["1.00000000000000000001", "1/sqrt(4)/3", "1/sqrt(4)/2000000000000", "1/sqrt(4)/n", "1/sqrt(4)+1"]
+)
+def test_a_factor_of_scores_that_no_float_multiplies_by_exactly_is_refused(tmp_path: Path, scale: str) -> None:
+    """The first one rounds to a power of two: what is written would be another model."""
+    found = import_weights(saved(tmp_path))
+    for head in found.model.layers[1].heads:
+        object.__setattr__(head, "scale", Term(scale))
+    with pytest.raises(ModelError, match="or that by a power of two"):
+        gpt2_names(found)
 
 
 def test_the_scores_of_the_first_layer_are_divided_by_one(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ labels as rows of their own. What verdicts do not cover is refused with its name
 
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -23,6 +24,8 @@ END = "<eos>"
 """The name of an acceptor's answer, where the model has no end token."""
 IDLE = 2
 """Tokens in no input that a configuration can name beside the end token: PAD and SEP."""
+LARGEST_FACTOR = 2**40
+"""A power of two by which scores may be multiplied, or divided."""
 KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new"}
 
 
@@ -266,13 +269,15 @@ def _factor(head: SoftHead) -> float | None:
     """What scores are multiplied by beside ``1/sqrt(dk)``, if that is a power of two: the query times that is exact."""
     dk, text = len(head.query), head.scale.text
     root, rest = f"1/sqrt({dk})", None
-    if text.startswith(root):
-        rest = Term(f"1{text.removeprefix(root)}").exact(0, 1)
-    elif math.isqrt(dk) ** 2 == dk and not head.scale.names:
-        rest = (head.scale.exact(0, 1) or Fraction()) * math.isqrt(dk)
-    if not rest or math.frexp(rest)[0] != 0.5:
+    if head.scale.names:  # it depends on the length
         return None
-    return float(rest)
+    if re.fullmatch(re.escape(root) + r"([*/]\d+)*", text):
+        rest = Term(f"1{text.removeprefix(root)}").exact(0, 1)
+    elif math.isqrt(dk) ** 2 == dk:
+        rest = (head.scale.exact(0, 1) or Fraction()) * math.isqrt(dk)
+    if not rest or rest <= 0 or max(top := rest.numerator, low := rest.denominator) > LARGEST_FACTOR:
+        return None
+    return None if top & (top - 1) or low & (low - 1) else float(rest)
 
 
 def _block(layer: SoftLayer, d: int, width: int) -> dict[str, Floats]:
