@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from restrict.checker.account import Meter, Place, Reject
@@ -17,6 +18,7 @@ from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.multipliers import Found, multipliers
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.marks import heavy_after
@@ -63,19 +65,43 @@ def sample(rng: np.random.Generator) -> Sample | None:
 
 
 def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
-    """A box around some numbers, or around some of them."""
+    """A box around some numbers, or around some of them, or half of it."""
     low, high = min(values), max(values)
     if rng.random() < part:
         at = values[int(rng.integers(len(values)))]
         gap = (high - low) * Fraction(float(rng.random()))
         low, high = at - gap, at + gap
+    elif rng.random() < part:
+        low, high = (low, (low + high) / 2) if rng.random() < 0.5 else ((low + high) / 2, high)
     low_, high_ = int(low) - 2, int(high) + 2
     return Box((low_ + high_) >> 1, ((high_ - low_) >> 1) + 1)
 
 
+def pulls(
+    rng: np.random.Generator, flat: list[list[Fraction]], lines: dict[int, int], boxes: list[Box], least: int
+) -> list[list[int]]:
+    """Multipliers of the sides of a cell: some about as large as the slopes of its lines, or far larger, and those that
+    the search would take if there were one head."""
+    m = len(flat[0])
+    radius = np.array([max(box.radius, 1) for box in boxes[:m]], dtype=float)
+    line = np.array([lines.get(k, 0) for k in range(m)], dtype=float)
+    points = np.array([[float(t - box.middle) for t, box in zip(p, boxes, strict=False)] for p in flat]) / radius
+
+    def oracle(turned: npt.NDArray[np.float64], aim: float) -> Found | None:
+        said = points @ turned
+        return (points[said.argmin()], np.zeros(m)) if said.min() < aim else None
+
+    rows = [line * rng.normal(size=m) * 10.0 ** rng.choice([0, 1, 4]) * (rng.random(m) < 0.7) for _ in range(6)]
+    best = multipliers(oracle, float(least), line, 0.0)
+    return [
+        [int(g) for g in (row / radius * 2**16).clip(-1e17, 1e17)] for row in [line, *rows, best] if row is not None
+    ]
+
+
 @pytest.mark.parametrize("seed", heavy_after(range(40), 3))
 def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None:
-    rng, shown, beyond = np.random.default_rng(seed), 0, 0
+    """Theorems 5 and 6, and with any multipliers Lemma V20: of the words in the cell, which may have none."""
+    rng, shown, beyond, more, empty = np.random.default_rng(seed), 0, 0, 0, 0
     for _ in range(100):
         made = sample(rng)
         if made is None:
@@ -93,15 +119,23 @@ def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None
             where = [*point, *(d[0] / d[h] * ONE for h in range(1, len(d)))]
             if all(abs(t - box.middle) <= box.radius for t, box in zip(where, boxes, strict=True)):
                 values.append(sum(lines[k] * (point[k] - boxes[k].middle) / boxes[k].radius for k in lines))
-        if not values:
-            continue
-        worst = min(values)
-        assert not check.own(key, boxes, int(-worst // 1), lines)  # the worst word's value is at most 0
         reach = sum(map(abs, lines.values())) + 10
-        shown += check.own(key, boxes, int(-worst + reach // 2), lines)
-        beyond += check.own(key, boxes, int(-worst + (worst + reach) * Fraction(7, 10)), lines) and -worst < reach
+        worst = min(values, default=2 * reach)
+        least = int(-worst + reach // 50)
+        rows = pulls(rng, flat, lines, boxes, least)
+        if not values:
+            empty += any(check.own(key, boxes, least, lines, row) for row in rows)
+            continue
+        for row in [[], *rows]:
+            assert not check.own(key, boxes, int(-worst // 1), lines, row)  # the worst word's value is at most 0
+        more += not check.own(key, boxes, least, lines, []) and any(
+            check.own(key, boxes, least, lines, r) for r in rows
+        )
+        shown += check.own(key, boxes, int(-worst + reach // 2), lines, [])
+        beyond += check.own(key, boxes, int(-worst + (worst + reach) * Fraction(7, 10)), lines, []) and -worst < reach
     assert shown > 10
     assert beyond > 5
+    assert more + empty > 0
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 4))

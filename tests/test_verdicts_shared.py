@@ -101,7 +101,7 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
 
     def anew(key: Key = (2, 0, 0), boxes: Sequence[Box] = (), pieces: int = 1) -> bool:
         before = len(shown)
-        check.leaf(key, list(boxes), pieces, Place("test"))
+        check.leaf(key, list(boxes), pieces, [], Place("test"))
         return len(shown) > before
 
     assert anew()

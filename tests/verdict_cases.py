@@ -308,7 +308,7 @@ def steep(rng: np.random.Generator) -> Iterator[None]:
 
 def by_pieces(tree: Any) -> Any:
     """A tree whose leaves have two pieces."""
-    return 2 if isinstance(tree, int) else [tree[0], by_pieces(tree[1]), by_pieces(tree[2])]
+    return [tree[0], by_pieces(tree[1]), by_pieces(tree[2])] if isinstance(tree, list) and len(tree) == 3 else 2
 
 
 def with_pieces(found: Verdict) -> Verdict:
@@ -324,6 +324,27 @@ def with_pieces(found: Verdict) -> Verdict:
         cases.append(replace(case, tree=by_pieces(case.tree), held=held))
     made = replace(found, cases=cases)
     return made if accepted(found.model, json.loads(made.to_bytes())) else found
+
+
+def by_multipliers(tree: Any, row: list[int]) -> Any:
+    """A tree whose leaves have a row of multipliers, used from the first bound on."""
+    if isinstance(tree, list) and len(tree) == 3:
+        return [tree[0], by_multipliers(tree[1], row), by_multipliers(tree[2], row)]
+    return [tree if isinstance(tree, int) else tree[0], [[0, *row]]]
+
+
+def with_multipliers(rng: np.random.Generator, found: Verdict) -> Verdict:
+    """The verdict, where every cell has multipliers of its sides (Lemma V20), as large as is still proved."""
+    for size in (1e6, 1e5, 1e4, 1e2, 1.0):
+        cases = []
+        for case in found.cases:
+            m = sum(len(basis.rows) for basis in found.bases[case.basis])
+            row = np.round(rng.normal(size=m) * size).astype(int).tolist()
+            cases.append(replace(case, tree=by_multipliers(case.tree, row)))
+        made = replace(found, cases=cases)
+        if accepted(found.model, json.loads(made.to_bytes())):
+            return made
+    return found
 
 
 # ---------------------------------------------------------------- claims of certificates, and changes of them

@@ -341,11 +341,14 @@ class Check:
         return Box((high + low) >> 1, ((high - low) >> 1) + 1)
 
     def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
-        """A leaf is decided, by the number of pieces, or 0; ``[m, low, high]`` halves coordinate ``m``."""
-        if type(tree) is int:
-            self.leaf(key, boxes, integer(0, PIECES)(tree, place), place)
+        """A leaf is decided, by the number of pieces, or 0, and perhaps rows of multipliers; ``[m, low, high]`` halves
+        coordinate ``m``."""
+        parts = [tree, []] if type(tree) is int else listing(tree, place)
+        if len(parts) == 2:
+            rows = [list(hint(row, place)) for row in listing(parts[1], place)]
+            require(all(0 < len(row) <= len(boxes) + 1 for row in rows), place, "expected rows of multipliers")
+            self.leaf(key, boxes, integer(0, PIECES)(parts[0], place), rows, place)
             return
-        parts = listing(tree, place)
         require(len(parts) == 3, place, "expected 0 or [coordinate, tree, tree]")
         m = integer(0, len(boxes) - 1)(parts[0], place)
         middle, radius = boxes[m]
@@ -353,12 +356,14 @@ class Check:
         for side, inner in ((middle - half, parts[1]), (middle + half, parts[2])):
             self.cell(key, [*boxes[:m], Box(side, half), *boxes[m + 1 :]], inner, place)
 
-    def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
+    def leaf(self, key: Key, boxes: list[Box], pieces: int, rows: list[Vector], place: Place) -> None:
         """All that is asked holds on this cell, by a chord of the inverse deviation or by pieces of its range. Without
-        positions, the bounds may be known from a case at another one (Lemma V19)."""
+        positions, the bounds may be known from a case at another one (Lemma V19). A row holds the number of a bound,
+        from which on it is used, and multipliers of the cell's sides (Lemma V20)."""
         count, known = sum(len(b.rows) for b in self.basis), self.shown if self.alike else Shown()
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         self.meter.charge(10 * count + len(self.held) + 200 + len(self.signs) * (pieces + 1) * (count + 32 >> 4))
+        self.meter.charge(len(rows) * (1 + len(self.signs) * (2 * pieces + 1) + count))
         if (cell := (*key[1:], self.number, pieces, *boxes, *self.held)) not in known:
             self.meter.charge(self.price * (pieces + 1))
             self.meter.hold(self.alike * 150 * (count + 8) * len(self.signs) * (pieces + 1))
@@ -366,9 +371,10 @@ class Check:
             zs = network(epsilon, self.final, y, *self.image(y, boxes, kept), pieces, self.held)
             known[cell] = [(label, *end) for z in zs for label, sign in self.asked(wanted, z)
                            for end in signed(sign, z, self.final, epsilon)]  # fmt: skip
-        for label, least, lines in known[cell]:
+        for number, (label, least, lines) in enumerate(known[cell]):
             short, bound = lines[: len(kept)], least - total(lines[len(kept) :])
-            if bound <= total(short) and not self.own(key, boxes, bound, dict(zip(kept, short, strict=True))):
+            pull = next((row[1:] for row in reversed(rows) if row[0] <= number), [])
+            if bound <= total(short) and not self.own(key, boxes, bound, dict(zip(kept, short, strict=True)), pull):
                 unproved(place, f"label {label} is not shown to be right")
 
     def asked(self, wanted: set[int], z: Behind) -> list[tuple[int, Sign]]:
@@ -381,15 +387,20 @@ class Check:
                               for k, v in self.signs.items() if k in wanted)[2]]  # fmt: skip
         return [(k, best.less(s)) for k, s in self.signs.items() if k not in wanted]
 
-    def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int]) -> bool:
+    def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int], pull: Vector) -> bool:
         """The label's own direction over all words of the case: Theorem 5, and Theorem 6 where there are several heads
-        and bounds on the quotients of their denominators."""
+        and bounds on the quotients of their denominators; less what multipliers of the cell's sides make, which is not
+        negative in the cell (Lemma V20)."""
         m, first = sum(len(b.rows) for b in self.basis), len(self.basis[0].rows)
         if len(boxes) - m != len(self.basis) - 1:
             return False
         slopes = [(lines.get(k, 0) << BITS) // b.radius if b.radius else 0 for k, b in enumerate(boxes[:m])]
-        shifts = [(s * b.middle >> BITS) + 1 for s, b in zip(slopes, boxes, strict=False)]
         least -= sum(abs(lines.get(k, 0) - (s * boxes[k].radius >> BITS)) + 2 for k, s in enumerate(slopes))
+        for k, g in enumerate(pull[:m]):
+            slopes[k] -= g << BOUND
+            least -= (abs(g) << BOUND) * boxes[k].radius >> BITS
+        least -= len(pull)
+        shifts = [(s * b.middle >> BITS) + 1 for s, b in zip(slopes, boxes, strict=False)]
         ends, limit = self.against(key, slopes[:first]), least - sum(shifts[:first]) - 1
         if len(self.basis) == 1:
             return self.bounded(0, key, ends, limit)

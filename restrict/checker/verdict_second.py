@@ -173,10 +173,10 @@ class Second(Check):
             self.apart = self.holding(key, first, boxes, hints[3], place) if len(hints) == 6 else []
             self.second(key, query, number, hints, place)
 
-    def leaf(self, key: Key, boxes: list[Box], pieces: int, place: Place) -> None:
+    def leaf(self, key: Key, boxes: list[Box], pieces: int, rows: list[Vector], place: Place) -> None:
         """In the first layer a cell is the start of a node."""
         if self.query is not None:
-            return super().leaf(key, boxes, pieces, place)
+            return super().leaf(key, boxes, pieces, rows, place)
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
         self.meter.charge(2 * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))

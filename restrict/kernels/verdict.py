@@ -19,6 +19,10 @@ ABOVE = 1e-9
 hide a light word that goes farther."""
 
 
+EXCHANGES, BISECTED = 100, 14
+"""Exchanges of two words in a mixture, and halvings of what one gives the other."""
+
+
 @making_kernel
 def room(size: int) -> F64:
     """Room for numbers; it is empty, and not zero, since numpy's zeros take longer to compile."""
@@ -129,3 +133,52 @@ def supports(e: F64, t: F64, ptr: I64, source: I64, symbol: I64, case: I64, boun
             for s in range(t.shape[2]):
                 negative[j, s] = -t[m, j, s]
         bounds[1, m] = -greatest(e, negative, ptr, source, symbol, case, -bounds[1, m])
+
+
+@kernel
+def outside(move: F64, at: F64, line: F64, steep: float, step: float) -> float:
+    """How fast ``line . x + steep |x - clip(x)|^2 / 2`` grows at ``at + step * move`` along ``move``."""
+    found = 0.0
+    for m in range(at.shape[0]):
+        x = at[m] + step * move[m]
+        found += move[m] * (line[m] + steep * (x - min(max(x, -1.0), 1.0)))
+    return found
+
+
+@kernel
+def mix(points: F64, share: F64, at: F64, move: F64, line: F64, steep: float) -> None:
+    """The mixture ``share`` of points that is least for ``line`` and half of ``steep`` times its squared distance from
+    the cell ``[-1, 1]^m``, from the one that stands there on: what is worst gives way to what is best, as far as that
+    helps. ``at`` becomes the mixture; ``move`` is room."""
+    count, size = points.shape
+    for m in range(size):
+        at[m] = 0.0
+        for k in range(count):
+            at[m] += share[k] * points[k, m]
+    for _ in range(EXCHANGES):
+        best, worst, least, most = 0, 0, np.inf, -np.inf
+        for k in range(count):
+            slope = 0.0
+            for m in range(size):
+                slope += points[k, m] * (line[m] + steep * (at[m] - min(max(at[m], -1.0), 1.0)))
+            if slope < least:
+                best, least = k, slope
+            if share[k] > 0 and slope > most:
+                worst, most = k, slope
+        if most - least <= 1e-6 * abs(least) + 1e-12:
+            return
+        for m in range(size):
+            move[m] = points[best, m] - points[worst, m]
+        low, high = 0.0, share[worst]
+        step = high
+        if outside(move, at, line, steep, step) > 0:
+            for _ in range(BISECTED):
+                step = (low + high) / 2
+                if outside(move, at, line, steep, step) > 0:
+                    high = step
+                else:
+                    low = step
+        share[best] += step
+        share[worst] = 0.0 if step == share[worst] else share[worst] - step
+        for m in range(size):
+            at[m] += step * move[m]

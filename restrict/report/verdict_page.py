@@ -142,7 +142,7 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
 
 
 def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
-    if isinstance(tree, int):
+    if isinstance(tree, int) or len(tree) == 2:
         yield low, high
         return
     m, first, second = tree

@@ -41,6 +41,7 @@ def original(rng: Generator) -> Trial:
             found = verify_trained(model, graph, N, seconds=60)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
         found = verdict_cases.with_pieces(found) if len(model.layers) == 1 and rng.random() < 0.5 else found
+        found = verdict_cases.with_multipliers(rng, found) if len(model.layers) == 1 and rng.random() < 0.5 else found
         if found.proves:
             return Trial(model.content, found.to_bytes())
 

@@ -107,6 +107,7 @@ class EverySearch(Search):
     """The search of one length, with bounds that hold at every length of a block."""
 
     neurons = ()
+    sided = False
 
     def __init__(self, model: Trained, graph: Graph) -> None:
         super().__init__(model, graph, 1)

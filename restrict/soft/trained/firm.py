@@ -78,12 +78,12 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
 
 
 def _leaves(ends: tuple[Array, Array], tree: Tree, depth: int) -> Iterator[Part]:
-    if isinstance(tree, list):
+    if isinstance(tree, list) and len(tree) == 3:
         below, above = halves(*ends, tree[0])
         yield from _leaves((ends[0], below), tree[1], depth - 1)
         yield from _leaves((above, ends[1]), tree[2], depth - 1)
     else:
-        yield Part(*ends, tree, depth)
+        yield Part(*ends, tree if isinstance(tree, int) else tree[0], depth)
 
 
 def _beyond(search: Search, errors: Errors, key: Key, level: list[Part], most: int) -> tuple[int, Margin] | None:

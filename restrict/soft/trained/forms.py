@@ -58,7 +58,8 @@ class Cell(NamedTuple):
 
 Part = tuple[Array, ...]
 Tree = Any
-"""The parts of the range of the inverse deviation, 0 for its chord, or ``[coordinate, tree, tree]``."""
+"""The parts of the range of the inverse deviation, 0 for its chord; ``[parts, rows of multipliers]``; or ``[coordinate,
+tree, tree]``."""
 
 
 class Ready(NamedTuple):
@@ -189,7 +190,9 @@ def _one(made: Ready, k: int) -> Ready:
 
 def leaves(tree: Tree) -> int:
     """The leaves of a tree, each as often as it has parts: what a check of it costs."""
-    return max(tree, 1) if isinstance(tree, int) else leaves(tree[1]) + leaves(tree[2])
+    if isinstance(tree, list) and len(tree) == 3:
+        return leaves(tree[1]) + leaves(tree[2])
+    return max(tree if isinstance(tree, int) else tree[0], 1)
 
 
 def halved(

@@ -106,7 +106,7 @@ class SharedSearch(Search):
 
     def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Iterator[Array]:
         """What a tree shows on the leaves of a cell, up to the first that is not decided."""
-        if isinstance(tree, list):
+        if isinstance(tree, list) and len(tree) == 3:
             below, above = halves(low, high, tree[0])
             for at, top, part in ((low, below, tree[1]), (above, high, tree[2])):
                 for margins in self.walked(key, at, top, part):
@@ -116,14 +116,9 @@ class SharedSearch(Search):
             return
         cell, kept = self.kept(key, low, high)
         near, asked = self.tail.near(cell.form()), self.graph.asked[key[2]]
-        off = np.zeros(len(asked.places))
-        made = next(self.tail.pieces(near, asked, [tree], self.held)) if tree else [self.tail.signs(near, asked)]
-        found = off + math.inf
-        for signs in made if len(off) else ():
-            found = np.minimum(found, self.shown(key, low, high, kept, *signs, off)[0])
-            if found.min() <= SAFE:
-                break
-        yield found
+        parts, rows = (tree, []) if isinstance(tree, int) else tree
+        ends = next(self.tail.pieces(near, asked, [parts], self.held)) if parts else [self.tail.signs(near, asked)]
+        yield self.pulled(key, low, high, kept, parts, ends, np.zeros(len(asked.places)), rows)[1]
 
     def over(self, keys: list[Key]) -> Bounds | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""

@@ -18,6 +18,7 @@ from restrict.soft.trained.cells import Near
 from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved, leaves
 from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.multipliers import Found, multipliers
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
@@ -57,6 +58,8 @@ PARTS, HELD_PARTS = (1, 2), (1, 2, 4, 8)
 SIMPLE, NEURONS, READ = 7, (24, 1 << 16), 1 << 8
 """A case of more cells than this is tried with bounds on what neurons read: on so many of them, or, of a case that is
 still not as cheap as the bounds, on all; they are in units of ``2^-8``."""
+HUGE = float(1 << 59)
+"""A certificate holds smaller multipliers."""
 BEYOND = 1e12
 """No bounds are given on neurons that read as much."""
 DEAR = 6
@@ -98,6 +101,7 @@ class Search:
 
     neurons: Sequence[int] = NEURONS
     cells = CELLS
+    sided = True
 
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
@@ -327,12 +331,14 @@ class Search:
     def leaf(
         self, key: Key, low: Array, high: Array, kept: I64, near: Near, off: Array,
         signs: tuple[Array, Array] | None = None, begin: int = 0,
-    ) -> tuple[int | None, Array, int]:  # fmt: skip
+    ) -> tuple[Tree | None, Array, int]:  # fmt: skip
         """Whether a cell is decided as it is: 0 by the chord of the inverse deviation, or in how many parts of its
-        range (Theorem 11), ``begin`` at least; ``None`` if it is not. Then lower bounds of what is asked, which must be
-        beyond ``off``, and the one that lacks most, or the least. ``signs``: the chord's, where they are known."""
+        range (Theorem 11), ``begin`` at least, with multipliers of its sides (Lemma V20) where they are needed;
+        ``None`` if it is not. Then lower bounds of what is asked, which must be beyond ``off``, and the one that lacks
+        most, or the least. ``signs``: the chord's, where they are known."""
         asked, before = self.graph.asked[key[2]], (-1, -math.inf)
         first: tuple[Array, int] | None = None
+        tried = list[tuple[int, list[tuple[Array, Array]]]]()
         if not begin or not len(kept):
             least, short = signs or self.tail.signs(near, asked)
             margins, lost = self.shown(key, low, high, kept, least, short, off)
@@ -341,6 +347,7 @@ class Search:
             first = margins, lost
             if not len(kept):
                 return None, margins, lost
+            tried.append((0, [(least, short)]))
         steps = [count for count in (HELD_PARTS if np.isfinite(self.held).any() else PARTS) if count >= begin]
         for parts, ends in self.pieces(near, asked, steps or [begin]):
             margins, lost = np.full(len(off), math.inf), None
@@ -351,13 +358,64 @@ class Search:
                     break
             if lost is None:
                 return parts, margins, int((margins - off).argmin())
+            tried.append((parts, ends))
             first = first or (margins, lost)
             now = float(margins[lost] - off[lost])
             if lost == before[0] and 2 * now - before[1] <= SAFE:
                 break  # what is lost goes down by a half at most
             before = lost, now
+        if self.sided:
+            parts, ends = max(tried, key=lambda some: min(float((least - off).min()) for least, _ in some[1]))
+            rows, margins = self.pulled(key, low, high, kept, parts, ends, off)
+            if (margins > SAFE + off).all():
+                return [parts, rows] if rows else parts, margins, int((margins - off).argmin())
         assert first is not None
         return None, *first
+
+    def pulled(
+        self, key: Key, low: Array, high: Array, kept: I64, parts: int, ends: list[tuple[Array, Array]], off: Array,
+        given: list[list[int]] | None = None,
+    ) -> tuple[list[list[int]], Array]:  # fmt: skip
+        """What is asked on a cell by affine bounds ``ends`` for so many parts, by rows of multipliers of its sides
+        (Lemma V20) where it is not beyond ``off`` without: the rows, found or ``given``, and the bounds with them, up
+        to the first that is not beyond."""
+        rows, margins, per = list(given or ()), np.full(len(off), math.inf), 2 if parts else 1
+        order = [
+            (at + end, label) for at in range(0, len(ends), per) for label in range(len(off)) for end in range(per)
+        ]
+        for number, (at, label) in enumerate(order):
+            least, line, aim = ends[at][0][label], np.zeros(len(low)), float(SAFE + off[label])
+            line[kept] = ends[at][1][label]
+            if (bound := float(least - np.abs(line).sum())) <= aim:
+                row = next((row[1:] for row in reversed(rows) if row[0] <= number), [])
+                bound = max(bound, self.beside(key, low, high, least, line, row))
+                more = self.sides(key, low, high, least, line, aim) if bound <= aim and given is None else None
+                if more is not None:
+                    rows.append([number, *more])
+                    bound = self.beside(key, low, high, least, line, more)
+            margins[label] = min(margins[label], bound)
+            if bound <= aim:
+                break
+        return rows, margins
+
+    def sides(self, key: Key, low: Array, high: Array, least: float, line: Array, aim: float) -> list[int] | None:
+        """Multipliers of a cell's sides that make a label's bound greater than ``aim``, as a certificate holds them, if
+        there are any."""
+        if self.atoms.heads > 1 and not self.quotient(key):
+            return None
+        found = multipliers(lambda turned, need: self.farther(key, low, high, turned, need), least, line, aim + SAFE)
+        if found is None:
+            return None
+        row = np.divide(found, (high - low) / 2, out=np.zeros_like(found), where=high > low) * BOUND
+        return (
+            np.trim_zeros(np.round(row), "b").astype(np.int64).tolist() if np.abs(row).max(initial=0) < HUGE else None
+        )
+
+    def beside(self, key: Key, low: Array, high: Array, least: float, line: Array, row: list[int]) -> float:
+        """A label's bound with multipliers of the cell's sides (Lemma V20)."""
+        pull = np.zeros(len(low))
+        pull[: len(row)] = np.array(row) / BOUND * (high - low)[: len(row)] / 2
+        return self.own(key, low, high, least - float(np.abs(pull).sum()), line - pull)
 
     def pieces(self, near: Near, asked: Asked, counts: list[int]) -> Iterator[tuple[int, list[tuple[Array, Array]]]]:
         """Each of some counts of parts, with the bounds at their ends: two counts at a time."""
@@ -395,11 +453,17 @@ class Search:
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5: a lower bound of a label by its own direction over all words of the case. ``low``, ``high``: the
         ends of the cell. ``least``, ``line``: the form's centre and its generators."""
+        values = self.against(key, low, high, line)
+        return -math.inf if values is None else float(least - self.most(key, 0, values))
+
+    def against(self, key: Key, low: Array, high: Array, line: Array) -> Array | None:
+        """Values of symbols, of which the first head's average is what a line is less than 0 behind a word (Theorem 6);
+        ``None`` where a certificate cannot hold the quotients of denominators."""
         radius, middle, at = (high - low) / 2, (high + low) / 2, 0
         slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
         quotients, values = [(1.0, 0.0), *self.quotient(key)], np.zeros(0)
         if len(quotients) < self.atoms.heads:
-            return -math.inf
+            return None
         for h, (basis, (ratio, off)) in enumerate(zip(self.atoms.bases, quotients, strict=True)):
             part = slice(at, at + len(basis.rows))
             at = part.stop
@@ -411,7 +475,29 @@ class Search:
                 values = values + share * (ratio * against + off * np.abs(line[part]).sum())
             else:
                 values = against
-        return float(least - self.most(key, 0, values))
+        return values
+
+    def farther(self, key: Key, low: Array, high: Array, line: Array, aim: float) -> Found | None:
+        """A word whose line is less than ``aim``, if there is one: its coordinates, where the cell is between -1 and 1,
+        and what its line is less for each unit of a coordinate's slope (Theorem 6)."""
+        values = self.against(key, low, high, line)
+        assert values is not None
+        ptr, source, symbol, case = self.ways(key)
+        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
+        num, den = heaviest(self.weights[0], values, ptr, source, symbol, case, -aim, back)
+        if num + aim * den <= 0:
+            return None
+        word, steps = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1)
+        whole, radius, middle = self.weights[0][steps, word].sum(), (high - low) / 2, (high + low) / 2
+        point, loss, at = np.zeros(len(low)), np.zeros(len(low)), 0
+        for h, (basis, (ratio, off)) in enumerate(
+            zip(self.atoms.bases, [(1.0, 0.0), *self.quotient(key)], strict=True)
+        ):
+            part = slice(at, at + len(basis.rows))
+            share, at = self.weights[h][steps, word] / whole, part.stop
+            point[part] = ratio * (basis.at[:, steps, word] @ share - middle[part] * share.sum())
+            loss[part] = off * share.sum()
+        return np.divide(point, radius, out=np.zeros_like(point), where=radius > 0), loss
 
     def most(self, key: Key, h: int, values: Array) -> float:
         """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the

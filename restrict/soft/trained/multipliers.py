@@ -1,0 +1,56 @@
+"""Multipliers of a cell's sides (Lemma V20): what a label is at least, over the words in a cell, to the first order.
+
+In coordinates in which the cell is ``[-1, 1]^m`` the least of ``h.x`` over the averages of words in it is the greatest
+of ``min (h - g).x - sum |g|`` over all ``g``, where the minimum is over all words: a longest path for each ``g`` that
+is tried. The words found so far stand for all; ``g`` is that of their mixtures with a penalty outside the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from restrict.kernels.verdict import mix
+from restrict.soft.trained.stored import Array
+
+TRIES = 24
+"""Words that are looked at for one bound."""
+BEGIN, STEEPER, STEEPEST = 2.0, 8.0, 1e4
+"""The penalty, in parts of the bound's own size: at first, how much more where it does not do, and at most."""
+INSIDE = 0.01
+"""A mixture that leaves the cell by less, in parts of its half width, shows that there are no multipliers."""
+Found = tuple[Array, Array]
+"""A word's coordinates, and what its value is less for each unit of each multiplier."""
+Oracle = Callable[[Array, float], Found | None]
+"""For a direction a word whose value is less than a number; ``None`` where there is none."""
+
+
+def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> Array | None:
+    """``g`` such that ``least + (line - g).x - sum |g|`` is greater than ``aim`` for all words, or ``None``."""
+    size = max(float(np.abs(line).sum()), abs(least - aim))
+    if not 0 < size < np.inf:
+        return None
+    first = oracle(line, aim - least)
+    if first is None:
+        return np.zeros(len(line))
+    points, losses, share, steep = first[0][None], first[1][None], np.ones(1), BEGIN * size
+    at, room = np.empty(len(line)), np.empty(len(line))
+    for _ in range(TRIES):
+        while steep <= STEEPEST * size:
+            mix(points, share, at, room, line, steep)
+            out = at - np.clip(at, -1, 1)
+            pull = -steep * out
+            now = line - pull
+            free = least - float(np.abs(pull).sum())
+            if free + float((points @ now - losses @ np.abs(now)).min()) > aim:
+                break
+            if np.abs(out).max(initial=0) < INSIDE:
+                return None
+            steep *= STEEPER
+        else:
+            return None
+        if (found := oracle(now, aim - free)) is None:
+            return pull
+        points, losses, share = np.vstack([points, found[0]]), np.vstack([losses, found[1]]), np.append(share, 0.0)
+    return None
