@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from restrict.soft.trained import verdict
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import load
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import Case, Key, Search
+from restrict.soft.trained.verdict import Case, Search
 
 CELLS, ROUNDS = 40, 60
 WAYS = ("interval softmax", "boxes of scores and values", "coupled", "automaton")

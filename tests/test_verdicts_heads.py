@@ -92,7 +92,7 @@ def pulls(
         return (points[said.argmin()], np.zeros(m)) if said.min() < aim else None
 
     rows = [line * rng.normal(size=m) * 10.0 ** rng.choice([0, 1, 4]) * (rng.random(m) < 0.7) for _ in range(6)]
-    best = multipliers(oracle, float(least), line, 0.0)
+    best, _ = multipliers(oracle, float(least), line, 0.0)
     return [
         [int(g) for g in (row / radius * 2**16).clip(-1e17, 1e17)] for row in [line, *rows, best] if row is not None
     ]

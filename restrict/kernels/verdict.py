@@ -90,6 +90,15 @@ def heaviest_from(
     return found_num, found_den
 
 
+@kernel
+def trace(back: I64, source: I64, symbol: I64, end: int, word: I64) -> None:
+    """The word of the best path to a state, backwards from its last edge."""
+    state = end
+    for j in range(word.shape[0], 0, -1):
+        edge = back[j, state]
+        word[j - 1], state = symbol[edge], source[edge]
+
+
 @making_kernel
 def greatest(e: F64, v: F64, ptr: I64, source: I64, symbol: I64, case: I64, begin: float) -> float:
     """The greatest average over the words of a case; ``begin`` is any number, best one near the answer."""

@@ -19,6 +19,7 @@ from restrict.report.page import Page, Section
 from restrict.soft.restriction.forced import Restricted, RestrictedAttack
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.claim import graph_of_document
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Tree
 from restrict.soft.trained.given import demand_same
 from restrict.soft.trained.graph import Graph
@@ -26,7 +27,7 @@ from restrict.soft.trained.model import Trained, load, shifted
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.reader import inside
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import Key, Search
+from restrict.soft.trained.verdict import Search
 from restrict.soft.trained.wrong import logits
 
 WIDTH = 640.0

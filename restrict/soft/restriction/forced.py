@@ -24,12 +24,13 @@ from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
 from restrict.soft.trained.claim import head, model_document
 from restrict.soft.trained.decide import FORMAT, Certified, Tell
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.model import Trained, forward
 from restrict.soft.trained.reader import as_read
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import Case, Key, Open, Search, prepare
+from restrict.soft.trained.verdict import Case, Open, Search, prepare
 from restrict.version import __version__
 
 Fixed = dict[int, int]

@@ -12,11 +12,12 @@ from restrict.base.arrays import I64
 from restrict.checker.verdict_every import closed
 from restrict.kernels.verdict import greatest_of_block
 from restrict.soft.trained.atoms import UNIT, basis_of
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import FEW, SHORTEST, Case, Key, Open, Search
+from restrict.soft.trained.verdict import FEW, SHORTEST, Case, Open, Search
 
 ALL = -1
 """The end of the block of all lengths."""

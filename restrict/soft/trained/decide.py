@@ -21,6 +21,7 @@ from restrict.base.files import write_bytes
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
 from restrict.soft.trained.claim import head, model_document, wrong_document
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, cases_document
@@ -30,7 +31,7 @@ from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.sharing import SharedSearch
-from restrict.soft.trained.verdict import CELLS, QUICK, Case, Key, Open, Search, prepare
+from restrict.soft.trained.verdict import CELLS, QUICK, Case, Open, Search, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Cell, Form, Ready, Tree, halves
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import DEEPEST, NEURONS, SAFE, SHORTEST, SIMPLE, Case, Key, Search
+from restrict.soft.trained.verdict import DEEPEST, NEURONS, SAFE, SHORTEST, SIMPLE, Case, Search
 
 FIRM = 25
 """Cells of a case in coordinates of its own: twice as many take 4 seconds more for 4 more positions of one model in

@@ -36,11 +36,12 @@ from restrict.soft.bounds.rounding import (
     twice,
     vanishing,
 )
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.firm import NONE, Margin, firm, nearest
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array, Norm
-from restrict.soft.trained.verdict import SAFE, Case, Key, Search
+from restrict.soft.trained.verdict import SAFE, Case, Search
 
 ULPS = 4
 """Units in the last place that ``exp``, ``tanh`` and the reciprocal square root may be off."""

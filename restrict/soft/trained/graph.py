@@ -15,6 +15,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
+from restrict.kernels.verdict import trace
 from restrict.languages.dfa import Dfa, minimal
 from restrict.soft.models.config import task_automaton
 from restrict.soft.trained.model import Trained, forward
@@ -192,11 +193,9 @@ class Graph:
 
 def traced(back: I64, source: I64, symbol: I64, case: Sequence[int]) -> tuple[int, ...]:
     """The word of a case from the table of a kernel: the last edge of the best path to each position and state."""
-    state, word = case[2], [0] * case[0]
-    for j in range(case[0], 0, -1):
-        edge = back[j, state]
-        word[j - 1], state = int(symbol[edge]), int(source[edge])
-    return tuple(word)
+    word = np.zeros(case[0], dtype=np.int64)
+    trace(back, source, symbol, case[2], word)
+    return tuple(word.tolist())
 
 
 def paired(

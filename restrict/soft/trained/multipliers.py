@@ -26,16 +26,18 @@ Oracle = Callable[[Array, float], Found | None]
 """For a direction a word whose value is less than a number; ``None`` where there is none."""
 
 
-def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> Array | None:
-    """``g`` such that ``least + (line - g).x - sum |g|`` is greater than ``aim`` for all words, or ``None``."""
+def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> tuple[Array | None, Array]:
+    """``g`` such that ``least + (line - g).x - sum |g|`` is greater than ``aim`` for all words, if some are found, and
+    the mixture of words that was last looked at: where there are none, one in the cell with too small a value."""
     size = max(float(np.abs(line).sum()), abs(least - aim))
+    none, room = np.zeros(len(line)), np.empty(len(line))
     if not 0 < size < np.inf:
-        return None
+        return None, none
     first = oracle(line, aim - least)
     if first is None:
-        return np.zeros(len(line))
+        return none, none
     points, losses, share, steep = first[0][None], first[1][None], np.ones(1), BEGIN * size
-    at, room = np.empty(len(line)), np.empty(len(line))
+    at = first[0].copy()
     for _ in range(TRIES):
         while steep <= STEEPEST * size:
             mix(points, share, at, room, line, steep)
@@ -46,11 +48,11 @@ def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> Array 
             if free + float((points @ now - losses @ np.abs(now)).min()) > aim:
                 break
             if np.abs(out).max(initial=0) < INSIDE:
-                return None
+                return None, at
             steep *= STEEPER
         else:
-            return None
+            return None, at
         if (found := oracle(now, aim - free)) is None:
-            return pull
+            return pull, at
         points, losses, share = np.vstack([points, found[0]]), np.vstack([losses, found[1]]), np.append(share, 0.0)
-    return None
+    return None, at

@@ -18,24 +18,13 @@ from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.axes import Table, Tuple3, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
+from restrict.soft.trained.directions import BOUND, Key
 from restrict.soft.trained.forms import Cell, Form, Tail, Tree, grafted, halved, merged, opened
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import (
-    AGAIN,
-    BOUND,
-    GAIN,
-    SAFE,
-    TRIED,
-    Case,
-    Key,
-    Open,
-    Search,
-    outward,
-    widest,
-)
+from restrict.soft.trained.verdict import AGAIN, GAIN, SAFE, TRIED, Case, Open, Search, outward, widest
 
 KEPT, STREAM, NARROW = 4, 24, 1e-3
 """Generators of a key, a value or a query, and of the stream behind the first block, as in the checker; cells of a

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Tree, halves
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import SAFE, SIMPLE, Case, Key, Open, Search
+from restrict.soft.trained.verdict import SAFE, SIMPLE, Case, Open, Search
 
 AHEAD, FARTHEST = 8, 64
 """Cases to come for which a box is made wider: at first, and at most. Twice as many where that does, else a quarter."""

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.verdict import greatest, heaviest, supports
-from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis, basis_of
+from restrict.soft.trained.atoms import LEAST, Basis, basis_of
 from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.cells import Near
-from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved, leaves
-from restrict.soft.trained.graph import Graph, traced
+from restrict.soft.trained.cells import Near, valued
+from restrict.soft.trained.directions import BOUND, Directions, Key
+from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved
+from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.multipliers import Found, multipliers
+from restrict.soft.trained.multipliers import multipliers
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
-CELLS, QUICK = 400, 100
+CELLS, QUICK = 400, 300
 """Cells of one case before it is left open; where a wrong word is known already."""
 DEEPEST = 16
 """Halvings on one branch: cases that are decided need at most half as many, the others go down for ever."""
@@ -32,10 +32,6 @@ TRIED = 5
 """Coordinates, the widest ones, that are tried before one is halved."""
 SPANS = 64
 """Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
-BOUND = 1 << 16
-"""Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
-QUOTIENT, LARGEST = 1 << 40, 1 << 16
-"""Bounds on quotients of denominators are integers times ``2^-40``; quotients beyond the second are not used."""
 COARSE = (0.1, 0.03)
 """A case is first tried without the coordinates in which no value is farther from the mean than this, then with more of
 them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
@@ -57,14 +53,11 @@ PARTS, HELD_PARTS = (1, 2), (1, 2, 4, 8)
 """Parts of the range of the inverse deviation that are tried on a cell; the second with bounds on what neurons read."""
 SIMPLE, NEURONS, READ = 7, (24, 1 << 16), 1 << 8
 """A case of more cells than this is tried with bounds on what neurons read: on so many of them, or, of a case that is
-still not as cheap as the bounds, on all; they are in units of ``2^-8``."""
+still open, on all; they are in units of ``2^-8``."""
 HUGE = float(1 << 59)
 """A certificate holds smaller multipliers."""
 BEYOND = 1e12
 """No bounds are given on neurons that read as much."""
-DEAR = 6
-"""Bounds on all neurons cost the checker as much as so many leaves."""
-Key = tuple[int, int, int]
 
 
 @dataclass
@@ -96,7 +89,7 @@ class Open:
     least: float
 
 
-class Search:
+class Search(Directions):
     """A model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
     neurons: Sequence[int] = NEURONS
@@ -104,13 +97,8 @@ class Search:
     sided = True
 
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
-        self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
+        super().__init__(model, graph, n, least)
         self.tail, self.n = Tail(model, graph.labels), n
-        self.warm: dict[tuple[int, int, int, int], Array] = {}
-        self.last: tuple[int, int] = (-1, -1)
-        self.weights: list[Array] = []
-        self.quotients: tuple[Key, list[int], list[int]] | None = None
-        self.turns = [self.atoms.bases]
         fewer = [self.atoms.spanned(least) for least in COARSE if least > self.atoms.least]
         whole = sum(len(basis.rows) for basis in self.atoms.bases)
         self.turns += [bases for bases in fewer if 4 * sum(len(basis.rows) for basis in bases) <= 3 * whole]
@@ -119,37 +107,10 @@ class Search:
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
         self.shares: list[Array] = []
+        self.hopeless = False
         self.held = np.zeros((2, 0))
         self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
-        self.led = (0, -1, 0), graph.led((0, -1, 0))
-        self.use(0)
-
-    def use(self, number: int) -> None:
-        """Work in the coordinates of a basis: 0 for that of all values, else one that :meth:`turned` made."""
-        bases = self.atoms.bases = self.turns[number]
-        self.number, self.sizes = number, [len(basis.rows) for basis in bases]
-        rows = np.array([row for basis in bases for row in basis.rows], dtype=float) / UNIT
-        self.rows = rows.reshape(-1, self.model.d)
-        self.at = [np.array(basis.centre) / UNIT for basis in bases]
-        self.rest = sum((basis.rest for basis in bases), np.zeros(self.model.d)) + 1e-12
-
-    def weigh(self, i: int, a: int) -> None:
-        """Make the weights of position ``i`` and its symbol ``a`` ready."""
-        if self.last != (i, a):
-            self.last = (i, a)
-            self.weights = [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
-
-    def box(self, key: Key) -> tuple[Array, Array]:
-        """The exact range of every coordinate over the words of a case: upper and lower ends, all heads in a row."""
-        self.weigh(key[0], key[1])
-        found, ways = [], self.ways(key)
-        for h, basis in enumerate(self.atoms.bases):
-            bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
-            supports(self.weights[h], basis.at, *ways, bounds)
-            found.append(bounds.copy())
-        both = np.concatenate(found, axis=1)
-        return both[0], both[1]
 
     def case(self, key: Key) -> Case | Open:
         """The checker's hints for a case (position, symbol, state), in its own coordinates if it is hard; or why it is
@@ -161,12 +122,14 @@ class Search:
                 if isinstance(found := self.attempt(key, 1), Case):
                     return found
                 self.missed[number, *group] = key[0]
+                if self.hopeless:
+                    return found
         self.use(self.chosen.get(group, 0))
         found = self.attempt(key)
         hard = isinstance(found, Open) or found.cells > FEW
         again = isinstance(found, Open) or key[0] >= AGAIN * self.tried.get(group, 0)
         room = self.rows.size * len(self.turns) <= ROOM or isinstance(found, Open)
-        if not (hard and again and room and key[0] >= SHORTEST and len(self.turns) < TURNS):
+        if self.hopeless or not (hard and again and room and key[0] >= SHORTEST and len(self.turns) < TURNS):
             return found
         self.tried[group] = key[0]
         label = self.worst[1]
@@ -236,27 +199,25 @@ class Search:
         """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard; as was
         the last one of its symbol and state that is decided, to begin with."""
         steps = [(0, SIMPLE), *zip(self.neurons, (most // 4, most), strict=False)] if most > SIMPLE else [(0, most)]
-        at, best = (self.number, *key[1:]), None
+        at = (self.number, *key[1:])
         begin = min(self.hard.get(at, 0), len(steps) - 1)
-        for step, (count, cells) in enumerate(steps[begin:], begin):
-            if isinstance(best, Case) and (step == 1 or leaves(best.tree) <= DEAR):
-                break
+        for count, cells in steps[begin:]:
             held = self.narrowed(key, upper, width, count) if count else []
             found = self.tried_on(key, upper, width, cells, held)
-            cheaper = (
-                isinstance(found, Case) and isinstance(best, Case) and leaves(found.tree) + DEAR < leaves(best.tree)
-            )
-            if cheaper or not isinstance(best, Case):
-                best, self.hard[at] = found, step * isinstance(found, Case)
-        assert best is not None
-        return best
+            if isinstance(found, Case):
+                self.hard[at] = steps.index((count, cells))
+                return found
+            if self.hopeless:
+                break
+        self.hard[at] = 0
+        return found
 
     def tried_on(
         self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]
     ) -> Case | Open:  # fmt: skip
         """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
-        self.shares = []
+        self.shares, self.hopeless = [], False
         tree = self.cell(key, *self.span(upper, width), DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
@@ -314,7 +275,7 @@ class Search:
             self.worst = min(self.worst, (float(margins[worst]), worst))
             self.shares.append(margins)
             return parts
-        if self.left <= 0 or not depth or not len(kept):
+        if self.left <= 0 or self.hopeless or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
         m, *sides = self.halving(cell, kept, key, worst)
@@ -389,7 +350,7 @@ class Search:
             if (bound := float(least - np.abs(line).sum())) <= aim:
                 row = next((row[1:] for row in reversed(rows) if row[0] <= number), [])
                 bound = max(bound, self.beside(key, low, high, least, line, row))
-                more = self.sides(key, low, high, least, line, aim) if bound <= aim and given is None else None
+                more = self.sides(key, low, high, least, line, label, aim) if bound <= aim and given is None else None
                 if more is not None:
                     rows.append([number, *more])
                     bound = self.beside(key, low, high, least, line, more)
@@ -398,24 +359,25 @@ class Search:
                 break
         return rows, margins
 
-    def sides(self, key: Key, low: Array, high: Array, least: float, line: Array, aim: float) -> list[int] | None:
+    def sides(
+        self, key: Key, low: Array, high: Array, least: float, line: Array, label: int, aim: float
+    ) -> list[int] | None:  # fmt: skip
         """Multipliers of a cell's sides that make a label's bound greater than ``aim``, as a certificate holds them, if
-        there are any."""
+        there are any. Where a mixture of words has too small a value itself, there is no hope for the case: cells
+        cannot tell mixtures from words."""
         if self.atoms.heads > 1 and not self.quotient(key):
             return None
-        found = multipliers(lambda turned, need: self.farther(key, low, high, turned, need), least, line, aim + SAFE)
-        if found is None:
-            return None
-        row = np.divide(found, (high - low) / 2, out=np.zeros_like(found), where=high > low) * BOUND
-        return (
-            np.trim_zeros(np.round(row), "b").astype(np.int64).tolist() if np.abs(row).max(initial=0) < HUGE else None
+        radius = (high - low) / 2
+        found, at = multipliers(
+            lambda turned, need: self.farther(key, low, high, turned, need), least, line, aim + SAFE
         )
-
-    def beside(self, key: Key, low: Array, high: Array, least: float, line: Array, row: list[int]) -> float:
-        """A label's bound with multipliers of the cell's sides (Lemma V20)."""
-        pull = np.zeros(len(low))
-        pull[: len(row)] = np.array(row) / BOUND * (high - low)[: len(row)] / 2
-        return self.own(key, low, high, least - float(np.abs(pull).sum()), line - pull)
+        if found is None:
+            mixed = self.start(key) + sum(self.at) + ((low + high) / 2 + at * radius) @ self.rows
+            self.hopeless = bool(valued(self.tail.tables, self.graph.asked[key[2]], mixed[None])[0, label] <= aim)
+            return None
+        row = np.divide(found, radius, out=np.zeros_like(found), where=radius > 0) * BOUND
+        held = np.abs(row).max(initial=0) < HUGE
+        return np.trim_zeros(np.round(row), "b").astype(np.int64).tolist() if held else None
 
     def pieces(self, near: Near, asked: Asked, counts: list[int]) -> Iterator[tuple[int, list[tuple[Array, Array]]]]:
         """Each of some counts of parts, with the bounds at their ends: two counts at a time."""
@@ -440,95 +402,10 @@ class Search:
                     return margins, label
         return margins, None
 
-    def start(self, key: Key) -> Array:
-        """The stream of a case without what the heads read."""
-        found: Array = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias
-        return found
-
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
         """A cell of a case as :func:`widest` gives it."""
         start = self.start(key) + sum(self.at)
         return widest(Cell(start, self.rows, self.rest, low, high))
-
-    def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
-        """Theorem 5: a lower bound of a label by its own direction over all words of the case. ``low``, ``high``: the
-        ends of the cell. ``least``, ``line``: the form's centre and its generators."""
-        values = self.against(key, low, high, line)
-        return -math.inf if values is None else float(least - self.most(key, 0, values))
-
-    def against(self, key: Key, low: Array, high: Array, line: Array) -> Array | None:
-        """Values of symbols, of which the first head's average is what a line is less than 0 behind a word (Theorem 6);
-        ``None`` where a certificate cannot hold the quotients of denominators."""
-        radius, middle, at = (high - low) / 2, (high + low) / 2, 0
-        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
-        quotients, values = [(1.0, 0.0), *self.quotient(key)], np.zeros(0)
-        if len(quotients) < self.atoms.heads:
-            return None
-        for h, (basis, (ratio, off)) in enumerate(zip(self.atoms.bases, quotients, strict=True)):
-            part = slice(at, at + len(basis.rows))
-            at = part.stop
-            seen = basis.at[:, : key[0] + 1]
-            flat = np.ascontiguousarray(seen).reshape(len(seen), math.prod(seen.shape[1:]))  # it may have no rows
-            against = slope[part] @ middle[part] - (slope[part] @ flat).reshape(seen.shape[1:])
-            if h:
-                share = self.weights[h] / self.weights[0]
-                values = values + share * (ratio * against + off * np.abs(line[part]).sum())
-            else:
-                values = against
-        return values
-
-    def farther(self, key: Key, low: Array, high: Array, line: Array, aim: float) -> Found | None:
-        """A word whose line is less than ``aim``, if there is one: its coordinates, where the cell is between -1 and 1,
-        and what its line is less for each unit of a coordinate's slope (Theorem 6)."""
-        values = self.against(key, low, high, line)
-        assert values is not None
-        ptr, source, symbol, case = self.ways(key)
-        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
-        num, den = heaviest(self.weights[0], values, ptr, source, symbol, case, -aim, back)
-        if num + aim * den <= 0:
-            return None
-        word, steps = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1)
-        whole, radius, middle = self.weights[0][steps, word].sum(), (high - low) / 2, (high + low) / 2
-        point, loss, at = np.zeros(len(low)), np.zeros(len(low)), 0
-        for h, (basis, (ratio, off)) in enumerate(
-            zip(self.atoms.bases, [(1.0, 0.0), *self.quotient(key)], strict=True)
-        ):
-            part = slice(at, at + len(basis.rows))
-            share, at = self.weights[h][steps, word] / whole, part.stop
-            point[part] = ratio * (basis.at[:, steps, word] @ share - middle[part] * share.sum())
-            loss[part] = off * share.sum()
-        return np.divide(point, radius, out=np.zeros_like(point), where=radius > 0), loss
-
-    def most(self, key: Key, h: int, values: Array) -> float:
-        """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the
-        position."""
-        return greatest(self.weights[h], values, *self.ways(key), 0.0)
-
-    def ways(self, key: Key) -> tuple[I64, I64, I64, I64]:
-        """What leads to a case, for the kernels: that of the last one is known."""
-        if self.led[0] != key:
-            self.led = key, self.graph.led(key)
-        return self.led[1]
-
-    def quotient(self, key: Key) -> list[tuple[float, float]]:
-        """Middle and half width of the quotient of the first head's denominator by that of each other head, for a case
-        whose weights are ready; none at all if one is beyond what a certificate holds."""
-        if self.atoms.heads > 1 and (self.quotients is None or self.quotients[0] != key):
-            if (ends := self.ratios(key)) is None:
-                return []
-            self.quotients = (key, *ends)
-        if self.quotients is None:
-            return []
-        return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
-
-    def ratios(self, key: Key) -> tuple[list[int], list[int]] | None:
-        """Upper ends and widths of these quotients as a certificate holds them."""
-        each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
-        ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
-        if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
-            return None
-        upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
-        return upper, [u + 1 - math.ceil(low * (1 - 1e-11) * QUOTIENT) for u, (_, low) in zip(upper, ends, strict=True)]
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
         """Words of a case on which a label (a row of the unembedding) is likely to be wrong, the most likely first."""
@@ -537,17 +414,6 @@ class Search:
         self.weigh(key[0], key[1])
         found = Attack(self.model, self.graph, self.atoms).words(key, label, self.weights)
         return [word for _, word in sorted(found)]
-
-    def word(self, key: Key, direction: Array, h: int = 0) -> tuple[tuple[int, ...], Array]:
-        """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
-        at, weights = self.atoms.bases[h].at, self.weights[h]
-        values, (ptr, source, symbol, case) = np.tensordot(direction, at, 1), self.ways(key)
-        limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
-        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
-        heaviest(weights, values, ptr, source, symbol, case, limit, back)
-        word, steps = traced(back, source, symbol, case.tolist()), np.arange(key[0] + 1)
-        share = weights[steps, (0, *word)]
-        return word, at[:, steps, (0, *word)] @ share / share.sum()
 
 
 def outward(high: Iterable[float], low: Iterable[float]) -> tuple[list[int], list[int]]:

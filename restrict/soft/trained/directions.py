@@ -1,0 +1,174 @@
+"""The words of a case in some direction of attention's output (Theorems 1, 5 and 6), for the search for a verdict: one
+longest path says how far they go, and which word goes there. Float64 throughout."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from restrict.base.arrays import I64
+from restrict.kernels.verdict import greatest, heaviest, supports
+from restrict.soft.trained.atoms import LEAST, UNIT, Atoms
+from restrict.soft.trained.graph import Graph, traced
+from restrict.soft.trained.model import Trained
+from restrict.soft.trained.multipliers import Found
+from restrict.soft.trained.stored import Array
+
+BOUND = 1 << 16
+"""Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
+QUOTIENT, LARGEST = 1 << 40, 1 << 16
+"""Bounds on quotients of denominators are integers times ``2^-40``; quotients beyond the second are not used."""
+Key = tuple[int, int, int]
+
+
+class Directions:
+    """The words of a model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
+
+    def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
+        self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
+        self.warm: dict[tuple[int, int, int, int], Array] = {}
+        self.last: tuple[int, int] = (-1, -1)
+        self.weights: list[Array] = []
+        self.quotients: tuple[Key, list[int], list[int]] | None = None
+        self.values: tuple[tuple[int, int], list[Array]] = (-1, -1), []
+        self.led = (0, -1, 0), graph.led((0, -1, 0))
+        self.turns = [self.atoms.bases]
+        self.use(0)
+
+    def use(self, number: int) -> None:
+        """Work in the coordinates of a basis: 0 for that of all values, else one that :meth:`turned` made."""
+        bases = self.atoms.bases = self.turns[number]
+        self.number, self.sizes = number, [len(basis.rows) for basis in bases]
+        rows = np.array([row for basis in bases for row in basis.rows], dtype=float) / UNIT
+        self.rows = rows.reshape(-1, self.model.d)
+        self.at = [np.array(basis.centre) / UNIT for basis in bases]
+        self.rest = sum((basis.rest for basis in bases), np.zeros(self.model.d)) + 1e-12
+
+    def weigh(self, i: int, a: int) -> None:
+        """Make the weights of position ``i`` and its symbol ``a`` ready."""
+        if self.last != (i, a):
+            self.last = (i, a)
+            self.weights = [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
+
+    def box(self, key: Key) -> tuple[Array, Array]:
+        """The exact range of every coordinate over the words of a case: upper and lower ends, all heads in a row."""
+        self.weigh(key[0], key[1])
+        found, ways = [], self.ways(key)
+        for h, basis in enumerate(self.atoms.bases):
+            bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
+            supports(self.weights[h], basis.at, *ways, bounds)
+            found.append(bounds.copy())
+        both = np.concatenate(found, axis=1)
+        return both[0], both[1]
+
+    def start(self, key: Key) -> Array:
+        """The stream of a case without what the heads read."""
+        found: Array = self.atoms.x[key[0], max(key[1], 0)] + self.atoms.bias
+        return found
+
+    def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
+        """Theorem 5: a lower bound of a label by its own direction over all words of the case. ``low``, ``high``: the
+        ends of the cell. ``least``, ``line``: the form's centre and its generators."""
+        values = self.against(key, low, high, line)
+        return -math.inf if values is None else float(least - self.most(key, 0, values))
+
+    def against(self, key: Key, low: Array, high: Array, line: Array) -> Array | None:
+        """Values of symbols, of which the first head's average is what a line is less than 0 behind a word (Theorem 6);
+        ``None`` where a certificate cannot hold the quotients of denominators."""
+        radius, middle, at = (high - low) / 2, (high + low) / 2, 0
+        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
+        quotients, values = [(1.0, 0.0), *self.quotient(key)], np.zeros(0)
+        if len(quotients) < self.atoms.heads:
+            return None
+        for h, (basis, (ratio, off)) in enumerate(zip(self.atoms.bases, quotients, strict=True)):
+            part = slice(at, at + len(basis.rows))
+            at = part.stop
+            against = slope[part] @ middle[part] - (slope[part] @ self.flat(h, key[0])).reshape(-1, basis.at.shape[2])
+            if h:
+                share = self.weights[h] / self.weights[0]
+                values = values + share * (ratio * against + off * np.abs(line[part]).sum())
+            else:
+                values = against
+        return values
+
+    def flat(self, h: int, i: int) -> Array:
+        """The coordinates of a head's values up to a position, in rows."""
+        name = (self.number, i)
+        if self.values[0] != name:
+            seen = [basis.at[:, : i + 1] for basis in self.atoms.bases]
+            flat = [
+                np.ascontiguousarray(at).reshape(len(at), math.prod(at.shape[1:])) for at in seen
+            ]  # it may be empty
+            self.values = name, flat
+        return self.values[1][h]
+
+    def farther(self, key: Key, low: Array, high: Array, line: Array, aim: float) -> Found | None:
+        """A word whose line is less than ``aim``, if there is one: its coordinates, where the cell is between -1 and 1,
+        and what its line is less for each unit of a coordinate's slope (Theorem 6)."""
+        values = self.against(key, low, high, line)
+        assert values is not None
+        ptr, source, symbol, case = self.ways(key)
+        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
+        num, den = heaviest(self.weights[0], values, ptr, source, symbol, case, -aim, back)
+        if num + aim * den <= 0:
+            return None
+        word, steps = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1)
+        whole, radius, middle = self.weights[0][steps, word].sum(), (high - low) / 2, (high + low) / 2
+        point, loss, at = np.zeros(len(low)), np.zeros(len(low)), 0
+        for h, (basis, (ratio, off)) in enumerate(
+            zip(self.atoms.bases, [(1.0, 0.0), *self.quotient(key)], strict=True)
+        ):
+            part = slice(at, at + len(basis.rows))
+            share, at = self.weights[h][steps, word] / whole, part.stop
+            point[part] = ratio * (basis.at[:, steps, word] @ share - middle[part] * share.sum())
+            loss[part] = off * share.sum()
+        return np.divide(point, radius, out=np.zeros_like(point), where=radius > 0), loss
+
+    def beside(self, key: Key, low: Array, high: Array, least: float, line: Array, row: list[int]) -> float:
+        """A label's bound with multipliers of the cell's sides (Lemma V20)."""
+        pull = np.zeros(len(low))
+        pull[: len(row)] = np.array(row) / BOUND * (high - low)[: len(row)] / 2
+        return self.own(key, low, high, least - float(np.abs(pull).sum()), line - pull)
+
+    def most(self, key: Key, h: int, values: Array) -> float:
+        """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the
+        position."""
+        return greatest(self.weights[h], values, *self.ways(key), 0.0)
+
+    def ways(self, key: Key) -> tuple[I64, I64, I64, I64]:
+        """What leads to a case, for the kernels: that of the last one is known."""
+        if self.led[0] != key:
+            self.led = key, self.graph.led(key)
+        return self.led[1]
+
+    def quotient(self, key: Key) -> list[tuple[float, float]]:
+        """Middle and half width of the quotient of the first head's denominator by that of each other head, for a case
+        whose weights are ready; none at all if one is beyond what a certificate holds."""
+        if self.atoms.heads > 1 and (self.quotients is None or self.quotients[0] != key):
+            if (ends := self.ratios(key)) is None:
+                return []
+            self.quotients = (key, *ends)
+        if self.quotients is None:
+            return []
+        return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
+
+    def ratios(self, key: Key) -> tuple[list[int], list[int]] | None:
+        """Upper ends and widths of these quotients as a certificate holds them."""
+        each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
+        ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
+        if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):
+            return None
+        upper = [math.floor(high * (1 + 1e-11) * QUOTIENT) + 1 for high, _ in ends]
+        return upper, [u + 1 - math.ceil(low * (1 - 1e-11) * QUOTIENT) for u, (_, low) in zip(upper, ends, strict=True)]
+
+    def word(self, key: Key, direction: Array, h: int = 0) -> tuple[tuple[int, ...], Array]:
+        """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
+        at, weights = self.atoms.bases[h].at, self.weights[h]
+        values, (ptr, source, symbol, case) = np.tensordot(direction, at, 1), self.ways(key)
+        limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
+        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
+        heaviest(weights, values, ptr, source, symbol, case, limit, back)
+        word, steps = traced(back, source, symbol, case.tolist()), np.arange(key[0] + 1)
+        share = weights[steps, (0, *word)]
+        return word, at[:, steps, (0, *word)] @ share / share.sum()
