@@ -252,6 +252,31 @@ def fewer(rng: np.random.Generator, content: bytes, document: Document) -> Itera
             yield narrow
 
 
+def multiplied(rng: np.random.Generator, document: Document) -> Iterator[Document]:
+    """Certificates with multipliers of the sides of every cell (Lemma V20), of all sizes, some with cells halved; the
+    engine's own multipliers of another size."""
+    for size in 10.0 ** rng.uniform(0, 15, size=6):
+        made = copy.deepcopy(document)
+        for case in made["cases"]:
+            if len(case) > 3:
+                case[5:6] = [tree_of(rng, case[5] if len(case) > 5 else 0, len(case[3]), size)]
+        yield made
+
+
+def tree_of(rng: np.random.Generator, tree: Any, m: int, size: float) -> Any:
+    """A tree with rows of multipliers on its leaves, some of which are halved."""
+    if isinstance(tree, list) and len(tree) == 3:
+        return [tree[0], tree_of(rng, tree[1], m, size), tree_of(rng, tree[2], m, size)]
+    parts, rows = (tree, []) if isinstance(tree, int) else tree
+    if m and rng.random() < 0.3:
+        return [int(rng.integers(m)), *(tree_of(rng, [parts, rows], m, size) for _ in range(2))]
+    if rows and rng.random() < 0.5:
+        by = float(rng.choice([-1.0, 0.5, 0.9, 1.1, 2.0]))
+        return [parts, [[row[0], *(round(v * by) for v in row[1:])] for row in rows]]
+    some = rng.normal(size=(int(rng.integers(1, 3)), m)) * size * (rng.random(m) < 0.6)
+    return [parts, [[3 * k, *np.round(row).astype(int).tolist()] for k, row in enumerate(some)]]
+
+
 def restrictions(rng: np.random.Generator, document: Document) -> Iterator[Document]:
     """Other claims with the same hints: the symbols that are fixed, the length, the words, what is wanted."""
     fixed, n, rows = document["fixed"], document["n"], len(document["model"]["rows"])

@@ -221,7 +221,7 @@ def attack_forced(rng: np.random.Generator, claim: Held) -> Counter[str]:
         assert list(completions.faults(model.content, document, rng)) == []
         said += offered(rng, completions.faults, model, forged.restrictions(rng, document))
         other = sealed(claim.wrong, document)
-        some = (other, *forged.fewer(rng, claim.wrong.content, other))
+        some = (other, *forged.fewer(rng, claim.wrong.content, other), *forged.multiplied(rng, other))
         said += offered(rng, completions.faults, claim.wrong, some)
     return said
 

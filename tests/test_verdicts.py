@@ -6,6 +6,7 @@ import math
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -19,7 +20,7 @@ from safetensors.numpy import save
 from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
-from restrict.checker.account import Reject
+from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import FREE
 from restrict.checker.verdict_forms import Form, moved, network, signed
@@ -33,8 +34,10 @@ from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Tables, activated, gelu
 from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Tail
-from restrict.soft.trained.graph import Graph, graph_of, task_language
+from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
+from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import Trained, forward, load
 from tests import verdict_cases
 from tests.clock import quicker_than
@@ -828,3 +831,61 @@ def test_the_chords_of_the_search_are_the_checkers(activation: int, kind: str) -
         a, low, high = (v / ONE for v in slope(kind, *ends))
         chord = a, a * middle[k] + (low + high) / 2, (high - low) / 2
         assert np.allclose([slopes[k], c[k], off[k]], chord, atol=1e-9)
+
+
+# ---------------------------------------------------------------- the sides of a cell
+
+
+def leaves_of(tree: Any) -> Iterator[Any]:
+    """The leaves of a tree, from left to right."""
+    if isinstance(tree, list) and len(tree) == 3:
+        yield from leaves_of(tree[1])
+        yield from leaves_of(tree[2])
+    else:
+        yield tree
+
+
+@pytest.mark.parametrize("key", [(72, 1, 2), (100, 0, 4)])
+def test_corners_that_no_word_reaches_are_shown_to_be_empty(key: Key) -> None:
+    """A checkpoint of which these cases were open with 400 cells: own directions on every cell decide the first,
+    multipliers (Lemma V20) the second. Without them the checker refuses its cells."""
+    model = load(verdict_cases.FOLDER / "dyck1-depth4-1l4h16d.safetensors")
+    graph = task_graph(model)
+    search = search_module.Search(model, graph, key[0])
+    case = search.case(key)
+    assert isinstance(case, search_module.Case)
+    assert case.cells < 40
+    check = verdict_cases.checked(model, graph, key[0])
+    check.read_basis(basis_document(search.turns[0]), Place("basis"))
+    check.read_turned([basis_document(bases) for bases in search.turns[1:]], Place("turned"))
+    check.weigh(*key[:2])
+    hints = case_document(case, case.basis)[3:]
+    check.case(key, hints, Place("case"))
+    rows = [leaf for leaf in leaves_of(case.tree) if isinstance(leaf, list)]
+    assert bool(rows) == (key[0] == 100)
+    for leaf in rows:
+        leaf[1] = []
+    if rows:
+        with pytest.raises(Reject, match="is not shown to be right"):
+            check.case(key, hints, Place("case"))
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 1))
+def test_multipliers_are_taken_and_malformed_ones_are_not(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    while True:
+        model, naive = verdict_cases.random_checkpoint(rng)
+        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3)
+        if found.upto > 0 and found.wrong is None and len(found.bases[0][0].rows) > 1:
+            break
+    document = json.loads(verdict_cases.with_multipliers(rng, found).to_bytes())
+    assert any(isinstance(leaf, list) for case in document["cases"] for leaf in leaves_of([*case[5:6], 0][0]))
+    assert verdict_cases.accepted(model, document)
+    case = next(case for case in document["cases"] if len(case) > 5)
+    m = len(case[3])
+    rows: list[Any] = [1, [1], [[]], [[0, "1"]], [[0, 1 << 61]], [[0] * (m + len(model.symbols) + 9)]]
+    for bad in (*([0, row] for row in rows), [0], [65, []], [0, [], 0], [[], []]):
+        case[5] = bad
+        with pytest.raises(Reject) as refused:
+            verify(model.content, json.dumps(document).encode())
+        assert refused.value.code == 4
