@@ -50,9 +50,9 @@ MEMORIES = 3
 """Memories, one upon the other."""
 ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
-BELOW = 1
+BELOW, LEAST_BELOW = 1, 20.0
 """Where a wrong word is known, all that is left is whether it is shortest: memories and finer graphs have so many times
-what the search has taken, or a second."""
+what the search has taken, or a second; of two layers all cases have, or so many seconds."""
 HISTORIES = (40, 80)
 """Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
 do, are half as many cases."""
@@ -199,6 +199,10 @@ class _Run:
             self.stopped = "time"
         return self.stopped is not None
 
+    def over(self) -> bool:
+        """Whether it is late, or nothing more is to be done below a wrong word."""
+        return self.late() or time.monotonic() > self.below
+
     def hunted(self) -> None:
         """Short and random words, then attacks on a grid of positions, and below the first that succeeds."""
         self.tell("words")
@@ -290,9 +294,6 @@ class _Run:
             now = time.monotonic()
             self.below = min(self.below, now + BELOW * max(1.0, now - self.began))
 
-        def over() -> bool:
-            return self.late() or time.monotonic() > self.below
-
         last, table = beginnings(at.graph)
         first = [(f"the first {last} symbols", table)] if case.key[0] <= last else []
         for name, table in (*first, *memories(len(self.model.symbols))):
@@ -300,13 +301,13 @@ class _Run:
                 finer = at.graph.remembering(table)
             except ModelError:
                 continue
-            if len(finer.delta) == len(at.graph.delta) or over():
+            if len(finer.delta) == len(at.graph.delta) or self.over():
                 continue
             self.tell(f"position {case.key[0]} of {self.n}, with {name}")
             search = Search(self.model, finer, self.n)
             search.cells = self.search().cells
             keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
-            if all(not over() and isinstance(search.case(key), Case) for key in keys):
+            if all(not self.over() and isinstance(search.case(key), Case) for key in keys):
                 self.states.append(self.begun(finer, (*at.memory, name)))
                 return True
         return False
@@ -339,9 +340,12 @@ class _Layers(_Run):
 
     def cases(self) -> None:
         """The cases of two layers in order, until one is open; then again, finer, or with a memory."""
+        if self.wrong is not None:
+            now = time.monotonic()
+            self.below = now + BELOW * max(LEAST_BELOW, now - self.began)
         for at in self.tries() if len(self.model.layers) == 2 else ():
             self.states.append(at)
-            if not self.ran(at) or self.late():
+            if not self.ran(at) or self.over():
                 return
 
     def tries(self) -> Iterator[_State]:
@@ -353,7 +357,7 @@ class _Layers(_Run):
         last = graph
         for most in HISTORIES:
             self.tell("histories")
-            if (merged := merged_histories(self.model, graph, self.n, most, self.late)) is None:
+            if (merged := merged_histories(self.model, graph, self.n, most, self.over)) is None:
                 return
             last = merged
             yield self.begun(last, (SEEN,), WIDER[0], 1)
@@ -377,7 +381,8 @@ class _Layers(_Run):
         """
         assert isinstance(at.search, Second)
         begin = time.monotonic()
-        share = math.inf if self.until is None or at.share == 1 else begin + (self.until - begin) / at.share
+        part = math.inf if self.until is None or at.share == 1 else begin + (self.until - begin) / at.share
+        share = min(part, self.below)
 
         def over() -> bool:
             return time.monotonic() > share or self.late()

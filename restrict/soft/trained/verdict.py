@@ -24,7 +24,7 @@ from restrict.soft.trained.stored import Array
 
 CELLS, QUICK = 400, 300
 """Cells of one case before it is left open; where a wrong word is known already."""
-DEEPEST = 16
+DEEPEST = 24
 """Halvings on one branch: cases that are decided need at most half as many, the others go down for ever."""
 SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
