@@ -18,6 +18,8 @@ from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.graph import task_graph
+from restrict.soft.trained.model import load
 from restrict.soft.trained.multipliers import Found, multipliers
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
@@ -180,6 +182,22 @@ def test_the_bound_of_the_search_is_below_the_value_of_every_word(seed: int) -> 
             values.append(float(line @ ((at - (high + low) / 2) / radius)))
         assert bound <= min(values) + 1e-6 * (1 + np.abs(line).sum())
         assert model.heads > 1 or bound >= min(values) - 1e-6 * (1 + np.abs(line).sum())
+
+
+def test_directions_of_a_basis_are_not_those_of_one_that_was_dropped() -> None:
+    """A basis that is no better is dropped, and the next one has its number."""
+    model = load(verdict_cases.FOLDER / "dyck1-depth4-1l4h16d.safetensors")
+    graph, key, found = task_graph(model), (12, 0, 2), []
+    kept, fresh = Search(model, graph, 12), Search(model, graph, 12)
+    first, last = kept.turned(key), fresh.turned(key, 0)
+    for search, turns in ((kept, [first, last]), (fresh, [last])):
+        for bases in turns:
+            search.turns.append(bases)
+            search.use(len(search.turns) - 1)
+            low, high = search.span(*search.rounded(key))
+            found.append(search.own(key, low, high, 0.0, np.ones(len(low))))
+            search.turns.pop()
+    assert found[1] == found[2] != found[0]
 
 
 def two_heads(seed: int) -> tuple[Any, dict[str, Any]] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.kernels.verdict import greatest, heaviest, supports
-from restrict.soft.trained.atoms import LEAST, UNIT, Atoms
+from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis
 from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.multipliers import Found
@@ -31,7 +31,7 @@ class Directions:
         self.last: tuple[int, int] = (-1, -1)
         self.weights: list[Array] = []
         self.quotients: tuple[Key, list[int], list[int]] | None = None
-        self.values: tuple[tuple[int, int], list[Array]] = (-1, -1), []
+        self.values: tuple[list[Basis], int, list[Array]] = [], -1, []
         self.led = (0, -1, 0), graph.led((0, -1, 0))
         self.turns = [self.atoms.bases]
         self.use(0)
@@ -94,14 +94,12 @@ class Directions:
 
     def flat(self, h: int, i: int) -> Array:
         """The coordinates of a head's values up to a position, in rows."""
-        name = (self.number, i)
-        if self.values[0] != name:
+        bases, known, _ = self.values
+        if bases is not self.atoms.bases or known != i:
             seen = [basis.at[:, : i + 1] for basis in self.atoms.bases]
-            flat = [
-                np.ascontiguousarray(at).reshape(len(at), math.prod(at.shape[1:])) for at in seen
-            ]  # it may be empty
-            self.values = name, flat
-        return self.values[1][h]
+            flat = [np.ascontiguousarray(at).reshape(len(at), math.prod(at.shape[1:])) for at in seen]  # some are empty
+            self.values = self.atoms.bases, i, flat
+        return self.values[2][h]
 
     def farther(self, key: Key, low: Array, high: Array, line: Array, aim: float) -> Found | None:
         """A word whose line is less than ``aim``, if there is one: its coordinates, where the cell is between -1 and 1,
