@@ -1,9 +1,10 @@
-"""Numbers of a verdict to their last unit: balls, forms and chords hold what they are said to hold, in 120 digits and
+"""Numbers of a verdict to their last unit: balls, forms and bounds hold what they are said to hold, in 120 digits and
 without a tolerance, at points where errors of weights, roundings and corners add up."""
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal as D
 from decimal import localcontext
 from fractions import Fraction
@@ -15,40 +16,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
+from restrict.checker import verdict_forms as forms
 from restrict.checker import verdict_numbers as numbers
-from restrict.checker.account import Meter, Place
+from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.verdict import FREE, Basis, Box, Check, averaged
-from restrict.checker.verdict_forms import (
-    LONG,
-    Form,
-    Sign,
-    activated,
-    centred,
-    chords,
-    distance,
-    divided,
-    inverse,
-    layer_norm,
-    moved,
-    network,
-    reached,
-    signed,
-    variance,
-)
+from restrict.checker.verdict_forms import LONG, Form, Sign, moved, reached
 from restrict.checker.verdict_model import START, Atoms, Head, Model
-from restrict.checker.verdict_numbers import (
-    ONE,
-    Ball,
-    Linear,
-    Norm,
-    dot,
-    image,
-    linear,
-    networked,
-    normed,
-    slope,
-    stretched,
-)
+from restrict.checker.verdict_numbers import ONE, Ball, Norm, dot, networked
 from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import Second, edged, spread
 from restrict.soft.trained.graph import Graph
@@ -59,8 +33,9 @@ from tests.test_verdicts import PI, normal
 
 NORMS = ("post", "none", "no-last")
 SIZES = (1, 1 << 20, 1 << 63, 1 << 80)
-Ints = list[int]
-Reals = list[D]
+PLACE = Place("c")
+Rng = np.random.Generator
+reals = np.vectorize(D, otypes=[object])
 
 
 @pytest.fixture(autouse=True)
@@ -70,14 +45,53 @@ def digits() -> Iterator[None]:
         yield
 
 
-def integers(rng: np.random.Generator, count: int, size: int) -> Ints:
-    """Numbers of both signs up to a size, some of them that size."""
-    return [int(v * size) if rng.random() < 0.8 else size for v in rng.uniform(-1, 1, count)]
+def one(rng: Rng, *sizes: int) -> int:
+    return sizes[int(rng.integers(len(sizes)))]
 
 
-def away(x: int, way: int) -> int:
-    """``way``, in the direction of ``x``."""
-    return way if x >= 0 else -way
+def some(rng: Rng, shape: Any, *sizes: int) -> Any:
+    """Numbers of both signs up to one of these sizes, some of them that size, or all."""
+    size, full = one(rng, *sizes), 0.2 + (rng.random() < 0.2)
+    made = [
+        int(v * size) if rng.random() > full else size * one(rng, 1, -1)
+        for v in rng.uniform(-1, 1, math.prod(np.atleast_1d(shape)))
+    ]
+    return np.array(made, dtype=object).reshape(shape)
+
+
+def toward(x: Any) -> Any:
+    """1 where a number is not negative, else -1."""
+    return np.where(np.array(x) >= 0, 1, -1).astype(object)
+
+
+def ints(x: Any) -> Any:
+    return np.array(x, object)
+
+
+def formed(centre: Any, spans: Any, rest: Any) -> Form:
+    return Form(centre.tolist(), spans.tolist(), abs(rest).tolist())
+
+
+def parts(y: Form) -> tuple[Any, Any, Any]:
+    """Centre, generators and remainder."""
+    return ints(y.centre), np.array(y.spans, object).reshape(-1, len(y.rest)), np.array(y.rest, object)
+
+
+def corner(y: Form, reader: Any, way: int) -> Any:
+    """The point of a form that a row reads as the greatest, or the least."""
+    c, g, r = parts(y)
+    return c + way * (toward(g @ reader) @ g + toward(reader) * r)
+
+
+def turned(rng: Rng, m: int) -> Any:
+    return rng.choice([-1, 1], m).astype(object)
+
+
+def said(y: Form, eps: Any) -> Any:
+    """What a form says at a point, but for its remainder and further generators."""
+    return ints(y.centre) + sum(
+        (e * np.array(g, object) for e, g in zip(eps, y.spans, strict=False)), np.zeros(len(y.rest), object)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -85,165 +99,60 @@ def test_images_hold_all_images_by_matrices_whose_entries_are_off(seed: int) -> 
     """Every entry of matrix and input, and the bias, where it moves one output the most."""
     rng = np.random.default_rng(seed)
     for _ in range(60):
-        d, off, m = int(rng.integers(1, 5)), int(rng.choice([1, 1, 5])), int(rng.integers(0, 4))
-        weight, far, wide, reach = (int(rng.choice([0, *SIZES])) for _ in range(4))
-        rows, c = [integers(rng, d, weight) for _ in range(3)], integers(rng, d, far)
-        f, spans = linear(rows, integers(rng, 3, weight), off), [integers(rng, d, wide) for _ in range(m)]
-        ball, (form, slack) = image(f, Ball(c, reach)), moved(f, Form(c, spans, [reach] * d))
-        eps = rng.choice([-1, 1], m).tolist()
-        at = [v + dot(eps, g) for v, g in zip(c, zip(*spans, strict=True), strict=True)] if m else c
-        for i, row in enumerate(rows):
-            for way in (-1, 1):
-                for much in (0, reach):
-                    x = [v + away(a, way * much) for v, a in zip(at, row, strict=True)]
-                    true = dot([a + away(v, way * off) for a, v in zip(row, x, strict=True)], x) + (
-                        f.bias[i] + way << 64
-                    )
-                    gap = abs(
-                        true - (form.centre[i] + sum(e * g[i] for e, g in zip(eps, form.spans, strict=True)) << 64)
-                    )
-                    assert gap <= (form.rest[i] if much else slack) << 64
-                    if not m and off == 1:
-                        assert abs(true - (ball.centre[i] << 64)) <= ball.radius << 64
+        d, off, m, reach = int(rng.integers(1, 5)), one(rng, 1, 1, 5), int(rng.integers(0, 4)), one(rng, 0, *SIZES)
+        rows, c, g = some(rng, (3, d), 0, *SIZES), some(rng, d, 0, *SIZES), some(rng, (m, d), 0, *SIZES)
+        f, eps = numbers.linear(rows.tolist(), some(rng, 3, 0, *SIZES).tolist(), off), turned(rng, m)
+        y = formed(c, g, np.full(d, reach, object))
+        ball, (form, slack) = numbers.image(f, Ball(y.centre, reach)), moved(f, y)
+        for (i, row), way, much in product(enumerate(rows), (-1, 1), (0, reach)):
+            x = c + eps @ g + way * much * toward(row)
+            true = (row + way * off * toward(x)) @ x + (f.bias[i] + way << 64)
+            assert abs(true - (said(form, eps)[i] << 64)) <= (form.rest[i] if much else slack) << 64
+            assert m or off > 1 or abs(true - (ball.centre[i] << 64)) <= ball.radius << 64
 
 
-def exactly(x: Reals, weight: Reals, bias: Reals, epsilon: D) -> Reals:
-    """LayerNorm."""
-    mean = sum(x) / len(x)
-    root = (sum((v - mean) ** 2 for v in x) / len(x) + epsilon).sqrt()
-    return [(v - mean) / root * w + b for v, w, b in zip(x, weight, bias, strict=True)]
+def exactly(x: Any, weight: Any, bias: Any, epsilon: D) -> tuple[Any, D]:
+    """LayerNorm, and the inverse deviation."""
+    gap = x - x.sum() / len(x)
+    inverse = 1 / (gap @ gap / len(x) + epsilon).sqrt()
+    return gap * inverse * weight + bias, inverse
 
 
-def real(x: Ints) -> Reals:
-    return [D(v) / ONE for v in x]
-
-
-@pytest.mark.parametrize("d", [2, 5, 64])
-def test_a_ball_behind_layer_norm_holds_what_layer_norm_makes_of_its_points(d: int) -> None:
-    """From points as good as equal to one large entry; radii up to the deviation itself; every entry where its ball
-    moves it the most, to first order, in either direction."""
+@pytest.mark.parametrize("d", [2, 5, 40])
+def test_layer_norm_holds_what_it_makes_of_the_points_of_balls_and_forms(d: int) -> None:
+    """Entries as good as equal, all of one size, or one far larger; remainders up to the deviation; every entry where
+    remainder and stored numbers move it the most; and the inverse deviation with its lines."""
     rng = np.random.default_rng(d)
-    for _ in range(40):
-        kind, size, epsilon = (
-            int(rng.integers(5)),
-            1 << int(rng.choice([3, 40, 46, 46, 64])),
-            1 << int(rng.choice([88, 88, 112, 128])),
-        )
-        c = [away(v, size) if kind == 1 else v * (kind > 0) for v in integers(rng, d, size)]
-        c[0] += int(kind > 1) * size * int(2 * np.sqrt(d))
-        gap = np.array(c, float) - np.mean(np.array(c, float))
+    for _ in range(60):
+        size, epsilon, c = 1 << one(rng, 3, 40, 46, 46, 64, 84), 1 << one(rng, 88, 88, 112, 128), some(rng, d, 1 << 50)
+        c = [0 * c, size * toward(c), c * size >> 50, c * size >> 50][kind := int(rng.integers(4))]
+        c[0] += (kind == 3) * 9 * size
+        gap = (c - c.sum() / d).astype(float)
         root = float(np.sqrt((gap**2).mean() + epsilon))
-        radius = int(rng.choice([0, 0, 1, 1000])) if rng.random() < 0.5 else int(root * rng.choice([1e-9, 0.1, 0.9]))
-        weight = int(rng.choice([0, 1 << 64, 1 << 90]))
-        norm = Norm([away(v, weight) for v in integers(rng, d, 9)], integers(rng, d, ONE), epsilon)
-        found = normed(norm, Ball(c, radius))
-        for i in (0, *rng.permutation(d)[:2].tolist()):
-            tilt, inwards = -gap[i] * gap / root**2 / d - 1 / d, -gap * np.sign(gap[i])
-            tilt[i], inwards[i] = tilt[i] + 1, 1
-            for way, ends in product((-1, 1), (tilt, inwards, -inwards)):
-                x = real([v + away(int(np.sign(t)), way * radius) for v, t in zip(c, ends, strict=True)])
-                w, b = (
-                    real([v + away(int(gap[i]), away(v, way)) for v in norm.weight]),
-                    real([v + way for v in norm.bias]),
-                )
-                exact = exactly(x, w, b, (epsilon + D("0.999") * (way > 0)) / D(ONE) ** 2)[i]
-                assert abs(exact * ONE - found.centre[i]) <= found.radius
-
-
-def test_exponentials_of_balls_hold_those_of_their_ends() -> None:
-    rng = np.random.default_rng(0)
-    for size in (0, 1, 40, 170, 177, 300):
-        for radius in (0, 1, 1 << 20, 1 << 56, (1 << 63) - 1):
-            for x in (
-                *(-int(v * size * ONE) for v in rng.random(2)),
-                *(-int(v * size * 1024) << 54 for v in rng.random(4)),
-            ):
-                low, high = numbers.enclosed(x, radius)
-                ends = [(D(x + way * radius) / ONE).exp() * numbers.UNIT for way in (-1, 1)]
-                assert low <= ends[0] <= ends[1] <= high
-
-
-def curve(kind: str, x: D) -> D:
-    """An activation."""
-    if kind == "relu" or abs(x) > 13:
-        return max(x, D(0))
-    if kind == "gelu":
-        return x * normal(x)
-    return x / (1 + (-2 * (2 / PI).sqrt() * (x + D("0.044715") * x**3)).exp())
-
-
-@pytest.mark.parametrize("kind", ["relu", "gelu_new", "gelu"])
-def test_chords_hold_the_curve_between_all_points_that_are_looked_at(kind: str) -> None:
-    """Where what is left of the curve is least and greatest among many points, on ranges of few units and of many."""
-    rng = np.random.default_rng(1)
-    for width in (0, 1, 7, 1 << 20, 1 << 58, 1 << 62, 1 << 63, 1 << 65):
-        for middle in (*rng.normal(size=6) * 0.7, -9.9, -8.5, -7.5, 7.5, 8.5, 9.9):
-            low = int(middle * ONE) - width // 2
-            a, least, most = slope(kind, low, low + width)
-            xs = sorted({low + width * t // 64 for t in range(65)})
-            left = [curve(kind, D(x) / ONE) * ONE - D(a) * x / ONE for x in xs]
-            assert least <= min(left) <= max(left) <= most
-
-
-def test_cube_roots_are_not_too_large() -> None:
-    for bits in (1, 16, 49, 50, 51, 100, 300):
-        for k in range(60):
-            exact = (1 << bits) + k * (1 << bits) // 60
-            for x in (exact**3 - 1, exact**3):
-                root = numbers.root3(x)
-                assert root**3 <= x < (root + (root >> 40) + 2) ** 3
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_hold_the_products_of_all_queries_and_keys(seed: int) -> None:
-    """Of tokens that may be anywhere in their balls; queries and keys read them as they are."""
-    rng = np.random.default_rng(seed)
-    for _ in range(60):
-        d, tokens = int(rng.integers(1, 5)), list[list[Ball]]()
-        for count in (1, 2, 2):
-            far = int(rng.choice([0, *SIZES]))
-            tokens.append([Ball(integers(rng, d, far), int(rng.choice([0, 1, far, 1 << 50]))) for _ in range(count)])
-        same = linear([[ONE * (j == k) for j in range(d)] for k in range(d)], [0] * d)
-        block = SimpleNamespace(first=None, attention=[Head(same, same, same, same)])
-        model = SimpleNamespace(
-            d=d, rows=(0, 1), first=0, heads=1, blocks=[block], token=lambda s, j, t=tokens: t[j][max(s, 0)]
+        radius = one(rng, 0, 1, 999, *(int(root * part) for part in (1e-9, 1e-3, 0.1, 0.9)))
+        m, norm = (
+            one(rng, 0, 0, 1, 2),
+            Norm(some(rng, d, 0, ONE, 1 << 90).tolist(), some(rng, d, ONE).tolist(), epsilon),
         )
-        scores, radius = Atoms(model, 2, Meter(10**9)).scores(0, 2, 1)
-        for ball, score in zip(chain(*tokens), chain(*scores), strict=True):
-            for way in (-1, 1):
-                k = [v + away(q, way * ball.radius) for v, q in zip(ball.centre, tokens[2][1].centre, strict=True)]
-                q = [v + away(u, way * tokens[2][1].radius) for v, u in zip(tokens[2][1].centre, k, strict=True)]
-                assert abs(D(dot(q, k)) / D(d).sqrt() / ONE - score) <= radius
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_rows_that_read_a_layer_norm_are_off_by_what_is_said(seed: int) -> None:
-    """``turned``, and the label's row and constant (Lemma 4), where all stored numbers are off by a unit."""
-    rng = np.random.default_rng(seed)
-    for _ in range(60):
-        d, sizes = int(rng.integers(1, 6)), [int(rng.choice([0, *SIZES])) for _ in range(4)]
-        row, w, b = (integers(rng, d, size) for size in sizes[:3])
-        made, off = numbers.turned(row, w)
-        sign = Model.sign(SimpleNamespace(unembed=[row], last=Norm(w, b, 1), shifts=[sizes[3]], d=d), 0)
-        for i in range(d):
-            for way in (-1, 1):
-                ways = [way if j == i else -way for j in range(d)]
-                less = [(v + away(a, k)) * (a + away(v, k)) for v, a, k in zip(row, w, ways, strict=True)]
-                exact = D(less[i]) / ONE - D(sum(less)) / d / ONE
-                assert abs(exact - made[i]) <= off
-                assert sign.row == made
-                assert abs(exact - sign.row[i]) <= sign.error
-        for way in (-1, 1):
-            e, more = (
-                [v + away(u, way) for v, u in zip(one, other, strict=True)] for one, other in ((row, b), (b, row))
-            )
-            assert abs(D(dot(e, more)) / ONE + sizes[3] + way - sign.beta) <= sign.error
-
-
-def corner(y: Form, reader: Sequence[Any], way: int) -> Ints:
-    """The point of a form that a row reads as the greatest, or the least."""
-    moves = [*y.spans, *([r * (j == k) for j in range(len(y.rest))] for k, r in enumerate(y.rest))]
-    return [sum(v) for v in zip(y.centre, *([away(dot(reader, g), way) * v for v in g] for g in moves), strict=True)]
+        y = formed(c, some(rng, (m, d), radius, int(root / 9)), np.full(d, radius, object))
+        ball, made, wide = numbers.normed(norm, Ball(y.centre, radius)), forms.layer_norm(norm, y), forms.centred(y)
+        plain, size, dev, (_, tau, lines, loose) = forms.divided(epsilon, wide, wide[0])
+        for i in (0, *rng.permutation(d)[:2].tolist()):
+            tilt, inwards = (np.arange(d) == i) - gap[i] * gap / root**2 / d - 1 / d, -gap * np.sign(gap[i])
+            inwards[i] = 1
+            for way, ends in product((-1, 1), (tilt, inwards, -inwards)):
+                eps = turned(rng, m)
+                x = reals(said(y, eps) + way * radius * toward(ends)) / ONE
+                w = reals(ints(norm.weight) + way * toward(gap[i]) * toward(norm.weight)) / ONE
+                more = (epsilon + D("0.999") * (way > 0)) / D(ONE) ** 2
+                exact, inverse = exactly(x, w, reals(norm.bias) / ONE + D(way) / ONE, more)
+                assert m or abs(exact[i] * ONE - ball.centre[i]) <= ball.radius
+                assert abs(exact[i] * ONE - said(made, eps)[i]) <= made.rest[i] + abs(made.spans[-1][i])
+                exact, _ = exactly(x, 1, 0, more)
+                assert abs(exact[i] * ONE - said(plain, eps)[i]) <= plain.rest[i] + abs(plain.spans[-1][i])
+                assert abs(inverse * ONE - tau - dot(eps, lines)) <= loose
+                assert abs(inverse * ONE - tau) <= dev
+                assert inverse * ONE <= size
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -252,102 +161,116 @@ def test_a_form_is_centred_and_measured_with_its_rounding(seed: int) -> None:
     the variance, where generators have one direction and the remainder helps."""
     rng = np.random.default_rng(seed)
     for _ in range(40):
-        d, m, size = int(rng.integers(1, 5)), int(rng.choice([0, 1, 3, LONG + 99])), int(rng.choice([1, 3, 50, ONE]))
-        line = integers(rng, d, size)
-        spans = [[k * v for v in line] for k in rng.choice([-2, -1, 1, 2], m).tolist()]
-        y = Form(
-            integers(rng, d, int(rng.choice([3, size, 9 * size]))),
-            spans,
-            [abs(v) for v in integers(rng, d, int(rng.choice([0, 1, size])))],
-        )
-        epsilon = int(rng.choice([0, size, size * size]))
-        assert max(dot(x, x) for x in (corner(y._replace(centre=[0] * d), v, 1) for v in (line, y.centre))) <= distance(
-            y
-        )
-        wide = centred(y)
-        v0, lines, loose, low, high = variance(epsilon, wide)
-        for way, turn in product((-1, 1), (line, y.centre, rng.integers(-9, 9, d).tolist())):
-            x = corner(y, [v * d - sum(turn) for v in turn], way)
-            eps = [away(dot(g, [v * d - sum(turn) for v in turn]), way) for g in spans]
-            gap = [v * d - sum(x) for v in x]
-            apart = [g - d * c for g, c in zip(gap, wide[0].centre, strict=True)]
-            assert dot(apart, apart) <= wide[1] * d**3
-            square = Fraction(dot(gap, gap), d**3)
-            assert low <= square + epsilon <= high - 1  # of epsilon a unit may be missing
-            assert -loose <= square + epsilon - v0 - dot(eps, lines) <= loose + wide[1] + m
-            for k in range(d):
-                side = [(j == k) * d - 1 for j in range(d)]
-                x, eps = corner(y, side, way), [away(dot(g, side), way) for g in spans]
-                said = wide[0].centre[k] + dot(eps, [g[k] for g in wide[0].spans])
-                assert abs(x[k] * d - sum(x) - said * d) <= wide[0].rest[k] * d
+        d, m, size = int(rng.integers(1, 5)), one(rng, 0, 1, 3, LONG + 99), one(rng, 1, 3, 50, ONE)
+        line, epsilon = some(rng, d, size), one(rng, 0, size, size * size)
+        spans = np.array([[k * v for v in line] for k in rng.choice([-2, -1, 1, 2], m).tolist()], object).reshape(-1, d)
+        y = formed(some(rng, d, 3, size, 9 * size), spans, some(rng, d, 0, 1, size))
+        still = y._replace(centre=[0] * d)
+        assert max(x @ x for x in (corner(still, v, 1) for v in (line, ints(y.centre)))) <= forms.distance(y)
+        wide = forms.centred(y)
+        v0, lines, loose, low, high = forms.variance(epsilon, wide)
+        for way, turn in product((-1, 1), (line, ints(y.centre), some(rng, d, 9))):
+            x, eps = corner(y, turn * d - turn.sum(), way), way * toward(spans @ (turn * d - turn.sum()))
+            gap = x * d - x.sum()
+            apart = gap - d * ints(wide[0].centre)
+            assert apart @ apart <= wide[1] * d**3
+            square = Fraction(gap @ gap, d**3) + epsilon
+            assert low <= square <= high - 1  # of epsilon a unit may be missing
+            assert -loose <= square - v0 - dot(eps, lines) <= loose + wide[1] + m
+            for k, side in enumerate(d * np.eye(d, dtype=int).astype(object) - 1):
+                x, eps = corner(y, side, way), way * toward(spans @ side)
+                assert abs(x[k] * d - x.sum() - said(wide[0], eps)[k] * d) <= wide[0].rest[k] * d
 
 
 def test_inverse_deviations_are_beside_their_chord() -> None:
     """At both ends, where the chord is exact, and where it is farthest."""
+    for power, wide in product((90, 110, 128, 140), (0, 1, 1 << 20, 1 << 80, 1 << 100, 1 << 139)):
+        low, high = (1 << power) + 12345, (1 << power) + 12345 + wide
+        chord, middle, off = forms.inverse(low, high)
+        worst = int((2 * D(chord) / ONE**7) ** (D(-2) / 3)) if chord else low
+        for v in (low, high, min(max(worst, low), high), (low + high) // 2):
+            assert abs(ONE**2 / D(v).sqrt() + D(chord) * v / ONE**2 - middle) <= off
+
+
+def test_exponentials_of_balls_hold_those_of_their_ends() -> None:
+    """Also where nothing is left of the exponent beyond ten bits."""
     rng = np.random.default_rng(0)
-    for power in (90, 110, 128, 140):
-        for wide in (0, 1, 1 << 20, 1 << 80, 1 << 100, 1 << 139):
-            low = (1 << power) + int(rng.choice([0, 1 << 60]) * rng.random())
-            chord, middle, off = inverse(low, high := low + wide)
-            worst = int((2 * D(chord) / ONE**7) ** (D(-2) / 3)) if chord else low
-            for v in (low, high, min(max(worst, low), high), (low + high) // 2):
-                exact = ONE**2 / D(v).sqrt() + D(chord) * v / ONE**2
-                assert abs(exact - middle) <= off
+    for size, radius in product((0, 1, 40, 170, 177, 300), (0, 1, 1 << 20, 1 << 56, (1 << 63) - 1)):
+        for x in (-int(v * size * 1024) * k for v in rng.random(4) for k in (1 << 54, (1 << 54) - 1)):
+            low, high = numbers.enclosed(x, radius)
+            ends = [(D(x + way * radius) / ONE).exp() * numbers.UNIT for way in (-1, 1)]
+            assert low <= ends[0] <= ends[1] <= high
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_form_behind_layer_norm_holds_what_layer_norm_makes_of_its_points(seed: int) -> None:
-    """Each entry at the end of the remainder that moves it the most, by both ends of stored numbers; and the inverse
-    deviation with its lines."""
-    rng = np.random.default_rng(seed)
-    for _ in range(60):
-        d, m, epsilon = int(rng.choice([2, 3, 4, 40])), int(rng.integers(0, 3)), 1 << int(rng.choice([88, 112, 128]))
-        far, wide, left = (int(ONE * 2.0 ** rng.choice([-64, -20, -10, -3, 0, 3, 20])) for _ in range(3))
-        y = Form(
-            [v + 9 * far * (k == 0) for k, v in enumerate(integers(rng, d, far))],
-            [integers(rng, d, wide) for _ in range(m)],
-            [abs(v) for v in integers(rng, d, left)],
-        )
-        norm = Norm(integers(rng, d, int(rng.choice([1, ONE, 1 << 90]))), integers(rng, d, ONE), epsilon)
-        made, parts = layer_norm(norm, y), centred(y)
-        plain, size, dev, (_, tau, turns, loose) = divided(epsilon, parts, parts[0])
-        for i, way in product(range(min(d, 4)), (-1, 1)):
-            eps = rng.choice([-1, 1], m).tolist()
-            at = [c + dot(eps, [g[k] for g in y.spans]) for k, c in enumerate(y.centre)]
-            gap = np.array(at, float) - np.mean(np.array(at, float))
-            tilt = -gap[i] * gap / ((gap**2).mean() + epsilon) / d - 1 / d
-            tilt[i] += 1
-            x = real([v + away(int(np.sign(t)), way * r) for v, t, r in zip(at, tilt, y.rest, strict=True)])
-            w, b = real([v + away(int(gap[i]), away(v, way)) for v in norm.weight]), real([v + way for v in norm.bias])
-            more = (epsilon + D("0.999") * (way > 0)) / D(ONE) ** 2
-            for form, (weight, bias) in ((made, (w, b)), (plain, ([D(1)] * d, [D(0)] * d))):
-                exact, (*spans, chord) = exactly(x, weight, bias, more)[i] * ONE, form.spans
-                assert abs(exact - form.centre[i] - dot(eps, [g[i] for g in spans])) <= form.rest[i] + abs(chord[i])
-            mean = sum(x) / d
-            inner = ONE / (sum((v - mean) ** 2 for v in x) / d + D(epsilon) / ONE**2).sqrt()
-            assert abs(inner - tau - dot(eps, turns)) <= loose
-            assert abs(inner - tau) <= dev
-            assert inner <= size
+def curve(kind: str, x: D) -> D:
+    """An activation."""
+    if kind == "relu" or abs(x) > 13:
+        return max(x, D(0))
+    return x * normal(x) if kind == "gelu" else x / (1 + (-2 * (2 / PI).sqrt() * (x + D("0.044715") * x**3)).exp())
 
 
 @pytest.mark.parametrize("kind", ["relu", "gelu_new", "gelu"])
-def test_neurons_hold_what_they_make_of_the_points_of_a_form(kind: str) -> None:
-    rng = np.random.default_rng(5)
+def test_neurons_hold_the_curve_between_all_points_that_are_looked_at(kind: str) -> None:
+    """Chords on ranges of few units and of many; then what is made of the points of a form by them."""
+    rng = np.random.default_rng(1)
+    for width, middle in product(
+        (0, 1, 7, 1 << 20, 1 << 62, 1 << 63, 1 << 65), (*rng.normal(size=4), -9.9, -8.5, 7.5, 9.9)
+    ):
+        low = int(middle * ONE) - width // 2
+        a, least, most = numbers.slope(kind, low, low + width)
+        xs = sorted({low + width * t // 32 for t in range(33)})
+        left = [curve(kind, D(x) / ONE) * ONE - D(a) * x / ONE for x in xs]
+        assert least <= min(left) <= max(left) <= most
     for _ in range(30):
-        wide, m = int(rng.choice([0, 1, 1 << 30, 1 << 60, 1 << 63])), int(rng.integers(0, 10))
-        y = Form(
-            integers(rng, 2, 2 * ONE),
-            [integers(rng, 2, wide) for _ in range(m)],
-            [abs(v) for v in integers(rng, 2, wide)],
-        )
-        made, _ = activated(chords([kind] * 2, y), y, 0)
+        wide, m = one(rng, 0, 1, 1 << 30, 1 << 60, 1 << 63), int(rng.integers(0, 10))
+        y = formed(some(rng, 2, 2 * ONE), some(rng, (m, 2), wide), some(rng, 2, wide))
+        made, _ = forms.activated(forms.chords([kind] * 2, y), y, 0)
         for k, way in product((0, 1), (-1, 1)):
-            eps = [away(g[k], way) if rng.random() < 0.9 else 1 for g in y.spans]
-            x = y.centre[k] + dot(eps, [g[k] for g in y.spans]) + way * y.rest[k]
-            assert (
-                abs(curve(kind, D(x) / ONE) * ONE - made.centre[k] - dot(eps, [g[k] for g in made.spans]))
-                <= made.rest[k]
-            )
+            eps = way * toward([g[k] for g in y.spans]) * rng.choice([1, -1], m, p=[0.9, 0.1])
+            x = said(y, eps)[k] + way * y.rest[k]
+            assert abs(curve(kind, D(x) / ONE) * ONE - said(made, eps)[k]) <= made.rest[k]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_hold_the_products_of_all_queries_and_keys(seed: int) -> None:
+    """Of tokens that may be anywhere in their balls; queries and keys read them as they are."""
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        d = int(rng.integers(1, 5))
+        tokens = [
+            [Ball(some(rng, d, 0, *SIZES).tolist(), one(rng, 0, 1, 1 << 50, 1 << 80)) for _ in range(k)]
+            for k in (1, 2, 2)
+        ]
+        same = numbers.linear([[ONE * (j == k) for j in range(d)] for k in range(d)], [0] * d)
+        blocks = [SimpleNamespace(first=None, attention=[Head(same, same, same, same)])]
+        model = SimpleNamespace(
+            d=d, rows=(0, 1), first=0, heads=1, blocks=blocks, token=lambda s, j, t=tokens: t[j][max(s, 0)]
+        )
+        (scores, radius), asker = Atoms(model, 2, Meter(10**9)).scores(0, 2, 1), tokens[2][1]
+        for (ball, score), way in product(zip(chain(*tokens), chain(*scores), strict=True), (-1, 1)):
+            k = ints(ball.centre) + way * ball.radius * toward(asker.centre)
+            q = ints(asker.centre) + way * asker.radius * toward(k)
+            assert abs(D(k @ q) / D(d).sqrt() / ONE - score) <= radius
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_read_a_layer_norm_are_off_by_what_is_said(seed: int) -> None:
+    """``turned``, and the label's row and constant (Lemma 4), where all stored numbers are off by a unit."""
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        d, shift = int(rng.integers(1, 6)), one(rng, 0, *SIZES)
+        row, w, b = (some(rng, d, 0, *SIZES) for _ in range(3))
+        made, off = numbers.turned(row.tolist(), w.tolist())
+        last = Norm(w.tolist(), b.tolist(), 1)
+        sign = Model.sign(SimpleNamespace(unembed=[row.tolist()], last=last, shifts=[shift], d=d), 0)
+        for way, i in product((-1, 1), range(d)):
+            ways = way * np.where(np.arange(d) == i, 1, -1).astype(object)
+            true = (row + ways * toward(w)) * (w + ways * toward(row))
+            exact = D(true[i]) / ONE - D(true.sum()) / d / ONE
+            assert abs(exact - made[i]) <= off
+            assert abs(exact - sign.row[i]) <= sign.error
+            beta = D((row + way * toward(b)) @ (b + way * toward(row))) / ONE + shift + way
+            assert abs(beta - sign.beta) <= sign.error
 
 
 # ---------------------------------------------------------------- from the stream behind attention to a label
@@ -366,23 +289,23 @@ class Block(NamedTuple):
     epsilon: int
 
 
-def block(rng: np.random.Generator) -> Block:
+def block(rng: Rng) -> Block:
     """A random one; every tensor has a size of its own, and so has every part of the form."""
-    d, width, m = int(rng.integers(2, 5)), int(rng.integers(1, 4)), int(rng.integers(0, 3))
-    kind, norm = str(rng.choice(["relu", "gelu_new", "gelu_new", "gelu"])), str(rng.choice(["", "", *NORMS]))
+    d, width, m, norm = (
+        int(rng.integers(2, 5)),
+        int(rng.integers(1, 4)),
+        int(rng.integers(0, 3)),
+        str(rng.choice(["", "", *NORMS])),
+    )
     shapes = {"weight": (d,), "bias": (d,), "inner": (d, width), "first": (width,), "outer": (width, d), "second": (d,),
               "last weight": (d,), "last bias": (d,), "row": (d,), "shift": (1,)}  # fmt: skip
-    plain, full = rng.random() < 0.2, rng.random() < 0.5
-
-    def some(shape: tuple[int, ...], powers: list[int]) -> Any:
-        made = integers(rng, math.prod(shape), size := int(ONE * 2.0 ** rng.choice(powers)))
-        return np.array([away(v, size) if full else v for v in made], dtype=object).reshape(shape)
-
-    base = {name: some(shape, [0] if plain else [-64, -20, 0, 0, 0, 12, 25]) for name, shape in shapes.items()}
-    spans = [(some((d,), [-64, -30, -8, -3, 0, 4]) * int(rng.random() < 0.7)).tolist() for _ in range(m)]
-    rest = abs(some((d,), [-64, -30, -8, -3, 0])) * int(rng.random() < 0.6)
-    y = Form(some((d,), [-30, -30, -3, 0, 0, 8, 20]).tolist(), spans, rest.tolist())
-    epsilon = (1 << 128) // int(rng.choice([1, 10, 100_000, 10**11]))
+    sizes = [ONE] if rng.random() < 0.2 else [1, ONE >> 20, ONE, ONE, ONE, ONE << 12, ONE << 25]
+    base = {name: some(rng, shape, *sizes) for name, shape in shapes.items()}
+    y = formed(some(rng, d, *(ONE >> k for k in (30, 30, 3, 0, 0)), ONE << 8, ONE << 20),
+               some(rng, (m, d), 0, 1, *(ONE >> k for k in (30, 8, 3, 0)), ONE << 4),
+               some(rng, d, 0, 0, 1, *(ONE >> k for k in (30, 8, 3, 0))))  # fmt: skip
+    epsilon = (1 << 128) // one(rng, 1, 10, 100_000, 10**11)
+    kind = str(rng.choice(["relu", "gelu_new", "gelu_new", "gelu"]))
     return Block(kind, int(norm != "post"), norm == "none", norm in ("", "post"), base, y, epsilon)
 
 
@@ -399,27 +322,19 @@ def label(b: Block, at: dict[str, Any], act: Callable[[Any], Any], root: Callabl
     read = x if b.bare else gap * at["weight"]
     into = x if b.bare else read / deviation + at["bias"]
     hidden = np.array([act(v) for v in into @ at["inner"] + at["first"]])
-    z, neurons = (
-        (x if b.adds else into) + hidden @ at["outer"] + at["second"],
-        [*(read @ at["inner"]), *read][: len(hidden) + (not b.adds) * len(x)],
-    )
-    if not b.ended:
-        return z @ at["row"] + at["shift"][0], neurons, 1 / deviation
-    gap, far = centred(z)
-    return (
-        gap * at["last weight"] @ at["row"] + far * (at["row"] @ at["last bias"] + at["shift"][0]),
-        neurons,
-        1 / deviation,
-    )
+    z, neurons = (x if b.adds else into) + hidden @ at["outer"] + at["second"], [*(read @ at["inner"])]
+    gap, far = centred(z) if b.ended else (z, 1)
+    beta = at["shift"][0] + (at["row"] @ at["last bias"] if b.ended else 0)
+    ends = gap * at["last weight"] if b.ended else z
+    return ends @ at["row"] + far * beta, neurons if b.adds else [*neurons, *read], 1 / deviation
 
 
 def placed(b: Block, signs: dict[str, Any], number: type) -> dict[str, Any]:
     """The block where everything is at an end of what it may be."""
-    one, whole = number(ONE), np.vectorize(number, otypes=[object])
-    at = {name: (whole(v) + signs[name]) / one for name, v in b.base.items()}
-    y = np.array(b.y.centre, dtype=object) + signs["rest"] * np.array(b.y.rest, dtype=object)
-    at["y"] = whole(y + sum(e * np.array(g, dtype=object) for e, g in zip(signs["eps"], b.y.spans, strict=True))) / one
-    at["epsilon"] = (number(b.epsilon) + (1 + signs["epsilon"]) * number("0.499")) / one**2
+    whole = np.vectorize(number, otypes=[object])
+    at = {name: (whole(v) + signs[name]) / number(ONE) for name, v in b.base.items()}
+    at["y"] = whole(said(b.y, signs["eps"]) + signs["rest"] * ints(b.y.rest)) / number(ONE)
+    at["epsilon"] = (number(b.epsilon) + (1 + signs["epsilon"]) * number("0.499")) / number(ONE) ** 2
     return at
 
 
@@ -431,24 +346,18 @@ ROUGH: dict[str, Callable[[float], float]] = {
 """Activations in floats."""
 
 
-def worse(b: Block, signs: dict[str, Any], lines: Ints, way: int) -> dict[str, Any]:
+def worse(b: Block, signs: dict[str, Any], lines: list[int], way: int) -> dict[str, Any]:
     """The ends at which a label, less a line in the generators, is least to first order around these ends."""
     at, slopes = placed(b, signs, float), dict[str, Any]()
     for name, values in at.items():
         flat = np.ravel(np.array(values, float))
         steps = 1e-6 * (abs(flat) + 1e-3 * abs(flat).max() + 1e-9 * (name != "epsilon"))
         ends = [[label(b, at | {name: (flat + turn).reshape(np.shape(values))}, ROUGH[b.kind], math.sqrt)[0]
-                 for turn in np.diag(sign * steps)] for sign in (1, -1)]  # fmt: skip
-        slopes[name] = (np.subtract(*ends) * way).reshape(np.shape(values))
-    found = {name: np.where(slopes[name] > 0, -1, 1) for name in (*b.base, "epsilon")}
-    slopes["y"] = (
-        slopes["y"].astype(float) / (1e-6 * (abs(at["y"]) + 1e-3 * abs(at["y"]).max() + 1e-9)).astype(float) / 2
-    )
-    found["rest"] = np.where(slopes["y"] > 0, -1, 1)
-    found["eps"] = [
-        -1 if slopes["y"] @ np.array(g, float) > line else 1 for g, line in zip(b.y.spans, lines, strict=True)
-    ]
-    return found
+                 for turn in np.diag(side * steps)] for side in (1, -1)]  # fmt: skip
+        slopes[name] = (way * np.subtract(*ends) / 2 / steps).astype(float).reshape(np.shape(values))
+    found = {name: np.where(slope > 0, -1, 1) for name, slope in slopes.items()}
+    along = np.array(b.y.spans, float).reshape(-1, len(b.y.rest)) @ slopes["y"] - np.array(lines, float)
+    return found | {"rest": found["y"], "eps": -toward(along)}
 
 
 def slacks(seed: int) -> Iterator[D]:
@@ -458,29 +367,31 @@ def slacks(seed: int) -> Iterator[D]:
     base, d = {name: v.tolist() for name, v in b.base.items()}, len(b.y.centre)
     norm = None if b.bare else Norm(base["weight"], base["bias"], b.epsilon)
     f = networked(norm, b.kind, b.adds, (base["inner"], base["first"]), (base["outer"], base["second"]))
-    f = stretched(f) if rng.random() < 0.7 else f
+    f = numbers.stretched(f) if rng.random() < 0.7 else f
     last = Norm(base["last weight"], base["last bias"], b.epsilon) if b.ended else None
     sign = Model.sign(SimpleNamespace(unembed=[base["row"]], last=last, shifts=base["shift"], d=d), 0)
-    read, slack = moved(f.normal, b.y)
-    for way, one in ((1, sign), (-1, Sign([0] * d, 0, 0).less(sign))):
-        [whole] = network(b.epsilon, f, b.y, read, slack)
-        [(least, lines)] = signed(one, whole, f, b.epsilon)
-        signs = {name: rng.choice([-1, 1], np.shape(v)) for name, v in b.base.items()}
-        signs |= {"eps": rng.choice([-1, 1], len(lines)).tolist(), "rest": rng.choice([-1, 1], d), "epsilon": 1}
+    read = moved(f.normal, b.y)
+    for way, asks in ((1, sign), (-1, Sign([0] * d, 0, 0).less(sign))):
+        [[(least, lines)]] = [forms.signed(asks, z, f, b.epsilon) for z in forms.network(b.epsilon, f, b.y, *read)]
+        signs = {name: turned(rng, v.size).reshape(v.shape) for name, v in b.base.items()}
+        signs |= {"eps": turned(rng, len(lines)), "rest": turned(rng, d), "epsilon": 1}
         for _ in range(3):
             signs = worse(b, signs, lines, way)
             exact, neurons, inverse = label(b, placed(b, signs, D), lambda x: curve(b.kind, x), D.sqrt)
             yield way * exact * ONE - least - dot(lines, signs["eps"])
             for count in (1, 3):
                 held = [(math.floor(v * ONE), math.ceil(v * ONE)) if rng.random() < 0.5 else FREE for v in neurons]
-                found = [[k + dot(line, signs["eps"]) for k, line in signed(one, piece, f, b.epsilon)]
-                         for piece in network(b.epsilon, f, b.y, read, slack, count, held)
+                found = [[k + dot(line, signs["eps"]) for k, line in forms.signed(asks, piece, f, b.epsilon)]
+                         for piece in forms.network(b.epsilon, f, b.y, *read, count, held)
                          if piece.turns[0][1] <= inverse * ONE <= piece.turns[1][1]]  # fmt: skip
                 yield from (way * exact * ONE - min(bounds) for bounds in found)
                 yield D(len(found) - 1)  # the inverse deviation is in one of the pieces
 
 
-@pytest.mark.parametrize("seed", range(60))
+SEEDS = range(60)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_point_is_beyond_the_bounds_on_a_label(seed: int) -> None:
     """Weights and form at ends of what they may be, at which a label is least to first order."""
     assert min(slacks(seed)) >= 0
@@ -489,29 +400,32 @@ def test_no_point_is_beyond_the_bounds_on_a_label(seed: int) -> None:
 # ---------------------------------------------------------------- what a case is bounded by
 
 
-def values_of(rng: np.random.Generator, d: int) -> list[list[Ball]]:
-    """Values of a few symbols at three positions."""
-    far = int(rng.choice(SIZES))
-    return [[Ball(integers(rng, d, far), int(rng.choice([0, 1, 99, far]))) for _ in range(k)] for k in (1, 2, 2)]
+def automaton(rng: Rng, states: int) -> tuple[list[list[int]], Language]:
+    """One over two symbols in which every state accepts."""
+    delta = rng.integers(0, states, (states, 2)).tolist()
+    claim = {"delta": delta, "accept": list(range(states)), "labels": [0], "want": [[]] * states}
+    return delta, Language(claim, None, PLACE, 2, 1)
 
 
-def framed(rng: np.random.Generator, d: int, heads: int) -> Check:
+def framed(rng: Rng, d: int, heads: int) -> Any:
     """A checker with nothing but the values of some heads, a basis of each, and what comes behind attention."""
-    check, sizes = Check.__new__(Check), [int(rng.choice([ONE, 1 << 70, 1 << 84])) for _ in range(2)]
-    check.model = SimpleNamespace(
-        d=d, token=lambda *_: check.token, blocks=[SimpleNamespace(bias=integers(rng, d, sizes[0]))]
-    )
-    check.meter, check.map = Meter(10**9), 1
-    check.atoms = SimpleNamespace(values=[values_of(rng, d) for _ in range(heads)])
-    check.token = Ball(integers(rng, d, int(rng.choice(SIZES))), int(rng.choice([1, 2, 1 << 40])))
-    norm = Norm(integers(rng, d, sizes[0]), [0] * d, 1)
-    maps = [integers(rng, 2, sizes[1]) for _ in range(d)], [integers(rng, d, ONE) for _ in range(2)]
-    check.final = networked(norm, "relu", 1, (maps[0], [0, 0]), (maps[1], [0] * d))
-    check.basis = []
-    for h in range(heads):
-        rows = [integers(rng, d, 1 << int(rng.choice([1, 24, 26]))) for _ in range(int(rng.integers(0, d + 1)))]
-        check.basis.append(check.measured(h, integers(rng, d, int(rng.choice(SIZES))), rows))
+    check: Any = Check.__new__(Check)
+    blocks = [SimpleNamespace(bias=some(rng, d, ONE, 1 << 70).tolist())]
+    check.model = SimpleNamespace(d=d, heads=1, rows=[0], token=lambda *_: check.token, blocks=blocks)
+    check.token, check.meter, check.map = Ball(some(rng, d, *SIZES).tolist(), one(rng, 1, 2, 1 << 40)), Meter(10**9), 1
+    check.atoms = SimpleNamespace(values=[[[Ball(some(rng, d, *SIZES).tolist(), one(rng, 0, 1, 99, 1 << 63)) for _ in range(k)]
+                                           for k in (1, 2, 2)] for _ in range(heads)])  # fmt: skip
+    inner, outer = some(rng, (d, 2), ONE, 1 << 84).tolist(), some(rng, (2, d), ONE).tolist()
+    norm = Norm(some(rng, d, ONE, 1 << 70).tolist(), [0] * d, 1)
+    check.final = networked(norm, "relu", 1, (inner, [0, 0]), (outer, [0] * d))
+    check.basis = [check.measured(h, some(rng, d, *SIZES).tolist(), some(rng, (int(rng.integers(0, d + 1)), d), 2, 1 << 24, 1 << 26).tolist())
+                   for h in range(heads)]  # fmt: skip
     return check
+
+
+def left_of(rows: Any, unit: int) -> Any:
+    """What rows, divided by the root of a unit, leave of each entry: the rows of ``I - B'B`` in these units."""
+    return unit * np.eye(rows.shape[1], dtype=int).astype(object) - rows.T @ rows
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -519,25 +433,15 @@ def test_a_basis_is_off_by_what_is_said_at_all_values(seed: int) -> None:
     """Lemma V5, at the corner of each value's ball that moves a coordinate, or what is left of an entry, the most."""
     rng = np.random.default_rng(seed)
     for _ in range(30):
-        d = int(rng.integers(1, 4))
-        check = framed(rng, d, 1)
-        basis, columns = check.basis[0], list(zip(*check.basis[0].rows, strict=True)) or [()] * d
-        for row, at in zip(check.atoms.values[0], basis.at, strict=True):
-            for ball, t in zip(row, at, strict=True):
-                for way in (-1, 1):
-                    for k, b in enumerate(basis.rows):
-                        v = [
-                            c + away(u, way * ball.radius) - o
-                            for c, u, o in zip(ball.centre, b, basis.centre, strict=True)
-                        ]
-                        assert abs(dot(b, v) - (t[k] << 24)) <= basis.off << 24
-                    for i, column in enumerate(columns):
-                        left = [((i == j) << 48) - dot(column, other) for j, other in enumerate(columns)]
-                        v = [
-                            c + away(u, way * ball.radius) - o
-                            for c, u, o in zip(ball.centre, left, basis.centre, strict=True)
-                        ]
-                        assert abs(dot(left, v)) <= basis.rest[i] << 48
+        check = framed(rng, d := int(rng.integers(1, 4)), 1)
+        basis, rows = check.basis[0], ints(check.basis[0].rows).reshape(-1, d)
+        tables = zip(chain(*check.atoms.values[0]), chain(*basis.at), strict=True)
+        for (ball, t), way in product(tables, (-1, 1)):
+            gap = ints(ball.centre) - ints(basis.centre)
+            for k, row in enumerate(rows):
+                assert abs(row @ (gap + way * ball.radius * toward(row)) - (t[k] << 24)) <= basis.off << 24
+            for left, rest in zip(left_of(rows, 1 << 48), basis.rest, strict=True):
+                assert abs(left @ (gap + way * ball.radius * toward(left))) <= rest << 48
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -546,81 +450,120 @@ def test_a_cell_holds_its_points_here_and_at_the_neurons(seed: int) -> None:
     entries, each where it moves an entry, or a neuron, the most; some directions without a generator of their own."""
     rng = np.random.default_rng(seed)
     for _ in range(40):
-        d, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
-        check = framed(rng, d, heads)
-        rows = [row for b in check.basis for row in b.rows]
-        boxes = [Box(v, abs(r)) for _ in rows for v, r in [integers(rng, 2, int(rng.choice(SIZES)))]]
+        check = framed(rng, d := int(rng.integers(1, 4)), int(rng.integers(1, 3)))
+        rows = ints([row for b in check.basis for row in b.rows]).reshape(-1, d)
+        boxes = [Box(v, abs(r)) for _ in rows for v, r in [some(rng, 2, *SIZES)]]
         kept = sorted(rng.permutation(len(rows))[: int(rng.integers(0, 4))].tolist())
-        y, eps = check.start((0, 0, 0), boxes, kept), rng.choice([-1, 1], len(rows)).tolist()
-        image_, _ = check.image(y, boxes, kept)
-        left = [check.token.radius + 1 + sum(b.rest[i] for b in check.basis) for i in range(d)]
-        middle = [
-            sum(v)
-            for v in zip(check.token.centre, check.model.blocks[0].bias, *(b.centre for b in check.basis), strict=True)
-        ]
-        reads = [(y, i, [(i == j) << 64 for j in range(d)], 0) for i in range(d)]
-        reads += [(image_, j, row, check.final.normal.off) for j, row in enumerate(unpacked(check.final.normal))]
-        for form, k, reader, off in reads:
-            for way in (-1, 1):
-                turns = [
-                    e if m in kept else away(dot(reader, row), way)
-                    for m, (e, row) in enumerate(zip(eps, rows, strict=True))
+        y, eps = check.start((0, 0, 0), boxes, kept), turned(rng, len(rows))
+        image, _ = check.image(y, boxes, kept)
+        rest = check.token.radius + 1 + sum(ints(b.rest) for b in check.basis)
+        middle = sum(map(ints, (check.token.centre, check.model.blocks[0].bias, *(b.centre for b in check.basis))))
+        normal = ints([numbers.times(check.final.normal.rows, [int(j == k) for j in range(d)]) for k in range(d)]).T
+        reads = [(y, i, row, 0) for i, row in enumerate(ONE * np.eye(d, dtype=int).astype(object))]
+        reads += [(image, j, row, check.final.normal.off) for j, row in enumerate(normal)]
+        for (form, k, reader, off), way in product(reads, (-1, 1)):
+            sides = np.where([m in kept for m in range(len(rows))], eps, way * toward(rows @ reader))
+            t = ints([box.middle + e * box.radius for e, box in zip(sides, boxes, strict=True)])
+            x = ((middle + way * rest * toward(reader)) * (1 << 24)) + t @ rows
+            true = (reader + way * off * toward(x)) @ x
+            assert abs(true - (said(form, eps[kept])[k] << 88)) <= form.rest[k] << 88
+
+
+def read_by(row: Any, off: int, centre: Any, radius: int) -> list[int]:
+    """The least and the greatest that a row, whose entries are off, reads in a ball."""
+    corners = [(way, ints(centre) + way * radius * toward(row)) for way in (-1, 1)]
+    return [(row + way * off * toward(x)) @ x for way, x in corners]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ends_of_a_case_are_beyond_all_values(seed: int) -> None:
+    """Bounds on coordinates, and on what neurons read before the division, are taken only where no corner of a value's
+    ball is beyond them, and then hold what the token and attention's bias add."""
+    rng, taken = np.random.default_rng(seed), 0
+    for _ in range(40):
+        check, found = framed(rng, d := int(rng.integers(1, 4)), 1), list[Any]()
+        check.turned, check.edges, check.weights, check.inner = [check.basis], 1, [[[(1, 1)]]], []
+        _, check.language = automaton(rng, 1)
+        check.cell = lambda key, boxes, *_, to=found: to.append(
+            [(box.middle - box.radius, box.middle + box.radius) for box in boxes]
+        )
+        ball, base, normal = check.atoms.values[0][0][0], check.basis[0], check.final.normal
+        gap, x = ints(ball.centre) - ints(base.centre), ints(check.token.centre) + ints(check.model.blocks[0].bias)
+        claims = [(read_by(ints(row), 0, gap, ball.radius), [0, 0], 72, 24) for row in base.rows]
+        for row in map(
+            ints, numbers.transposed([numbers.times(normal.rows, e) for e in np.eye(d, dtype=int).tolist()])
+        ):
+            claims.append(
+                (
+                    read_by(row, normal.off, ball.centre, ball.radius),
+                    read_by(row, normal.off, x, check.token.radius + 1),
+                    120,
+                    64,
+                )
+            )
+        for less, more in product((-1, 0, 1), (-1, 0, 1)):
+            hints = [(-(-high >> unit) - less, (low >> unit) + more) for (low, high), _, unit, _ in claims]
+            for k, (u, low) in enumerate(hints):
+                found.clear()
+                bases, j = check.turned[0], k - len(base.rows)
+                check.turned = [
+                    [base._replace(rows=base.rows[k : k + 1], at=[[t[k : k + 1] for t in row] for row in base.at])]
                 ]
-                t = [box.middle + e * box.radius for e, box in zip(turns, boxes, strict=True)]
-                x = [(v + away(a, way * r) << 24) + dot(t, [row[i] for row in rows])
-                     for i, (v, a, r) in enumerate(zip(middle, reader, left, strict=True))]  # fmt: skip
-                true = dot([a + away(v, way * off) for a, v in zip(reader, x, strict=True)], x)
-                said = form.centre[k] + sum(eps[m] * g[k] for m, g in zip(kept, form.spans, strict=True))
-                assert abs(true - (said << 88)) <= form.rest[k] << 88
-
-
-def unpacked(f: Linear) -> list[Ints]:
-    """The rows of a matrix."""
-    d = len(f.rows.columns)
-    return [
-        list(row)
-        for row in zip(*(numbers.times(f.rows, [int(j == k) for j in range(d)]) for k in range(d)), strict=True)
-    ]
+                with suppress(Reject):
+                    check.case((0, START, 0), [[u], [u - low]] if j < 0 else [[], [], 0, 0, [[j, u, u - low]]], PLACE)
+                check.turned = [bases]
+                held = found and (found[0] if j < 0 else check.held[j : j + 1])
+                for least, most in held or ():
+                    sides, added, _, bits = claims[k]
+                    assert least << bits <= sides[0] + added[0] <= sides[1] + added[1] <= most << bits
+                    taken += 1
+    assert taken > 50
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_average_holds_those_of_all_weights_and_values(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(60):
-        d, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-        x, bias = Form(integers(rng, d, ONE), [], [int(rng.choice([0, 1, 1 << 30]))] * d), integers(rng, d, ONE)
-        heads, wide = [], float(rng.choice([0, 0, 1e-15, 0.3]))
+        d, count, wide = int(rng.integers(1, 4)), int(rng.integers(1, 4)), float(rng.choice([0, 0, 1e-15, 0.3]))
+        x, bias, heads = Form(some(rng, d, ONE).tolist(), [], [one(rng, 0, 1, 1 << 30)] * d), some(rng, d, ONE), []
         for _ in range(int(rng.integers(1, 9))):
-            low = [int(v) + 1 for v in rng.exponential(size=count) * float(rng.choice([3, 1e9, 1e18]))]
+            low = [int(abs(v)) + 1 for v in some(rng, count, 3, 10**9, 10**18)]
             es = [(e, e + int(e * wide)) for e in low]
-            heads.append(
-                (es, [integers(rng, d, int(rng.choice(SIZES))) for _ in range(count)], int(rng.choice([0, 1, 1 << 40])))
-            )
-        found = averaged(x, bias, heads)
-        for i in range(d):
-            for way in (-1, 1):
-                exact = D(x.centre[i] + bias[i] + way * (x.rest[i] + 1))
-                for es, values, radius in heads:
-                    column, best = [v[i] for v in values], []
-                    for cut in column:
-                        e = [ends[(v > cut) == (way > 0)] for ends, v in zip(es, column, strict=True)]
-                        best.append(way * D(dot(e, column)) / sum(e))
-                    exact += way * (max(best) + radius)
-                assert abs(exact - found.centre[i]) <= found.rest[i]
+            heads.append((es, some(rng, (count, d), *SIZES).tolist(), one(rng, 0, 1, 1 << 40)))
+        found = averaged(x, bias.tolist(), heads)
+        for i, way in product(range(d), (-1, 1)):
+            exact = D(x.centre[i] + bias[i] + way * (x.rest[i] + 1))
+            for es, values, radius in heads:
+                column = [v[i] for v in values]
+                weights = [[ends[(v > cut) == (way > 0)] for ends, v in zip(es, column, strict=True)] for cut in column]
+                exact += way * (max(way * D(dot(e, column)) / sum(e) for e in weights) + radius)
+            assert abs(exact - found.centre[i]) <= found.rest[i]
 
 
 def test_halves_of_a_cell_leave_nothing_out() -> None:
     check, found = Check.__new__(Check), list[Box]()
     check.leaf = lambda key, boxes, *_: found.append(boxes[0])  # type: ignore[method-assign, assignment]
-    for middle in (-4, 3):
-        for radius in range(6):
-            for tree in ([0, 0, 0], [0, [0, 0, 0], 0], [0, 0, [0, 0, [0, 0, 0]]]):
-                found.clear()
-                check.cell((0, 0, 0), [Box(middle, radius)], tree, Place("c"))
-                ends = sorted((box.middle - box.radius, box.middle + box.radius) for box in found)
-                assert ends[0][0] <= middle - radius
-                assert max(high for _, high in ends) >= middle + radius
-                assert all(low <= high for (_, high), (low, _) in pairwise(ends))
+    for middle, radius, tree in product((-4, 3), range(6), ([0, 0, 0], [0, [0, 0, 0], 0], [0, 0, [0, 0, [0, 0, 0]]])):
+        found.clear()
+        check.cell((0, 0, 0), [Box(middle, radius)], tree, PLACE)
+        ends = sorted((box.middle - box.radius, box.middle + box.radius) for box in found)
+        assert ends[0][0] <= middle - radius
+        assert max(high for _, high in ends) >= middle + radius
+        assert all(low <= high for (_, high), (low, _) in pairwise(ends))
+
+
+def test_scores_that_are_off_by_half_are_too_large() -> None:
+    """Bounds on exponentials are for less."""
+    check: Any = Check.__new__(Check)
+    check.meter, check.model, check.atoms = (
+        Meter(10**9),
+        SimpleNamespace(d=1, heads=1, rows=[0], first=0),
+        SimpleNamespace(),
+    )
+    for radius in (ONE >> 1, ONE << 1):
+        check.atoms.scores = lambda *_, r=radius: ([[0]], r)
+        with pytest.raises(Reject, match="too large"):
+            check.weigh(0, 0)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -628,21 +571,15 @@ def test_a_bound_is_taken_if_and_only_if_no_word_is_beyond_it_whatever_its_weigh
     """All words of three symbols, and all ends of the weights' enclosures."""
     rng = np.random.default_rng(seed)
     for _ in range(20):
-        check = Check.__new__(Check)
-        delta = [[int(rng.integers(0, 3)) for _ in range(2)] for _ in range(3)]
-        check.language = Language(
-            {"delta": delta, "accept": [0, 1, 2], "labels": [0], "want": [[]] * 3}, None, Place("l"), 2, 1
-        )
-        check.meter, check.edges, size = Meter(10**9), 1, int(rng.choice([5, 1 << 60]))
-        low = [[int(v * size) + 1 for v in rng.random(k)] for k in (1, 2, 2, 2)]
-        check.weights = [[[(e, e + int(rng.integers(0, 3) * size)) for e in row] for row in low]]
-        ends = [integers(rng, k, int(rng.choice([5, ONE]))) for k in (1, 2, 2, 2)]
-        most = dict[int, Fraction]()
-        for word in product((0, 1), repeat=2):
-            state = 0
-            steps = list(enumerate((0, *word, 1)))
-            for s in (*word, 1):
-                state = delta[state][s]
+        check, size = Check.__new__(Check), one(rng, 5, 1 << 60)
+        delta, check.language = automaton(rng, 3)
+        check.meter, check.edges, most = Meter(10**9), 1, dict[int, Fraction]()
+        check.weights = [
+            [[(abs(e) + 1, abs(e) + 1 + one(rng, 0, 1, 2) * size) for e in some(rng, k, size)] for k in (1, 2, 2, 2)]
+        ]
+        ends = [some(rng, k, 5, ONE).tolist() for k in (1, 2, 2, 2)]
+        for a, b in product((0, 1), repeat=2):
+            steps, state = list(enumerate((0, a, b, 1))), delta[delta[delta[0][a]][b]][1]
             for e in product(*(check.weights[0][j][s] for j, s in steps)):
                 average = Fraction(dot(e, [ends[j][s] for j, s in steps]), sum(e))
                 most[state] = max(most.get(state, average), average)
@@ -654,17 +591,19 @@ def test_a_bound_is_taken_if_and_only_if_no_word_is_beyond_it_whatever_its_weigh
 # ---------------------------------------------------------------- the second layer
 
 
-def form(rng: np.random.Generator, d: int, scale: int = 1) -> Form:
-    """Centre, generators and remainder of sizes of their own."""
-    sizes = [int(rng.choice([0, *SIZES])) * scale for _ in range(3)]
-    spans = [integers(rng, d, sizes[1]) for _ in range(int(rng.integers(0, 3)))]
-    return Form(integers(rng, d, sizes[0]), spans, [abs(v) for v in integers(rng, d, sizes[2])])
+def some_form(rng: Rng, d: int) -> Form:
+    return formed(*(some(rng, shape, 0, *SIZES) for shape in (d, (int(rng.integers(0, 3)), d), d)))
 
 
-def some_second(d: int, heads: int = 1) -> Second:
+def some_second(d: int) -> Any:
     """A checker of two layers with nothing but a width."""
-    check = Second.__new__(Second)
-    check.model, check.meter, check.map = SimpleNamespace(d=d, heads=heads), Meter(10**12), 1
+    check: Any = Second.__new__(Second)
+    check.model, check.meter, check.map, check.query = (
+        SimpleNamespace(d=d, heads=1, rows=(0, 1), first=0),
+        Meter(10**12),
+        1,
+        1,
+    )
     return check
 
 
@@ -674,16 +613,12 @@ def test_a_score_is_off_by_no_more_than_its_spread(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(60):
         d = int(rng.integers(1, 4))
-        q, k, middle = form(rng, d), form(rng, d), integers(rng, d, int(rng.choice(SIZES)))
-        wide = spread(q, reached(q), k, reached(k), middle)
+        q, k, middle = some_form(rng, d), some_form(rng, d), some(rng, d, *SIZES)
+        wide = spread(q, reached(q), k, reached(k), middle.tolist())
         for way, turn in product((-1, 1), (-1, 1)):
-            key = corner(
-                k,
-                [away(v, turn) * 2**200 + u for v, u in zip(q.centre, rng.integers(-9, 9, d).tolist(), strict=True)],
-                way,
-            )
-            query = corner(q, [v - m for v, m in zip(key, middle, strict=True)], way)
-            score = dot(query, key) - dot([a - b for a, b in zip(query, q.centre, strict=True)], middle)
+            key = corner(k, turn * 2**200 * ints(q.centre) + some(rng, d, 9), way)
+            query = corner(q, key - middle, way)
+            score = query @ key - (query - ints(q.centre)) @ middle
             assert abs(score - dot(q.centre, k.centre)) <= wide
 
 
@@ -693,30 +628,17 @@ def test_turned_keys_and_values_hold_what_a_turn_leaves_of_them(seed: int) -> No
     rng = np.random.default_rng(seed)
     for _ in range(30):
         d = int(rng.integers(1, 4))
-        rows = [integers(rng, d, 1 << int(rng.choice([3, 31, 33]))) for _ in range(d)]
-        rows = rows if rng.random() < 0.5 else [[v * (j == k) for j, v in enumerate(row)] for k, row in enumerate(rows)]
-        [[turn, _]] = some_second(d).read_turns([[rows, rows]], Place("t"))
-        columns = list(zip(*rows, strict=True))
-        left = [[((j == k) << 64) - dot(a, b) for j, a in enumerate(columns)] for k, b in enumerate(columns)]
-        y, row = form(rng, d), integers(rng, d, 1 << 24)
-        query, key, reads, sizes = (
-            turn.form(y, ONE),
-            turn.form(y, turn.off),
-            turn.row(row),
-            turn.sizes(turn.form(y, turn.off)),
-        )
+        rows = some(rng, (d, d), 8, 1 << 31, 1 << 33) * one(rng, 1, np.eye(d, dtype=int).astype(object))
+        [[turn, _]] = some_second(d).read_turns([[rows.tolist()] * 2], PLACE)
+        y, row, left = some_form(rng, d), some(rng, d, 1 << 24), left_of(rows, ONE)
+        query, key, reads = turn.form(y, ONE), turn.form(y, turn.off), turn.row(row.tolist())
         for reader, way in product([*left, *rows, row], (-1, 1)):
             x = corner(y, reader, way)
             assert numbers.total(x) <= query.rest[-1]
-            assert all(abs(dot(line, x)) <= key.rest[-1] << 64 for line in left)
-            assert (
-                abs((dot(row, x) << 64) - dot(reads[:-1], [dot(r, x) for r in rows])) <= reads[-1] * key.rest[-1] << 32
-            )
-            assert all(
-                abs(dot(r, x) - (c << 32)) <= far << 32
-                for r, c, far in zip(rows, key.centre, reached(key), strict=False)
-            )
-            assert all(abs(v) <= most for v, most in zip(x, sizes, strict=True))
+            assert (abs(left @ x) <= key.rest[-1] << 64).all()
+            assert abs(row @ x * ONE - ints(reads[:-1]) @ rows @ x) <= reads[-1] * key.rest[-1] << 32
+            assert (abs(rows @ x - (ints(key.centre[:-1]) << 32)) <= ints(reached(key)[:-1]) << 32).all()
+            assert (abs(x) <= ints(turn.sizes(key))).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -724,18 +646,12 @@ def test_weights_of_the_second_layer_hold_those_of_all_queries_and_keys(seed: in
     """Up to a common factor: the quotient of every two, where one query reads both."""
     rng = np.random.default_rng(seed)
     for _ in range(30):
-        d, check = int(rng.integers(1, 4)), some_second(1)
-        check.model.d = d
-        size, wide = ONE << int(rng.choice([0, 3])), int(rng.choice([0, 1, 1 << 50, 1 << 60]))
-        q, *keys = (
-            Form(integers(rng, d, size), [integers(rng, d, wide)], [abs(v) for v in integers(rng, d, wide)])
-            for _ in range(4)
-        )
-        found = check.scored(q, [(k, reached(k)) for k in keys])
+        d, size, wide = int(rng.integers(1, 4)), one(rng, ONE, 8 * ONE), one(rng, 0, 1, 1 << 50, 1 << 60)
+        q, *keys = (formed(some(rng, d, size), some(rng, (1, d), wide), some(rng, d, wide)) for _ in range(4))
+        found = some_second(d).scored(q, [(k, reached(k)) for k in keys])
         for (k, (_, high)), (other, (least, _)) in permutations(zip(keys, found, strict=True), 2):
-            query = corner(q, [a - b for a, b in zip(k.centre, other.centre, strict=True)], 1)
-            up, down = corner(k, query, 1), corner(other, query, -1)
-            exact = (D(dot(query, up) - dot(query, down)) / D(d).sqrt() / ONE**2).exp()
+            query = corner(q, ints(k.centre) - ints(other.centre), 1)
+            exact = (D(query @ corner(k, query, 1) - query @ corner(other, query, -1)) / D(d).sqrt() / ONE**2).exp()
             assert exact * least <= high
 
 
@@ -744,44 +660,28 @@ def test_directions_of_the_second_layer_hold_all_values(seed: int) -> None:
     """Along a basis, against a label's own direction, and what the basis leaves of an average (Lemma V5)."""
     rng = np.random.default_rng(seed)
     for _ in range(30):
-        d = int(rng.integers(1, 4))
-        check, values = some_second(d), [form(rng, d) for _ in range(3)]
-        [[_, turn]] = check.turns = check.read_turns(
-            [[None, [integers(rng, d, 1 << 32) for _ in range(d)]]], Place("t")
-        )
+        check = some_second(d := int(rng.integers(1, 4)))
+        rows, values = some(rng, (int(rng.integers(0, d + 1)), d), 1 << 24), [some_form(rng, d) for _ in range(3)]
         check.frames, check.widest, check.estimate = [], lambda: 1, lambda *_: None
         check.final = networked(None, "relu", 1, ([[1]] * d, [0]), ([[1] * d], [0] * d))
         check.model.activation, check.model.blocks = "relu", [None, None]
-        entry = {
-            "centre": integers(rng, d, 1 << 30),
-            "rows": [integers(rng, d, 1 << 24) for _ in range(int(rng.integers(0, d + 1)))],
-        }
-        check.read_more({"second": [[entry]], "turn": [[None, turn.rows]]}, Place("c"))
-        [frame] = check.frames
-        check.basis, check.cells, check.query = frame.bases, [], SimpleNamespace()
-        forms = [turn.form(v, turn.off) for v in values]
-        check.cells = [SimpleNamespace(values=[f]) for f in forms]
-        lines = integers(rng, len(entry["rows"]), ONE)
-        check.slopes = [integers(rng, len(lines), ONE) for _ in range(2)]
-        found, _ = check.against((1, 0, 0), lines)
-        own = [dot(lines, column) for column in zip(*entry["rows"], strict=True)] or [0] * d
-        for value, f, most in zip(values, forms, found, strict=True):
-            check.most = [turn.sizes(f)]
-            ends, rest = check.along(frame.read[0], f), check.framed(frame.bases[0], frame.gaps[0], check.most[0]).rest
-            gap = [v - c for v, c in zip(corner(value, own, -1), frame.bases[0].centre, strict=True)]
-            assert -dot(own, gap) <= most << 88
-            for row, sides in zip(entry["rows"], ends, strict=True):
+        entry = {"centre": some(rng, d, 1 << 30).tolist(), "rows": rows.tolist()}
+        check.read_more({"second": [[entry]], "turn": [[None, some(rng, (d, d), 1 << 32).tolist()]]}, PLACE)
+        [([basis], [gaps], [read])], turn = check.frames, check.turns[0][1]
+        turns = [turn.form(v, turn.off) for v in values]
+        check.basis, check.cells = [basis], [SimpleNamespace(values=[form]) for form in turns]
+        lines = some(rng, len(rows), ONE)
+        check.slopes = [[0] * len(rows)] * 2
+        against, _ = check.against((1, 0, 0), lines.tolist())
+        for value, form, most in zip(values, turns, against, strict=True):
+            own, centre = lines @ rows if len(rows) else np.zeros(d, object), ints(basis.centre)
+            assert -own @ (corner(value, own, -1) - centre) <= most << 88
+            for row, sides in zip(rows, check.along(read, form), strict=True):
                 for way, side in zip((1, -1), sides, strict=True):
-                    gap = [v - c for v, c in zip(corner(value, row, way), frame.bases[0].centre, strict=True)]
-                    assert way * dot(row, gap) <= side << 24
-            for i, column in enumerate(zip(*entry["rows"], strict=True) if entry["rows"] else [()] * d):
-                left = [
-                    ((i == j) << 48) - dot(column, other)
-                    for j, other in enumerate(zip(*entry["rows"], strict=True) if entry["rows"] else [()] * d)
-                ]
-                for way in (-1, 1):
-                    gap = [v - c for v, c in zip(corner(value, left, way), frame.bases[0].centre, strict=True)]
-                    assert abs(dot(left, gap)) <= rest[i] << 48
+                    assert way * row @ (corner(value, row, way) - centre) <= side << 24
+            rest = check.framed(basis, gaps, turn.sizes(form)).rest
+            for (left, most), way in product(zip(left_of(rows, 1 << 48), rest, strict=True), (-1, 1)):
+                assert abs(left @ (corner(value, left, way) - centre)) <= most << 48
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -789,35 +689,36 @@ def test_a_bound_of_the_second_layer_is_one_on_all_paths_cells_and_weights(seed:
     """Theorem 8, and with slopes along the case's own cell (Lemma V12) no more than it says."""
     rng, taken = np.random.default_rng(seed), 0
     for _ in range(40):
-        check, delta = some_second(1), [[int(rng.integers(0, 2)) for _ in range(2)] for _ in range(2)]
-        check.model.first = 0
-        check.language = Language(
-            {"delta": delta, "accept": [0, 1], "labels": [0], "want": [[]] * 2}, None, Place("l"), 2, 1
-        )
-        check.edges, check.query, key = 1, SimpleNamespace(), (2, 1, delta[delta[0][0]][1])
+        check, size = some_second(1), one(rng, 4, ONE)
+        delta, check.language = automaton(rng, 2)
+        check.edges, key = 1, (2, 1, delta[delta[0][0]][1])
         check.steps = check.language.leading(*key)
         nodes = [(0, -1, 0), *((j, s, t) for j, step in enumerate(check.steps, 1) for s, t in edged(step))]
-        check.path = [(node, int(rng.integers(1, 3))) for node in nodes]
-        count, size = sum(k for _, k in check.path), int(rng.choice([4, ONE]))
-        check.cells = [None] * count
-        check.shares = [[(e, e + int(rng.integers(0, 3)) * size) for e in map(abs, integers(rng, count, size))]]
-        values, slope_ = integers(rng, count, size), int(rng.integers(-1, 2)) * int(rng.choice([1, ONE >> 1]))
-        check.apart = [
-            [integers(rng, 1, size * 4), integers(rng, 2, size * 4), integers(rng, 2, size * 4)] for _ in range(2)
-        ]
-        at = dict(zip(nodes, np.split(np.arange(count), np.cumsum([k for _, k in check.path])[:-1]), strict=True))
-        words = [(s, 1) for s in (0, 1) if delta[delta[0][s]][1] == key[2]]
-        runs = [[(0, -1, 0), (1, s, delta[0][s]), (2, 1, key[2])] for s, _ in words]
-        limits = sorted({*values, *(v + k for v in values for k in (-1, 1)), *integers(rng, 12, size)})
-        for limit in limits:
+        at = {
+            node: [(e, e + one(rng, 0, 1, 2) * size) for e in map(abs, some(rng, one(rng, 1, 2), size))]
+            for node in nodes
+        }
+        check.path = [(node, len(cells)) for node, cells in at.items()]
+        check.shares, values, slope = (
+            [list(chain(*at.values()))],
+            some(rng, sum(map(len, at.values())), size).tolist(),
+            one(rng, 0, 1, -1, ONE >> 1),
+        )
+        check.cells = [None] * len(values)
+        check.apart = [[some(rng, k, size * 4).tolist() for k in (1, 2, 2)] for _ in range(2)]
+        runs = [[(0, -1, 0), (1, s, delta[0][s]), (2, 1, key[2])] for s in (0, 1) if delta[delta[0][s]][1] == key[2]]
+        for limit in (*values, *(v + k for v in values for k in (-1, 1)), *some(rng, 12, size).tolist()):
+            length, left = {}, iter(values)
+            for node, cells in at.items():
+                length[node] = max(max(e * (v - limit) for e in cell) for cell, v in zip(cells, left, strict=False))
+            more = [sum(check.apart[slope > 0][j][max(s, 0)] for j, s, _ in run) for run in runs]
             most = max(
-                sum(max(max(e * (values[c] - limit) for e in check.shares[0][c]) for c in at[node]) for node in run)
-                + Fraction(abs(slope_) * sum(check.apart[slope_ > 0][j][max(s, 0)] for j, s, _ in run), ONE)
-                for run in runs
+                sum(map(length.__getitem__, run)) + Fraction(abs(slope) * k, ONE)
+                for run, k in zip(runs, more, strict=True)
             )
-            found = check.bounded(0, key, [values, [slope_]], limit)
+            found = check.bounded(0, key, [values, [slope]], limit)
             assert not found or most <= 0 or max(values) <= limit
-            assert found or most > -4 * bool(slope_)
+            assert found or most > -4 * bool(slope)
             taken += found
     assert taken > 50
 
@@ -827,29 +728,20 @@ def test_lengths_of_a_cell_add_up_to_no_less_than_0_on_its_words(seed: int) -> N
     """Lemma V12, where a word is at an end of the box and its coordinates at theirs."""
     rng = np.random.default_rng(seed)
     for _ in range(60):
-        check = some_second(1)
-        check.model.rows = range(2)
-        at = [[[v] for v in integers(rng, k, int(rng.choice([4, ONE])))] for k in (1, 2, 2)]
-        check.weights = [
-            [
-                [(e, e + int(rng.integers(0, 2))) for e in (int(v) + 1 for v in rng.integers(0, 9, len(row)))]
-                for row in at
-            ]
-        ]
-        off, word = int(rng.choice([0, 1, 1000])), [0, *rng.integers(0, 2, 2).tolist()]
+        check, off, word = some_second(1), one(rng, 0, 1, 1000), [0, *rng.integers(0, 2, 2).tolist()]
+        at = [[[v] for v in some(rng, k, 4, ONE).tolist()] for k in (1, 2, 2)]
+        check.weights = [[[(abs(e) + 1, abs(e) + 1 + one(rng, 0, 1)) for e in some(rng, k, 9)] for k in (1, 2, 2)]]
         for sign in (1, -1):  # the lower end, the upper one
-            e = [ends[int(rng.integers(2))] for ends in (check.weights[0][j][s] for j, s in enumerate(word))]
+            e = [one(rng, *check.weights[0][j][s]) for j, s in enumerate(word)]
             average = Fraction(dot(e, [at[j][s][0] + sign * off for j, s in enumerate(word)]), sum(e))
             low, high = (
                 (math.floor(average), math.ceil(average) + 2)
                 if sign > 0
                 else (math.floor(average) - 2, math.ceil(average))
             )
-            box = Box((low + high) >> 1, (high - low + 1) >> 1)
-            lengths = check.holding(
-                (2, word[-1], 0), [Basis([], [[0]], at, off, [], Form([], [], []))], [box], 0, Place("c")
-            )
-            assert all(sum(row[s] for row, s in zip(more, word, strict=True)) >= 0 for more in lengths)
+            basis, box = Basis([], [[0]], at, off, [], Form([], [], [])), Box((low + high) >> 1, (high - low + 1) >> 1)
+            for more in check.holding((2, word[-1], 0), [basis], [box], 0, PLACE):
+                assert sum(row[s] for row, s in zip(more, word, strict=True)) >= 0
 
 
 # ---------------------------------------------------------------- whole words
@@ -864,9 +756,7 @@ class Exact(Naive):
     def __init__(self, content: bytes, config: dict[str, Any]) -> None:
         super().__init__(content, config)
         self.epsilon = D(1) / round(1 / self.epsilon)
-        self.tensors = {
-            k: [[D(x) for x in row] if isinstance(row, list) else D(row) for row in v] for k, v in self.tensors.items()
-        }
+        self.tensors = {name: reals(np.array(tensor)).tolist() for name, tensor in self.tensors.items()}
 
     def normed(self, x: Any, name: str) -> Any:
         mean = sum(x) / self.d
@@ -882,33 +772,34 @@ def test_the_run_of_a_word_holds_its_stream_and_its_logits(seed: int) -> None:
     """Of one layer to three, some of whose tensors are so small that units are a large part of them."""
     rng = np.random.default_rng(seed)
     model, naive = verdict_cases.random_checkpoint(rng, 1 + seed % 3, norm=str(rng.choice(["", *NORMS])))
-    labels, symbols = tuple(range(len(model.labels))), len(model.symbols)
-    graph = Graph(((0,) * symbols,), frozenset({0}), labels, (frozenset(),), (0,))
+    symbols = len(model.symbols)
+    graph = Graph(((0,) * symbols,), frozenset({0}), tuple(range(len(model.labels))), (frozenset(),), (0,))
     tensors = {}
     for name, t in load(model.content).items():
         tensors[name] = t * rng.uniform(0.9, 1.1, t.shape) * 2.0 ** rng.choice([-62, -9, 0, 0, 0, 0, 0, 2])
     document, content = asked(graph, model), save(tensors)
     document["model"]["sha256"] = hashlib.sha256(content).hexdigest()
     check, exact = verdict_cases.read(content, document, 3), Exact(content, naive.config)
+    last, read_out = (
+        f"h.{exact.layers - 1}.attn.c_proj.bias",
+        exact.tensors.get("lm_head.weight", exact.tensors["wte.weight"]),
+    )
     for length in (0, 1, 3):
         word = rng.integers(0, symbols, length).tolist()
         tokens = tuple(model.tokens[s] for s in word)
+        for (j, symbol), x in zip(enumerate([START, *word]), exact.streams(tokens, 0), strict=True):
+            ball = check.model.token(symbol, j)
+            assert all(abs(v * ONE - c) <= ball.radius for v, c in zip(x, ball.centre, strict=True))
         check.weigh(length, word[-1] if word else START)
-        for j, (symbol, stream) in enumerate(
-            zip([START, *word][-len(exact.streams(tokens, 0)) :], exact.streams(tokens, 0), strict=True)
-        ):
-            ball = check.model.token(symbol, j + check.model.first)
-            assert all(abs(v * ONE - c) <= ball.radius for v, c in zip(stream, ball.centre, strict=True))
-        y = check.point([START, *word])
-        x, heads = exact.attention(tokens, exact.layers - 1)
-        bias = exact.tensors[f"h.{exact.layers - 1}.attn.c_proj.bias"]
-        true = [sum(v) for v in zip(x, bias, *heads, strict=True)]
+        y, (x, heads) = check.point([START, *word]), exact.attention(tokens, exact.layers - 1)
+        true = [sum(v) for v in zip(x, exact.tensors[last], *heads, strict=True)]
         assert all(abs(v * ONE - c) <= r for v, c, r in zip(true, y.centre, y.rest, strict=True))
-        [z] = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
-        said = exact.rest(true)
+        [z] = forms.network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
+        logits = exact.rest(true)
         for k, sign in check.signs.items():
-            row = exact.tensors.get("lm_head.weight", exact.tensors["wte.weight"])[k]
-            assert check.model.last or all(abs(v * ONE - c) <= sign.error for v, c in zip(row, sign.row, strict=True))
-            value = said[k] * (1 if check.model.last is None else exact.deviation) * ONE
-            for way, one in ((1, sign), (-1, check.nothing.less(sign))):
-                assert signed(one, z, check.final, check.model.epsilon)[0][0] <= way * value
+            assert check.model.last or all(
+                abs(v * ONE - c) <= sign.error for v, c in zip(read_out[k], sign.row, strict=True)
+            )
+            value = logits[k] * (exact.deviation if check.model.last else 1) * ONE
+            for way, asks in ((1, sign), (-1, check.nothing.less(sign))):
+                assert forms.signed(asks, z, check.final, check.model.epsilon)[0][0] <= way * value
