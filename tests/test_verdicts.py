@@ -422,7 +422,7 @@ def test_a_memory_must_project_to_the_language() -> None:
 
 
 def test_what_is_no_claim_about_a_model_is_refused() -> None:
-    """Two symbols of one row, heads that do not divide the width, labels twice, and one that is wanted and not asked."""
+    """Symbols of one row, heads that do not divide the width, labels twice, and one that is wanted and not asked."""
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     document = verify_trained(model, graph, 3).document()
     rows, labels = document["model"]["rows"], document["language"]["labels"]
