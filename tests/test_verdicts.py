@@ -448,6 +448,19 @@ def test_a_wrong_word_alone_has_no_bases() -> None:
     assert "shortest" not in line
 
 
+def test_a_word_that_is_no_prefix_of_the_language_is_not_wrong() -> None:
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    document = verify_trained(model, graph, 3).document() | {"upto": -1, "cases": [], "basis": []}
+    inside = {word for word, _ in prefixes((graph.delta, graph.accept), 3)}
+    words = [word for n in (1, 2, 3) for word in itertools.product(range(len(model.symbols)), repeat=n)]
+    assert not inside.issuperset(words)
+    for word, label in itertools.product(words, graph.labels):
+        wrong = {"word": list(word), "label": label}
+        says = "" if word in inside else "word of"
+        assert says in refusal(model.content, document | {"wrong": wrong})[1]
+        assert refusal(model.content, document | {"wrong": wrong})[0] != 0
+
+
 def test_a_verdict_on_no_word_is_none() -> None:
     """No word of the language is so short: neither the engine nor the checker calls the model right on it."""
     model, _, graph = claim("contains-aba-1l1h16d-nope")

@@ -4,7 +4,7 @@ without a tolerance, at points where errors of weights, roundings and corners ad
 import hashlib
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from decimal import Decimal as D
 from decimal import localcontext
 from fractions import Fraction
@@ -410,7 +410,7 @@ def automaton(rng: Rng, states: int) -> tuple[list[list[int]], Language]:
 def framed(rng: Rng, d: int, heads: int) -> Any:
     """A checker with nothing but the values of some heads, a basis of each, and what comes behind attention."""
     check: Any = Check.__new__(Check)
-    blocks = [SimpleNamespace(bias=some(rng, d, ONE, 1 << 70).tolist())]
+    blocks = [SimpleNamespace(bias=some(rng, d, 1, ONE, 1 << 70).tolist())]
     check.model = SimpleNamespace(d=d, heads=1, rows=[0], token=lambda *_: check.token, blocks=blocks)
     check.token, check.meter, check.map = Ball(some(rng, d, *SIZES).tolist(), one(rng, 1, 2, 1 << 40)), Meter(10**9), 1
     balls = [[Ball(some(rng, d, *SIZES).tolist(), one(rng, 0, 1, 99, 1 << 63)) for _ in range(5)] for _ in range(heads)]
@@ -551,6 +551,37 @@ def test_halves_of_a_cell_leave_nothing_out() -> None:
         assert ends[0][0] <= middle - radius
         assert max(high for _, high in ends) >= middle + radius
         assert all(low <= high for (_, high), (low, _) in pairwise(ends))
+
+
+def test_a_leaf_is_decided_only_where_its_bound_is_above_all_lines() -> None:
+    """Those of coordinates that are kept, and of others."""
+    check: Any = Check.__new__(Check)
+    check.basis, check.held, check.signs, check.alike = [SimpleNamespace(rows=[[0]])], [], {0: None}, True
+    check.meter, check.number, check.own = Meter(10**9), 0, lambda *_: False
+    for lines, least in product(([3], [3, -4, 5], [0, 0, -7]), range(-2, 15)):
+        check.shown = {(0, 0, 0, 0, Box(0, 5)): [(0, least, lines)]}
+        shown = pytest.raises(Reject) if least <= numbers.total(lines) else nullcontext()
+        with shown:
+            check.leaf((1, 0, 0), [Box(0, 5)], 0, PLACE)
+
+
+def test_what_is_asked_of_a_cell_makes_the_claim_true_at_its_points() -> None:
+    """Of random logits, which differ between the middle and a point; where one label is wanted, no more is asked."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        check: Any = Check.__new__(Check)
+        rows, point = rng.integers(-4, 5, (int(rng.integers(1, 5)), 2)), rng.integers(-4, 5, 2)
+        wanted = set(rng.permutation(len(rows))[: int(rng.integers(1, len(rows) + 1))].tolist())
+        check.signs = {k: Sign(row.tolist(), 0, 0) for k, row in enumerate(rows)}
+        check.nothing, check.model = Sign([0, 0], 0, 0), SimpleNamespace(epsilon=1)
+        said = rows @ point
+        for check.language in (SimpleNamespace(greatest=False), SimpleNamespace(greatest=True)):
+            asks = check.asked(wanted, SimpleNamespace(middle=[1, 0], centre=[1, 0]))
+            others = [v for k, v in enumerate(said) if k not in wanted]
+            best = max(said[k] for k in wanted) > max(others, default=-99)
+            signs = all(said[k] > 0 for k in wanted) and all(v < 0 for v in others)
+            shown, right = all(dot(s.row, point) > 0 for _, s in asks), best if check.language.greatest else signs
+            assert shown == right or (right and check.language.greatest and len(wanted) > 1)
 
 
 def test_scores_that_are_off_by_half_are_too_large() -> None:
@@ -776,15 +807,14 @@ def test_the_run_of_a_word_holds_its_stream_and_its_logits(seed: int) -> None:
     symbols = len(model.symbols)
     graph = Graph(((0,) * symbols,), frozenset({0}), tuple(range(len(model.labels))), (frozenset(),), (0,))
     tensors = {}
-    for name, t in load(model.content).items():
+    for name, t in sorted(load(model.content).items()):
         tensors[name] = t * rng.uniform(0.9, 1.1, t.shape) * 2.0 ** rng.choice([-62, -9, 0, 0, 0, 0, 0, 2])
     document, content = asked(graph, model), save(tensors)
     document["model"]["sha256"] = hashlib.sha256(content).hexdigest()
     check, exact = verdict_cases.read(content, document, 3), Exact(content, naive.config)
-    last, read_out = (
-        f"h.{exact.layers - 1}.attn.c_proj.bias",
-        exact.tensors.get("lm_head.weight", exact.tensors["wte.weight"]),
-    )
+    assert check.alike == (check.model.positions is None and exact.layers == 1)  # else cells have streams of their own
+    read_out = exact.tensors.get("lm_head.weight", exact.tensors["wte.weight"])
+    bias = exact.tensors[f"h.{exact.layers - 1}.attn.c_proj.bias"]
     for length in (0, 1, 3):
         word = rng.integers(0, symbols, length).tolist()
         tokens = tuple(model.tokens[s] for s in word)
@@ -793,7 +823,7 @@ def test_the_run_of_a_word_holds_its_stream_and_its_logits(seed: int) -> None:
             assert all(abs(v * ONE - c) <= ball.radius for v, c in zip(x, ball.centre, strict=True))
         check.weigh(length, word[-1] if word else START)
         y, (x, heads) = check.point([START, *word]), exact.attention(tokens, exact.layers - 1)
-        true = [sum(v) for v in zip(x, exact.tensors[last], *heads, strict=True)]
+        true = [sum(v) for v in zip(x, bias, *heads, strict=True)]
         assert all(abs(v * ONE - c) <= r for v, c, r in zip(true, y.centre, y.rest, strict=True))
         [z] = forms.network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
         logits = exact.rest(true)
