@@ -447,8 +447,9 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     document["cases"][-1][8].append(document["cases"][-1][8][0])
     assert "an entry for each" in refusal(model.content, document)[1]
     deeper, _, graph, _ = case(1, 3)
-    claim = verify_trained(deeper, graph, 2, seconds=60).document() | {"upto": 0, "basis": [], "second": []}
-    with pytest.raises(Reject):
+    basis = [{"centre": [0] * deeper.d, "rows": []}] * deeper.heads
+    claim = verify_trained(deeper, graph, 2, seconds=60).document() | {"upto": 0, "basis": basis, "second": []}
+    with pytest.raises(Reject, match="cases are about two layers"):
         verify(deeper.content, json.dumps(claim).encode())
 
 

@@ -687,6 +687,24 @@ def test_weights_of_the_second_layer_hold_those_of_all_queries_and_keys(seed: in
             assert exact * least <= high
 
 
+def test_attention_of_a_deeper_block_holds_the_averages_of_all_values() -> None:
+    """Behind a word whose queries and keys are exact: values, the stream and attention's bias at their ends."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        check, bias = some_second(d := int(rng.integers(1, 4))), some(rng, d, ONE)
+        exact = [formed(some(rng, d, ONE), np.zeros((0, d)), np.zeros(d, object)) for _ in range(4)]
+        x, *values = (formed(some(rng, d, *SIZES), np.zeros((0, d)), some(rng, d, 0, 1, ONE)) for _ in range(4))
+        made = check.attended(
+            SimpleNamespace(bias=bias.tolist()),
+            [(x, exact[:1], [k], [v]) for k, v in zip(exact[1:], values, strict=True)],
+        )
+        es = [(D(dot(exact[0].centre, k.centre)) / D(d).sqrt() / ONE**2).exp() for k in exact[1:]]
+        for way in (-1, 1):
+            ends = [reals(ints(v.centre) + way * ints(v.rest)) * e for v, e in zip(values, es, strict=True)]
+            true = sum(ends) / sum(es) + ints(x.centre) + bias + way * (ints(x.rest) + 1)
+            assert (abs(true - ints(made.centre)) <= ints(made.rest)).all()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_directions_of_the_second_layer_hold_all_values(seed: int) -> None:
     """Along a basis, against a label's own direction, and what the basis leaves of an average (Lemma V5)."""
