@@ -388,7 +388,7 @@ def slacks(seed: int) -> Iterator[D]:
                 yield D(len(found) - 1)  # the inverse deviation is in one of the pieces
 
 
-SEEDS = range(40)
+SEEDS = (*range(20), 64, 143, 216)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
