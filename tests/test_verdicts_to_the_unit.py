@@ -530,7 +530,7 @@ def test_the_ends_of_a_case_are_beyond_all_values(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_an_average_holds_those_of_all_weights_and_values(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    for _ in range(60):
+    for _ in range(200):
         d, count, wide = int(rng.integers(1, 4)), int(rng.integers(1, 4)), float(rng.choice([0, 0, 1e-15, 0.3]))
         x, bias, heads = Form(some(rng, d, ONE).tolist(), [], [one(rng, 0, 1, 1 << 30)] * d), some(rng, d, ONE), []
         for _ in range(int(rng.integers(1, 9))):
