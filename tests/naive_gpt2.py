@@ -15,6 +15,9 @@ Rows = list[list[float]]
 class Naive:
     """A checkpoint with its configuration."""
 
+    root: Any = staticmethod(math.sqrt)
+    exp: Any = staticmethod(math.exp)
+
     def __init__(self, content: bytes, config: dict[str, Any]) -> None:
         size = struct.unpack("<Q", content[:8])[0]
         self.tensors: dict[str, Any] = {}
@@ -27,6 +30,7 @@ class Naive:
             rows = [flat[at : at + width] for at in range(0, len(flat), width)]
             self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat
         self.config, self.d = config, len(self.tensors["wte.weight"][0])
+        self.epsilon: Any = float(config.get("layer_norm_epsilon", 0))
         # Words have symbols and beginnings in common: what depends on these alone is computed once.
         self.columns, self.mixed, self.stream = cache(self._columns), cache(self._mixed), cache(self._stream)
 
@@ -34,7 +38,7 @@ class Naive:
         if not self.config.get("layer_norm", True):
             return x
         mean = sum(x) / self.d
-        deviation = math.sqrt(sum((v - mean) ** 2 for v in x) / self.d + float(self.config["layer_norm_epsilon"]))
+        deviation = self.root(sum((v - mean) ** 2 for v in x) / self.d + self.epsilon)
         weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
         return [(v - mean) / deviation * w + b for v, w, b in zip(x, weight, bias, strict=True)]
 
@@ -93,9 +97,9 @@ class Naive:
         weight = self.tensors[name + "attn.c_proj.weight"]
         for h in range(self.config["n_head"]):
             part = range(h * dk, h * dk + dk)
-            scores = [sum(mixed[-1][t] * row[d + t] for t in part) / math.sqrt(dk) for row in mixed]
+            scores = [sum(mixed[-1][t] * row[d + t] for t in part) / self.root(dk) for row in mixed]
             top = max(scores)
-            es = [math.exp(s - top) for s in scores]
+            es = [self.exp(s - top) for s in scores]
             read = [sum(e * row[2 * d + t] for e, row in zip(es, mixed, strict=True)) / sum(es) for t in part]
             out.append([sum(map(mul, read, column)) for column in zip(*(weight[t] for t in part), strict=True)])
         return xs[-1], out
@@ -117,7 +121,7 @@ class Naive:
         """The logits from the residual stream behind the last network."""
         final = self.normed(z, "ln_f") if "ln_f.weight" in self.tensors else z
         rows = self.tensors.get("lm_head.weight", self.tensors["wte.weight"])
-        shifts = self.tensors.get("lm_head.bias", [0.0] * len(rows))
+        shifts = self.tensors.get("lm_head.bias", [0] * len(rows))
         return [sum(a * b for a, b in zip(final, row, strict=True)) + c for row, c in zip(rows, shifts, strict=True)]
 
     def rest(self, y: list[float]) -> list[float]:

@@ -138,17 +138,6 @@ def test_the_second_derivative_of_the_gelu_is_below_the_constant(kind: str) -> N
     assert 0.79 < np.abs(second).max() < numbers.CURVED / numbers.ONE < 0.84
 
 
-@pytest.mark.parametrize("kind", ["gelu_new", "gelu", "relu"])
-def test_chords_enclose_the_activation(kind: str) -> None:
-    rng = np.random.default_rng(2)
-    for _ in range(60):
-        low, high = sorted(int(v * numbers.ONE) for v in rng.normal(size=2) * rng.choice([1e-6, 0.1, 3]))
-        a, least, most = numbers.slope(kind, low, high)
-        for x in (low + (high - low) * t // 50 for t in range(51)):
-            value = max(x, 0) if kind == "relu" else numbers.ACTIVATIONS[kind](x)[0]
-            assert least - 2 <= value - (a * x >> numbers.BITS) <= most + 2
-
-
 @pytest.mark.parametrize("bits", [1, 64, 79, 80, 81, 200])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (7, 3), (16, 64)])
 def test_packed_products_are_the_plain_ones(shape: tuple[int, int], bits: int) -> None:
@@ -412,8 +401,31 @@ def test_a_memory_must_project_to_the_language() -> None:
     document = found.document()
     assert "memory" in document
     assert verify(model.content, json.dumps(document).encode())
-    document["memory"]["of"][-1] = (document["memory"]["of"][-1] + 1) % len(document["language"]["delta"])
+    delta, of, language = document["memory"]["delta"], document["memory"]["of"], document["language"]["delta"]
+    for p, s in itertools.product(range(len(delta)), range(len(delta[0]))):  # words that lead nowhere are not forgotten
+        less = [[-1 if (q, k) == (p, s) else t for k, t in enumerate(row)] for q, row in enumerate(delta)]
+        assert "project" in refusal(model.content, document, memory={"delta": less})[1]
+    turned = [language[1], language[0], *language[2:]]
+    swapped = [[{0: 1, 1: 0}.get(t, t) for t in row] for row in turned]
+    begins = {"delta": swapped, "of": [1, 0, *range(2, len(language))]}
+    assert "0 for the first" in refusal(model.content, document, memory=begins)[1]
+    of[-1] = (of[-1] + 1) % len(language)
     assert "project" in refusal(model.content, document)[1]
+
+
+def test_what_is_no_claim_about_a_model_is_refused() -> None:
+    """Symbols of one row, heads that do not divide the width, labels twice, and one that is wanted and not asked."""
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    document = verify_trained(model, graph, 3).document()
+    rows, labels = document["model"]["rows"], document["language"]["labels"]
+    for part, changed, says in (
+        ("model", {"rows": [rows[0]] * len(rows)}, "different rows of the embedding"),
+        ("model", {"heads": 3}, "do not divide"),
+        ("language", {"labels": [*labels, labels[0]]}, "different rows of the unembedding"),
+        ("language", {"labels": labels[1:]}, "not one of the labels"),
+    ):
+        code, reason = refusal(model.content, document, **{part: changed})
+        assert (code, says in reason) == (4, True)
 
 
 def test_a_wrong_word_alone_has_no_bases() -> None:
@@ -423,7 +435,22 @@ def test_a_wrong_word_alone_has_no_bases() -> None:
     assert found.wrong is not None
     document = replace(found, upto=-1, shortest=False).document()
     assert (document["basis"], document["cases"], "turned" in document) == ([], [], False)
-    assert verify(model.content, json.dumps(document).encode()).startswith("s VERIFIED wrong n=0..3 at=3 ")
+    line = verify(model.content, json.dumps(document).encode())
+    assert line.startswith("s VERIFIED wrong n=0..3 at=3 ")
+    assert "shortest" not in line
+
+
+def test_a_word_that_is_no_prefix_of_the_language_is_not_wrong() -> None:
+    model, _, graph = claim(verdict_cases.NAMES[0])
+    document = verify_trained(model, graph, 3).document() | {"upto": -1, "cases": [], "basis": []}
+    inside = {word for word, _ in prefixes((graph.delta, graph.accept), 3)}
+    words = [word for n in (1, 2, 3) for word in itertools.product(range(len(model.symbols)), repeat=n)]
+    assert not inside.issuperset(words)
+    for word, label in itertools.product(words, graph.labels):
+        wrong = {"word": list(word), "label": label}
+        says = "" if word in inside else "word of"
+        assert says in refusal(model.content, document | {"wrong": wrong})[1]
+        assert refusal(model.content, document | {"wrong": wrong})[0] != 0
 
 
 def test_a_verdict_on_no_word_is_none() -> None:

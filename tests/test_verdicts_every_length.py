@@ -2,15 +2,23 @@
 
 import json
 from functools import cache
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from restrict.base.errors import UsageError
-from restrict.checker.account import Reject
+from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
+from restrict.checker.verdict import Check
+from restrict.checker.verdict_every import Everywhere, closed
+from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
+from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
@@ -110,6 +118,74 @@ def test_bounds_of_every_length_are_those_of_long_words(seed: int, longest: int)
             assert (low - below <= 0.05 * size).all()
             near += 1
     assert near or seed
+
+
+def bare(rng: np.random.Generator) -> Any:
+    """A checker with an automaton over two symbols, and with weights and values of a few units for a case of it."""
+    check: Any = Everywhere.__new__(Everywhere)
+    delta = [[int(rng.integers(-1, 3)) for _ in range(2)] for _ in range(3)]
+    accept = [q for q in range(3) if rng.random() < 0.6]
+    claim = {"delta": delta, "accept": accept, "labels": [0], "want": [[]] * 3}
+    check.language, check.meter, check.count = Language(claim, None, Place("c"), 2, 1), Meter(10**9), 0
+    check.phi, check.phi_place = [[]] * 99, Place("c")
+    check.model, check.empty, check.edges = SimpleNamespace(ends=range(2), rows=range(2), first=0, pinned=0), True, 1
+    check.before = [[p for p, _ in step] for step in check.language.entering]
+    check.far, check.reached = check.language.distances(), closed({0}, delta)
+    check.living = {q for q in check.reached if check.far[q] < 9}
+    check.weights = [[[(e, e + int(rng.integers(0, 3))) for e in rng.integers(1, 5, k).tolist()] for k in (1, 2)]]
+    return check
+
+
+def runs(delta: list[list[int]], most: int) -> list[tuple[tuple[int, ...], list[int]]]:
+    """All words of up to so many symbols with their states."""
+    found = [((), [0])]
+    for word, states in found:
+        found += [((*word, s), [*states, t]) for s, t in enumerate(delta[states[-1]]) if t >= 0 and len(word) < most]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_blocks_and_potentials_are_those_of_all_short_words(seed: int) -> None:
+    """Cases, what leads to them, longest paths of a block, and potentials that hold or nearly do, in coarse units."""
+    rng, taken, tight = np.random.default_rng(seed), 0, 0
+    for _ in range(200):
+        check, ends = bare(rng), [rng.integers(-9, 10, k).tolist() for k in (1, 2)]
+        words, first = runs(check.language.delta, 6), int(rng.integers(1, 4))
+        last = int(rng.integers(first, 6))
+        check.blocks = [(0, 0), (1, first), (first + 1, 6), (7, ALL)]
+        keys = {(1 + (len(word) > first), word[-1], states[-1])
+                for word, states in words if word and states[-1] in check.living}  # fmt: skip
+        found = [key for key in check.blocked() if key[0]]
+        assert [key for key in found if key[0] < 3] == sorted(keys)
+        assert {key[1:] for key in keys} <= {key[1:] for key in found if key[0] == 3}
+        for a, q in {key[1:] for key in keys}:
+            case = [(word, states) for word, states in words if word and (word[-1], states[-1]) == (a, q)]
+            check.blocks = [(0, 0), (7, 7), (first, last), (1, ALL)]
+            with patch.object(Check, "case", lambda *_: None):
+                check.case((2, a, q), [], Place("c"))
+            ways, block = check.ways, check.span
+            assert set(ways.states) == {p for _, states in case for p in states[:-1]}
+            used = {step for word, states in case for step in zip(states, word, states[1:-1], strict=False)}
+            assert (set(ways.edges), set(ways.ends)) == (used, {states[-2] for _, states in case})
+            for limit in range(-10, 11):
+                each = check.lengths(0, ends, limit)
+                far = {word: each[0][0] + sum(each[1][s] for s in word) for word, _ in case}
+                check.span = block
+                some = [x for word, x in far.items() if first <= len(word) <= last]
+                assert check.bounded(0, (1, a, q), ends, limit) == (max(some, default=-1) <= 0)
+                check.span, check.shift = (1, ALL), int(rng.integers(0, 4))
+                start, *steps = [-(-u >> check.shift) - int(rng.random() < 0.05) for u in (each[0][0], *each[1])]
+                phi = dict.fromkeys(ways.states, -99)
+                phi[0] = start
+                for _ in range(4):
+                    for p, s, t in ways.edges:
+                        phi[t] = max(phi[t], phi[p] + steps[s] - int(rng.random() < 0.05))
+                check.given = iter([list(phi.values())])
+                found = check.bounded(0, (1, a, q), ends, limit)
+                assert not found or max(far.values()) <= 0
+                taken, tight = taken + found, tight + (found and max(far.values()) > -4)
+    assert taken > 500
+    assert tight > 30
 
 
 # ---------------------------------------------------------------- claims
@@ -221,10 +297,39 @@ def test_blocks_follow_each_other(blocks: list[list[int]], says: str) -> None:
         verify(model.content, json.dumps(document).encode())
 
 
+def test_a_last_block_that_is_finite_is_told() -> None:
+    model, graph = verdict_cases.loaded(PROVED, verdict_cases.SHIPPED)
+    document = verify_every_length(model, graph).document()
+    document |= {"blocks": [[1, 4]], "phi": [[] for _ in document["phi"]]}
+    assert " right n>=0 prefixes=0..4 " in verify(model.content, json.dumps(document).encode())
+
+
+def test_a_word_from_which_none_of_the_language_goes_on_is_not_wrong() -> None:
+    """Whatever is wanted behind it: no sign, or all."""
+    model, graph = verdict_cases.loaded(LOOPS)
+    document = verify_every_length(model, graph).document()
+    language, dead = document["language"], len(graph.delta)
+    delta = [[t if t >= 0 else dead for t in row] for row in (*language["delta"], [-1] * len(model.symbols))]
+    empty = {"blocks": [], "cases": document["cases"][:1], "phi": document["phi"][:1]}
+    symbol = language["delta"][0].index(-1)
+    for want, label in product(([], language["labels"]), language["labels"]):
+        changed = {"delta": delta, "want": [*language["want"], want]}
+        claim = document | empty | {"wrong": {"word": [symbol], "label": label}}
+        assert "begins so" in refusal(model.content, claim, language=changed)[1]
+
+
 def test_positions_are_refused() -> None:
     model, graph = verdict_cases.loaded("tomita2-1l1h16d")
     with pytest.raises(UsageError, match="position embeddings"):
         verify_every_length(model, graph)
+    near = verify_trained(model, graph, 0).document()
+    near = {name: near[name] for name in ("model", "language", "basis", "cases")} | {
+        "scale": 0,
+        "blocks": [],
+        "phi": [[]],
+    }
+    with pytest.raises(Reject, match="without position embeddings"):
+        verify(model.content, json.dumps(near | {"format": "restrict-soft-every-length/1"}).encode())
     other, good = verdict_cases.loaded(PROVED, verdict_cases.SHIPPED)
     document = verify_every_length(other, good).document()
     document["model"] |= {"positions": "learned"}

@@ -84,6 +84,10 @@ def test_a_label_that_is_wanted_is_no_wrong_one() -> None:
     for label in others:
         if said[label] < max(said[list(want)]):
             assert "is not shown to be wrong" in refusal(model.content, document, wrong={"label": label})[1]
+    low, middle, high = sorted(graph.labels, key=lambda k: said[k])[-3:]
+    for two, code in (([low, high], 3), ([low], 0)):  # above one of two that are wanted is not enough
+        alone = document | {"upto": -1, "cases": [], "basis": [], "wrong": document["wrong"] | {"label": middle}}
+        assert refusal(model.content, alone, language={"want": [sorted(two)] * len(graph.want)})[0] == code
 
 
 def test_signs_are_another_claim() -> None:

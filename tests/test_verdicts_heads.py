@@ -27,12 +27,13 @@ from tests.marks import heavy_after
 from tests.naive_gpt2 import prefixes
 
 ONE = 1 << BITS
-Sample = tuple[Check, tuple[int, int, int], list[list[Fraction]], list[list[list[Fraction]]]]
+Sample = tuple[Check, tuple[int, int, int], list[list[Fraction]], list[list[list[Fraction]]], list[int]]
 
 
 def sample(rng: np.random.Generator) -> Sample | None:
     """A case of a random automaton with random weights and values, some heavy beyond all others: the checker that has
-    them, and for each of its words the heads' denominators and the averages of their coordinates."""
+    them, and for each of its words the heads' denominators and the averages of their coordinates, each of which is off
+    by as much as it may be, on a side of its own."""
     symbols, states, heads, i = (int(rng.integers(a, b)) for a, b in ((2, 4), (1, 4), (1, 4), (1, 5)))
     delta = rng.integers(0, states, size=(states, symbols))
     delta[rng.random(delta.shape) < 0.2] = -1
@@ -51,19 +52,22 @@ def sample(rng: np.random.Generator) -> Sample | None:
     for _ in range(heads):
         m, places = int(rng.integers(0, 3)), [1] + [symbols] * i
         off = int(rng.choice([0, 1, ONE >> 20]))
-        at = [[[int(v * ONE) for v in rng.normal(size=m)] for _ in range(k)] for k in places]
+        unit = ONE << int(rng.choice([0, 0, 20]))
+        at = [[[int(v * unit) for v in rng.normal(size=m)] for _ in range(k)] for k in places]
         es = [[int(np.exp(-size * rng.random()) * 2**60) + 1 for _ in range(k)] for k in places]
         check.weights.append([[(e, e) for e in row] for row in es])
         check.basis.append(Basis([], [[0]] * m, at, off, [], Form([], [], [])))
     sums, points = [], []
+    sides = [rng.choice([-1, 1], len(b.rows)).tolist() for b in check.basis]
     for word, q in words:
         if (word[-1], q) != key[1:]:
             continue
         steps = list(enumerate((0, *word)))
         sums.append([Fraction(sum(e[j][s][0] for j, s in steps)) for e in check.weights])
-        points.append([[Fraction(sum(e[j][s][0] * b.at[j][s][k] for j, s in steps)) / d for k in range(len(b.rows))]
-                       for e, b, d in zip(check.weights, check.basis, sums[-1], strict=True)])  # fmt: skip
-    return check, key, sums, points
+        points.append([[Fraction(sum(e[j][s][0] * b.at[j][s][k] for j, s in steps)) / d + side * b.off
+                        for k, side in enumerate(ways)]
+                       for e, b, d, ways in zip(check.weights, check.basis, sums[-1], sides, strict=True)])  # fmt: skip
+    return check, key, sums, points, [side for ways in sides for side in ways]
 
 
 def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
@@ -108,14 +112,15 @@ def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None
         made = sample(rng)
         if made is None:
             continue
-        check, key, sums, points = made
+        check, key, sums, points, sides = made
         flat = [[t for head in point for t in head] for point in points]
         m = len(flat[0])
         boxes = [boxed([point[k] for point in flat], rng, 0.4) for k in range(m)]
         boxes += [boxed([d[0] / d[h] * ONE for d in sums], rng, 0.2) for h in range(1, len(check.basis))]
         if any(box.middle < 0 for box in boxes[m:]):
             continue
-        lines = {k: int(rng.normal() * ONE * 10 ** rng.uniform(-3, 3)) for k in range(m) if rng.random() < 0.9}
+        lines = {k: int(-side * abs(rng.normal()) * ONE * 10 ** rng.uniform(-3, 3))
+                 for k, side in enumerate(sides) if rng.random() < 0.9}  # fmt: skip
         values = []
         for point, d in zip(flat, sums, strict=True):
             where = [*point, *(d[0] / d[h] * ONE for h in range(1, len(d)))]
@@ -130,6 +135,7 @@ def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None
             continue
         for row in [[], *rows]:
             assert not check.own(key, boxes, int(-worst // 1), lines, row)  # the worst word's value is at most 0
+        assert not check.own(key, boxes[:m], int(-worst // 1), lines, [])  # also where nothing is known of quotients
         more += not check.own(key, boxes, least, lines, []) and any(
             check.own(key, boxes, least, lines, r) for r in rows
         )
@@ -147,7 +153,7 @@ def test_bounds_on_quotients_are_taken_if_and_only_if_they_hold(seed: int) -> No
         made = sample(rng)
         if made is None or len(made[0].basis) == 1:
             continue
-        check, key, sums, _ = made
+        check, key, sums, *_ = made
         for h in range(1, len(check.basis)):
             exact = [d[0] / d[h] * (ONE >> QUOTIENT) for d in sums]
             high, low = -int(-max(exact) // 1), int(min(exact))

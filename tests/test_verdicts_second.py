@@ -233,7 +233,7 @@ def test_slopes_are_one_for_each_direction_and_coordinate(monkeypatch: pytest.Mo
     verify(model.content, json.dumps(document).encode())
     changes: list[tuple[slice, list[Any], str]] = [
         (slice(4, 5), [[0] * 99], "no more slopes"), (slice(5, 6), [[0] * 99], "no more slopes"),
-        (slice(3, 4), [99], "expected"),
+        (slice(3, 4), [99], "expected"), (slice(0, 2), [part[:-1] for part in hints[0][:2]], "bounds and widths"),
         (slice(3, 4), [-1], "expected"), (slice(3, 6), [0, [0]], "expected bounds"), (slice(4, 5), [7], "expected"),
         (slice(4, 5), [["x"]], "expected"), (slice(3, 4), [[]], "expected"),
     ]  # fmt: skip
@@ -350,6 +350,37 @@ def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
     assert found(12)
 
 
+def test_every_word_is_at_one_of_the_cells_that_later_cases_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nodes with several cells: the word's key and value are in one of them, and the value is not beyond all."""
+    model, naive, graph, _ = case(308)
+    found, checks, whole = verify_trained(model, graph, 4), list[Checked](), Checked.read_more
+
+    def watched(check: Checked, *given: Any) -> None:
+        checks.append(check)
+        whole(check, *given)
+
+    monkeypatch.setattr(Checked, "read_more", watched)
+    verify(model.content, found.to_bytes())
+    refined, several, dk, d = found.graph, 0, model.dk, model.d
+    for word, q in prefixes((refined.delta, refined.accept), found.upto):
+        tokens, nodes = tuple(model.tokens[s] for s in word), checks[0].rows[len(word)]
+        cells = nodes[word[-1] if word else -1, q]
+        mixed = naive.mixed(tuple(naive.streams(tokens, 1)[-1]), 1)
+        several += len(cells) > 1
+        held = [True] * len(cells)
+        for h, (one, two) in enumerate(checks[0].turns):
+            part = slice(h * dk, (h + 1) * dk)
+            value = np.array(mixed[2 * d :][part]) @ np.array(naive.tensors["h.1.attn.c_proj.weight"][part])
+            assert (np.abs(value) <= np.array(checks[0].most[h], float) / ONE + 1e-9).all()
+            for k, cell in enumerate(cells):
+                for form, turn, x in ((cell.keys[h][0], one, mixed[d : 2 * d][part]), (cell.values[h], two, value)):
+                    far = np.abs(np.array(form.spans, float)).sum(0) + np.array(form.rest, float)
+                    gap = np.array(turn.rows) / 2**32 @ x - np.array(form.centre, float)[:-1] / ONE
+                    held[k] &= bool((np.abs(gap) <= far[:-1] / ONE + 1e-9).all())
+        assert any(held)
+    assert several
+
+
 def test_bounds_of_the_second_layer_have_room_for_the_checkers_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """However near to a multiple of ``2^-16`` they are: certificates of `tomita7` were refused for 2.4e-6."""
     model, _, graph, _ = case(308)
@@ -416,8 +447,9 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     document["cases"][-1][8].append(document["cases"][-1][8][0])
     assert "an entry for each" in refusal(model.content, document)[1]
     deeper, _, graph, _ = case(1, 3)
-    claim = verify_trained(deeper, graph, 2, seconds=60).document() | {"upto": 0, "basis": [], "second": []}
-    with pytest.raises(Reject):
+    basis = [{"centre": [0] * deeper.d, "rows": []}] * deeper.heads
+    claim = verify_trained(deeper, graph, 2, seconds=60).document() | {"upto": 0, "basis": basis, "second": []}
+    with pytest.raises(Reject, match="cases are about two layers"):
         verify(deeper.content, json.dumps(claim).encode())
 
 

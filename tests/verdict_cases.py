@@ -261,11 +261,16 @@ def at_every_length(model: Trained, graph: Graph, longest: int) -> EveryLength:
 def checked(model: Trained, graph: Graph, n: int = 0) -> Check:
     """The checker's own record of a model, at a length."""
     document = verify_trained(model, graph, min(n, 3), seconds=60).document()
-    task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**10))
-    layers, kind = (MODEL, Check) if len(model.layers) == 1 else (LAYERS, Second)
+    return read(model.content, document, n + (model.reader is not None))
+
+
+def read(content: bytes, document: dict[str, Any], n: int) -> Check:
+    """The same of a file and what a certificate says of it."""
+    task = Task(document, Place("c"), content, Place("m"), Path(), Meter(10**10))
+    layers, kind = (LAYERS, Second) if "layers" in document["model"] else (MODEL, Check)
     made = Model(task, document["model"], Place("c"), layers)
     language = Language(document["language"], None, Place("c"), len(made.rows), made.labels)
-    return kind(task, made, language, Atoms(made, n + (model.reader is not None), task.meter))
+    return kind(task, made, language, Atoms(made, n, task.meter))
 
 
 def searched(found: Verdict) -> Search:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Behind, Form, Side, Sign, moved, network, reached, signed
+from .verdict_forms import Behind, Form, Side, Sign, added, moved, network, reached, signed
 from .verdict_model import MODEL, START, Atoms, Model
 from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest, restriction
@@ -300,7 +300,7 @@ class Check:
         require(fits, place, "expected neurons, each with a bound and a width for each head")
         self.meter.charge(len(given) * heads * (key[0] + 1) * 4 * len(self.model.rows) + 2 * self.map)
         x, bias = self.stream(key)
-        base = moved(self.final.normal, x._replace(centre=list(map(sum, zip(x.centre, bias, strict=True)))))[0]
+        base = moved(self.final.normal, added(Form(bias, [], [1] * len(bias)), x))[0]
         far = reached(base)
         for j, *hints in given:
             at = [(h, [[(f.centre[j], f.rest[j]) for f in row] for row in rows[: key[0] + 1]])
