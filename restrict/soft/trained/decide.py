@@ -51,8 +51,8 @@ MEMORIES = 3
 ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
 BELOW, LEAST_BELOW = 1, 20.0
-"""Where a wrong word is known, all that is left is whether it is shortest: memories and finer graphs have so many times
-what the search has taken, or a second; of two layers all cases have, or so many seconds."""
+"""Where a wrong word is known, all that is left is whether it is shortest: cases have so many times what the search has
+taken, or so many seconds; memories and finer graphs with them so many times that, or a second."""
 HISTORIES = (40, 80)
 """Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
 do, are half as many cases."""
@@ -203,6 +203,12 @@ class _Run:
         """Whether it is late, or nothing more is to be done below a wrong word."""
         return self.late() or time.monotonic() > self.below
 
+    def bounded(self, least: float) -> None:
+        """Below a wrong word no more is done than the search has done so far, or so many seconds."""
+        if self.wrong is not None:
+            now = time.monotonic()
+            self.below = min(self.below, now + BELOW * max(least, now - self.began))
+
     def hunted(self) -> None:
         """Short and random words, then attacks on a grid of positions, and below the first that succeeds."""
         self.tell("words")
@@ -233,6 +239,8 @@ class _Run:
             self.states.append(self.begun(graph.remembering(table), ALL))
         while True:
             at = self.states[-1]
+            if self.below == math.inf:
+                self.bounded(LEAST_BELOW)
             if at.done == len(at.keys) or len(at.open) >= MANY or self.late():
                 return
             if time.monotonic() > self.below:
@@ -290,10 +298,7 @@ class _Run:
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True
-        if self.wrong is not None:
-            now = time.monotonic()
-            self.below = min(self.below, now + BELOW * max(1.0, now - self.began))
-
+        self.bounded(1.0)
         last, table = beginnings(at.graph)
         first = [(f"the first {last} symbols", table)] if case.key[0] <= last else []
         for name, table in (*first, *memories(len(self.model.symbols))):
@@ -340,9 +345,7 @@ class _Layers(_Run):
 
     def cases(self) -> None:
         """The cases of two layers in order, until one is open; then again, finer, or with a memory."""
-        if self.wrong is not None:
-            now = time.monotonic()
-            self.below = now + BELOW * max(LEAST_BELOW, now - self.began)
+        self.bounded(LEAST_BELOW)
         for at in self.tries() if len(self.model.layers) == 2 else ():
             self.states.append(at)
             if not self.ran(at) or self.over():
