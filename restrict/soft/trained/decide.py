@@ -50,7 +50,7 @@ MEMORIES = 3
 """Memories, one upon the other."""
 ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
-BELOW, LEAST_BELOW = 1, 20.0
+BELOW, LEAST_BELOW = 1, 10.0
 """Where a wrong word is known, all that is left is whether it is shortest: cases have so many times what the search has
 taken, or so many seconds; memories and finer graphs with them so many times that, or a second."""
 HISTORIES = (40, 80)
