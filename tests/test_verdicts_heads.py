@@ -104,6 +104,38 @@ def pulls(
     ]
 
 
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
+def test_multipliers_are_found_where_there_are_some(seed: int) -> None:
+    """Among points given one by one: what is found holds for all of them, else no multipliers are much better, and the
+    mixture shown is in the cell, or it is far from being one."""
+    rng, found, none = np.random.default_rng(seed), 0, 0
+    for _ in range(60):
+        m, count = int(rng.integers(1, 4)), int(rng.integers(1, 9))
+        points = rng.normal(size=(count, m)) * 3.0 + rng.normal(size=m) * 2.0
+        line, least, losses = rng.normal(size=m), float(rng.normal()), rng.random(m) * 0.1
+
+        def oracle(
+            turned: npt.NDArray[np.float64], aim: float, points: Any = points, losses: Any = losses
+        ) -> Found | None:
+            said = points @ turned - losses @ np.abs(turned)
+            return (points[said.argmin()], losses) if said.min() < aim else None
+
+        def reached(pull: Any, points: Any = points, line: Any = line, losses: Any = losses) -> Any:
+            return (points @ (line - pull) - losses @ np.abs(line - pull)).min() - np.abs(pull).sum()
+
+        pull, at = multipliers(oracle, least, line, 0.0)
+        if pull is not None:
+            found += 1
+            assert least + reached(pull) > -1e-9
+            continue
+        none += 1
+        best = max(reached(g) for g in rng.normal(size=(400, m)) * 10.0 ** rng.uniform(-2, 3, size=(400, 1)))
+        assert least + best <= 0.1 * (np.abs(line).sum() + abs(least))
+        lost = losses @ np.abs(line) + 0.1 * np.abs(line).sum()
+        assert np.abs(at).max() > 1.02 or least + line @ at <= lost
+    assert min(found, none) > 5
+
+
 @pytest.mark.parametrize("seed", heavy_after(range(40), 3))
 def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None:
     """Theorems 5 and 6, and with any multipliers Lemma V20: of the words in the cell, which may have none."""
