@@ -106,8 +106,7 @@ def pulls(
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))
 def test_multipliers_are_found_where_there_are_some(seed: int) -> None:
-    """Among points given one by one: what is found holds for all of them, else no multipliers are much better, and the
-    mixture shown is in the cell, or it is far from being one."""
+    """Among points given one by one: what is found holds for all of them, else no multipliers are much better."""
     rng, found, none = np.random.default_rng(seed), 0, 0
     for _ in range(60):
         m, count = int(rng.integers(1, 4)), int(rng.integers(1, 9))
@@ -123,7 +122,7 @@ def test_multipliers_are_found_where_there_are_some(seed: int) -> None:
         def reached(pull: Any, points: Any = points, line: Any = line, losses: Any = losses) -> Any:
             return (points @ (line - pull) - losses @ np.abs(line - pull)).min() - np.abs(pull).sum()
 
-        pull, at = multipliers(oracle, least, line, 0.0)
+        pull, _ = multipliers(oracle, least, line, 0.0)
         if pull is not None:
             found += 1
             assert least + reached(pull) > -1e-9
@@ -131,8 +130,6 @@ def test_multipliers_are_found_where_there_are_some(seed: int) -> None:
         none += 1
         best = max(reached(g) for g in rng.normal(size=(400, m)) * 10.0 ** rng.uniform(-2, 3, size=(400, 1)))
         assert least + best <= 0.1 * (np.abs(line).sum() + abs(least))
-        lost = losses @ np.abs(line) + 0.1 * np.abs(line).sum()
-        assert np.abs(at).max() > 1.02 or least + line @ at <= lost
     assert min(found, none) > 5
 
 
