@@ -6,7 +6,6 @@ import math
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -35,7 +34,7 @@ from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Tables, activated, gelu
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.directions import Key
-from restrict.soft.trained.forms import Tail
+from restrict.soft.trained.forms import Tail, leaves_of
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
 from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import Trained, forward, load
@@ -863,15 +862,6 @@ def test_the_chords_of_the_search_are_the_checkers(activation: int, kind: str) -
 # ---------------------------------------------------------------- the sides of a cell
 
 
-def leaves_of(tree: Any) -> Iterator[Any]:
-    """The leaves of a tree, from left to right."""
-    if isinstance(tree, list) and len(tree) == 3:
-        yield from leaves_of(tree[1])
-        yield from leaves_of(tree[2])
-    else:
-        yield tree
-
-
 @pytest.mark.parametrize("key", [(72, 1, 2), (100, 0, 4)])
 def test_corners_that_no_word_reaches_are_shown_to_be_empty(key: Key) -> None:
     """A checkpoint of which these cases were open with 400 cells: own directions on every cell decide the first,
@@ -888,10 +878,11 @@ def test_corners_that_no_word_reaches_are_shown_to_be_empty(key: Key) -> None:
     check.weigh(*key[:2])
     hints = case_document(case, case.basis)[3:]
     check.case(key, hints, Place("case"))
-    rows = [leaf for leaf in leaves_of(case.tree) if isinstance(leaf, list)]
+    m = len(case.upper)
+    rows = [leaf.rows for leaf in leaves_of(case.tree, np.zeros(m), np.ones(m)) if leaf.rows]
     assert bool(rows) == (key[0] == 100)
-    for leaf in rows:
-        leaf[1] = []
+    for row in rows:
+        row.clear()
     if rows:
         with pytest.raises(Reject, match="is not shown to be right"):
             check.case(key, hints, Place("case"))
@@ -906,7 +897,7 @@ def test_multipliers_are_taken_and_malformed_ones_are_not(seed: int) -> None:
         if found.upto > 0 and found.wrong is None and len(found.bases[0][0].rows) > 1:
             break
     document = json.loads(verdict_cases.with_multipliers(rng, found).to_bytes())
-    assert any(isinstance(leaf, list) for case in document["cases"] for leaf in leaves_of([*case[5:6], 0][0]))
+    assert any(isinstance(tree, list) for case in document["cases"] for tree in case[5:6])
     assert verdict_cases.accepted(model, document)
     case = next(case for case in document["cases"] if len(case) > 5)
     m = len(case[3])

@@ -341,8 +341,7 @@ class Check:
         return Box((high + low) >> 1, ((high - low) >> 1) + 1)
 
     def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
-        """A leaf is decided, by the number of pieces, or 0, and perhaps rows of multipliers; ``[m, low, high]`` halves
-        coordinate ``m``."""
+        """A leaf has a number of pieces, or 0, and perhaps rows of multipliers; ``[m, low, high]`` halves ``m``."""
         parts = [tree, []] if type(tree) is int else listing(tree, place)
         if len(parts) == 2:
             rows = [list(hint(row, place)) for row in listing(parts[1], place)]

@@ -20,7 +20,7 @@ from restrict.soft.restriction.forced import Restricted, RestrictedAttack
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.claim import graph_of_document
 from restrict.soft.trained.directions import Key
-from restrict.soft.trained.forms import Tree
+from restrict.soft.trained.forms import leaves_of
 from restrict.soft.trained.given import demand_same
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, load, shifted
@@ -137,20 +137,10 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
         search.use(rest[1] if len(rest) > 1 else 0)
         search.held = search.ends((i, a, q), rest[2] if len(rest) > 2 else [])
         ends = search.span(upper, width)
-        leaves = [_leaf(search, (i, a, q), low, high) for low, high in _leaves(rest[0] if rest else 0, *ends)]
+        cells = leaves_of(rest[0] if rest else 0, *ends)
+        leaves = [_leaf(search, (i, a, q), cell.low, cell.high) for cell in cells]
         low, high = np.min([leaf[0] for leaf in leaves], axis=0), np.max([leaf[1] for leaf in leaves], axis=0)
         yield Range((i, a, q), low, high, min(leaf[2] for leaf in leaves))
-
-
-def _leaves(tree: Tree, low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
-    if isinstance(tree, int) or len(tree) == 2:
-        yield low, high
-        return
-    m, first, second = tree
-    middle, below, above = (low[m] + high[m]) / 2, high.copy(), low.copy()
-    below[m] = above[m] = middle
-    yield from _leaves(first, low, below)
-    yield from _leaves(second, above, high)
 
 
 def _leaf(search: Search, key: Key, low: Array, high: Array) -> tuple[Array, Array, float]:

@@ -5,14 +5,14 @@ rounding of many cells at once takes little more time than that of one."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.trained.directions import Key
-from restrict.soft.trained.forms import Cell, Form, Ready, Tree, halves
+from restrict.soft.trained.forms import Cell, Form, Ready, halves, leaves_of
 from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import DEEPEST, NEURONS, SAFE, SHORTEST, SIMPLE, Case, Search
 
@@ -64,7 +64,8 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
     search.weigh(*key[:2])
     search.quotients, search.held = None, search.ends(key, case.held)
     known = case.margins if case.own is None else None  # else the bounds are those of cells that several cases share
-    parts = list(_leaves(search.span(*search.alone(case)), case.tree, DEEPEST))
+    cells = leaves_of(case.tree, *search.span(*search.alone(case)))
+    parts = [Part(leaf.low, leaf.high, leaf.parts, DEEPEST - leaf.depth) for leaf in cells]
     if known is not None:
         parts = [part._replace(margins=margins) for part, margins in zip(parts, known, strict=True)]
     found = _beyond(search, errors, key, parts, SIMPLE + 2 * case.cells)
@@ -76,15 +77,6 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
         found = _beyond(search, errors, key, [Part(*search.span(*box), 0, DEEPEST)], FIRM)
         search.turns.pop()
     return found
-
-
-def _leaves(ends: tuple[Array, Array], tree: Tree, depth: int) -> Iterator[Part]:
-    if isinstance(tree, list) and len(tree) == 3:
-        below, above = halves(*ends, tree[0])
-        yield from _leaves((ends[0], below), tree[1], depth - 1)
-        yield from _leaves((above, ends[1]), tree[2], depth - 1)
-    else:
-        yield Part(*ends, tree if isinstance(tree, int) else tree[0], depth)
 
 
 def _beyond(search: Search, errors: Errors, key: Key, level: list[Part], most: int) -> tuple[int, Margin] | None:

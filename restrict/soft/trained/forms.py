@@ -62,6 +62,16 @@ Tree = Any
 tree, tree]``."""
 
 
+class Leaf(NamedTuple):
+    """A leaf of a tree: the ends of its cell, halvings above it, parts, rows of multipliers."""
+
+    low: Array
+    high: Array
+    depth: int
+    parts: int
+    rows: list[list[int]]
+
+
 class Ready(NamedTuple):
     """A cell's stream behind attention, and lower bounds on what is asked there (:meth:`Tail.signs`)."""
 
@@ -193,6 +203,16 @@ def leaves(tree: Tree) -> int:
     if isinstance(tree, list) and len(tree) == 3:
         return leaves(tree[1]) + leaves(tree[2])
     return max(tree if isinstance(tree, int) else tree[0], 1)
+
+
+def leaves_of(tree: Tree, low: Array, high: Array, depth: int = 0) -> Iterator[Leaf]:
+    """The leaves of a tree with their cells, from left to right."""
+    if isinstance(tree, list) and len(tree) == 3:
+        below, above = halves(low, high, tree[0])
+        yield from leaves_of(tree[1], low, below, depth + 1)
+        yield from leaves_of(tree[2], above, high, depth + 1)
+    else:
+        yield Leaf(low, high, depth, *((tree, []) if isinstance(tree, int) else tree))
 
 
 def halved(

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from restrict.soft.trained.directions import Key
-from restrict.soft.trained.forms import Tree, halves
+from restrict.soft.trained.forms import Tree, leaves_of
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.stored import Array
@@ -107,19 +107,16 @@ class SharedSearch(Search):
 
     def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Iterator[Array]:
         """What a tree shows on the leaves of a cell, up to the first that is not decided."""
-        if isinstance(tree, list) and len(tree) == 3:
-            below, above = halves(low, high, tree[0])
-            for at, top, part in ((low, below, tree[1]), (above, high, tree[2])):
-                for margins in self.walked(key, at, top, part):
-                    yield margins
-                    if margins.min(initial=math.inf) <= SAFE:
-                        return
-            return
-        cell, kept = self.kept(key, low, high)
-        near, asked = self.tail.near(cell.form()), self.graph.asked[key[2]]
-        parts, rows = (tree, []) if isinstance(tree, int) else tree
-        ends = next(self.tail.pieces(near, asked, [parts], self.held)) if parts else [self.tail.signs(near, asked)]
-        yield self.pulled(key, low, high, kept, parts, ends, np.zeros(len(asked.places)), rows)[1]
+        asked = self.graph.asked[key[2]]
+        for leaf in leaves_of(tree, low, high):
+            cell, kept = self.kept(key, leaf.low, leaf.high)
+            near, count = self.tail.near(cell.form()), leaf.parts
+            ends = next(self.tail.pieces(near, asked, [count], self.held)) if count else [self.tail.signs(near, asked)]
+            off = np.zeros(len(asked.places))
+            margins = self.pulled(key, leaf.low, leaf.high, kept, count, ends, off, leaf.rows)[1]
+            yield margins
+            if margins.min(initial=math.inf) <= SAFE:
+                return
 
     def over(self, keys: list[Key]) -> Bounds | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""
