@@ -253,8 +253,8 @@ def fewer(rng: np.random.Generator, content: bytes, document: Document) -> Itera
 
 
 def multiplied(rng: np.random.Generator, document: Document) -> Iterator[Document]:
-    """Certificates with multipliers of the sides of every cell (Lemma V20), of all sizes, some with cells halved; the
-    engine's own multipliers of another size."""
+    """Certificates with multipliers of the sides of every cell (Lemma V20), of all sizes, some with cells halved, or
+    said to have no word (Lemma V21); the engine's own multipliers of another size."""
     for size in 10.0 ** rng.uniform(0, 15, size=6):
         made = copy.deepcopy(document)
         for case in made["cases"]:
@@ -267,6 +267,9 @@ def tree_of(rng: np.random.Generator, tree: Any, m: int, size: float) -> Any:
     """A tree with rows of multipliers on its leaves, some of which are halved."""
     if isinstance(tree, list) and len(tree) == 3:
         return [tree[0], tree_of(rng, tree[1], m, size), tree_of(rng, tree[2], m, size)]
+    if m and (rng.random() < 0.1 or (isinstance(tree, list) and len(tree) == 1)):
+        some = rng.choice(m, size=min(m, int(rng.integers(1, 4))), replace=False)
+        return [[int(v) for k in some for v in (k, rng.normal() * size)]]
     parts, rows = (tree, []) if isinstance(tree, int) else tree
     if m and rng.random() < 0.3:
         return [int(rng.integers(m)), *(tree_of(rng, [parts, rows], m, size) for _ in range(2))]

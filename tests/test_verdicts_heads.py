@@ -2,6 +2,7 @@
 
 import copy
 import json
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -18,9 +19,11 @@ from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.empty import Empty
 from restrict.soft.trained.graph import task_graph
+from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import load
-from restrict.soft.trained.multipliers import Found, multipliers
+from restrict.soft.trained.multipliers import Found, apart, multipliers
 from restrict.soft.trained.verdict import Search
 from tests import verdict_cases
 from tests.marks import heavy_after
@@ -173,6 +176,133 @@ def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None
     assert shown > 10
     assert beyond > 5
     assert more + empty > 0
+
+
+def separating(words: list[tuple[list[Fraction], list[Fraction]]], boxes: list[Box]) -> list[int]:
+    """The multipliers that the search takes, from all words (coordinates, and the denominator of each one's head)."""
+    low, high = (np.array([b.middle + side * b.radius for b in boxes], dtype=float) for side in (-1, 1))
+    half, none = np.maximum((high - low) / 2, 1.0), [0] * len(boxes)
+    t, weight = (np.array([word[k] for word in words], dtype=float) for k in (0, 1))
+    points = np.hstack([(t - high) / half, (low - t) / half]) * np.tile(weight / weight.max(), 2)
+
+    def oracle(g: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
+        said = points @ g
+        return None if said.min() > 0 else points[[said.argmin()]]
+
+    g = apart(oracle, points[:1])
+    if g is None:
+        return none
+    pull = (g[len(boxes) :] - g[: len(boxes)]) / half
+    return [int(v) for v in np.round(pull / np.abs(pull).max() * 2.0**20)]
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 3))
+def test_a_cell_with_a_word_is_never_shown_to_have_none(seed: int) -> None:
+    """Lemma V21, to the unit: a word may be at a corner of the cell, and multipliers may pull it straight away."""
+    rng, none, empty = np.random.default_rng(seed), 0, 0
+    for _ in range(120):
+        made = sample(rng)
+        if made is None:
+            continue
+        check, key, sums, points, _ = made
+        heads = [h for h, basis in enumerate(check.basis) for _ in basis.rows]
+        words = [([t for head in point for t in head], [d[h] for h in heads])
+                 for point, d in zip(points, sums, strict=True)]  # fmt: skip
+        m = len(heads)
+        if not m:
+            continue
+        if rng.random() < 0.5:  # a corner at a word
+            at, side = words[int(rng.integers(len(words)))][0], rng.choice([-1, 1], m).tolist()
+            radius = [int(2.0 ** rng.uniform(1, 64)) for _ in range(m)]
+            corner = [-int(-t // 1) if s < 0 else int(t // 1) for t, s in zip(at, side, strict=True)]
+            boxes = [Box(c - s * r, r + 1) for c, s, r in zip(corner, side, radius, strict=True)]
+        else:
+            near, side = words[int(rng.integers(len(words)))][0], [1] * m
+            size = float(ONE << int(rng.integers(0, 20)))
+            boxes = [Box(int(t) + int(rng.normal() * size), int(size * rng.random())) for t in near]
+        inside = any(all(abs(t - b.middle) <= b.radius for t, b in zip(p, boxes, strict=True)) for p, _ in words)
+        rows = [[int(s * v) for s, v in zip(side, np.abs(rng.normal(size=m)) * 2.0 ** rng.uniform(0, 40), strict=True)],
+                [int(v) for v in rng.normal(size=m) * 2.0 ** rng.uniform(0, 40)], separating(words, boxes)]  # fmt: skip
+        rows += [[-v for v in row] for row in rows]
+        for row in rows:
+            given = [v for pair in enumerate(row) for v in pair]
+            if inside:
+                with pytest.raises(Reject, match="a word may be in a cell"):
+                    check.unreached(key, boxes, given, Place("c"))
+                continue
+            with suppress(Reject):
+                check.unreached(key, boxes, given, Place("c"))
+                empty += 1
+        none += not inside
+    assert none > 10
+    assert empty > 5
+
+
+def test_a_cell_beside_the_only_word_is_shown_to_have_none() -> None:
+    """One word, two heads, and a cell that is 2^-30 away in one coordinate: nothing is lost but rounding."""
+    rng, tried = np.random.default_rng(5), 0
+    while tried < 20:
+        made = sample(rng)
+        if made is None or len(made[2]) > 1 or not (m := sum(len(b.rows) for b in made[0].basis)):
+            continue
+        check, key, _, points, _ = made
+        at, k = [t for head in points[0] for t in head], int(rng.integers(m))
+        gap, radius = 2 * max(b.off for b in check.basis) + (ONE >> 30), ONE >> 3
+        for side in (-1, 1):
+            boxes = [Box(int(t), radius) for t in at]
+            boxes[k] = Box(int(at[k]) + side * (radius + gap), radius)
+            check.unreached(key, boxes, [k, side << 30], Place("c"))
+            with pytest.raises(Reject):
+                check.unreached(key, boxes, [k, -side << 30], Place("c"))
+        tried += 1
+
+
+def test_malformed_rows_of_empty_cells_are_refused() -> None:
+    made = next(m for m in map(two_heads, (14, 27, 39)) if m is not None)
+    model, document = made
+    case, m = document["cases"][-1], sum(len(basis["centre"]) for basis in document["basis"])
+    bad: list[Any] = [1, [], {}, ["0", 1], [0], [0, 1, 1], [-1, 1], [m, 1], [0, 1 << 61], [0, 0.5], [[0, 1]]]
+    for row in bad:
+        case[5:] = [[row]]
+        with pytest.raises(Reject) as refused:
+            verify(model.content, json.dumps(document).encode())
+        assert refused.value.code == (3 if row == [] else 4)
+    case[5:] = [[[0, 5], []]]
+    with pytest.raises(Reject):
+        verify(model.content, json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 4))
+def test_the_cells_that_the_search_finds_empty_have_no_word(seed: int) -> None:
+    """By all words, in floats; the checker takes each."""
+    rng, found = np.random.default_rng(seed), 0
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph, n = verdict_cases.random_graph(rng, model, naive), 4
+    search = Search(model, graph, n)
+    words = prefixes((graph.delta, graph.accept), n)
+    bases = [(np.array(b.rows).reshape(-1, model.d) / 2**24, np.array(b.centre) / 2**24) for b in search.atoms.bases]
+    check = verdict_cases.checked(model, graph, n)
+    check.read_basis(basis_document(search.turns[0]), Place("basis"))
+    check.basis = check.turned[0]
+    for key in graph.cases(n):
+        empty = Empty(search, key)
+        check.weigh(*key[:2])
+        at = []
+        for word in (w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])):
+            outs = naive.attention(tuple(model.tokens[s] for s in word))[1]
+            at.append(np.concatenate([rows @ (np.array(out) - c) for out, (rows, c) in zip(outs, bases, strict=True)]))
+        for _ in range(12):
+            side = (empty.most - empty.least) * rng.uniform(0.05, 0.7, size=len(empty.most))
+            low = empty.least + (empty.most - empty.least - side) * rng.random(len(side))
+            row = empty.found(low, low + side)
+            inside = any((t >= low).all() and (t <= low + side).all() for t in at)
+            if row is not None:
+                found += 1
+                assert not inside
+                assert empty.shown(low, low + side, row)
+                boxes = [Box(int((a + s / 2) * ONE), int(s / 2 * ONE)) for a, s in zip(low, side, strict=True)]
+                check.unreached(key, boxes, row, Place("c"))
+    assert found or model.heads == 1
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 4))

@@ -139,15 +139,15 @@ def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> Non
         assert any(inside)
 
 
-def leaves_of(low: Array, high: Array, tree: Any) -> Iterator[tuple[Array, Array]]:
-    """The cells of a tree from left to right."""
-    if tree == 0:
-        yield low, high
+def leaves_of(low: Array, high: Array, tree: Any, empty: bool = False) -> Iterator[tuple[Array, Array]]:
+    """The cells of a tree from left to right: those that may have words, or those that are said to have none."""
+    if tree == 0 or len(tree) == 1:
+        yield from [(low, high)] if empty == (tree != 0) else []
         return
     below, above = high.copy(), low.copy()
     below[tree[0]] = above[tree[0]] = (low[tree[0]] + high[tree[0]]) / 2
-    yield from leaves_of(low, below, tree[1])
-    yield from leaves_of(above, high, tree[2])
+    yield from leaves_of(low, below, tree[1], empty)
+    yield from leaves_of(above, high, tree[2], empty)
 
 
 def sides(upper: list[int], width: list[int]) -> tuple[Array, Array]:
@@ -195,6 +195,8 @@ def test_at_each_cell_of_its_node_every_word_is_in_the_box_of_the_second_layer(
         t, out = along(bases[basis], naive.attention(tokens)[1]), naive.attention(tokens, 1)[1]
         tables = iter(held.get(key, []))
         at = 0
+        for low, high in leaves_of(*sides(upper, width), tree, empty=True):
+            assert ((t < low) | (t > high)).any()
         for (low, high), hints in zip(leaves_of(*sides(upper, width), tree), leaves, strict=True):
             lengths = next(tables) if len(hints) == 6 else None
             if not ((t >= low - 1e-9) & (t <= high + 1e-9)).all():

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Behind, Form, Side, Sign, added, moved, network, reached, signed
+from .verdict_forms import Behind, Form, Side, Sign, added, averaged, moved, network, reached, signed
 from .verdict_model import MODEL, START, Atoms, Model
 from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest, restriction
@@ -341,19 +341,34 @@ class Check:
         return Box((high + low) >> 1, ((high - low) >> 1) + 1)
 
     def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
-        """A leaf has a number of pieces, or 0, and perhaps rows of multipliers; ``[m, low, high]`` halves ``m``."""
+        """A leaf has pieces (0: none), and perhaps multipliers; or a row alone: no word. ``[m, low, high]`` halves."""
         parts = [tree, []] if type(tree) is int else listing(tree, place)
+        if len(parts) == 1:
+            return self.unreached(key, boxes, list(hint(parts[0], place)), place)
         if len(parts) == 2:
             rows = [list(hint(row, place)) for row in listing(parts[1], place)]
             require(all(0 < len(row) <= len(boxes) + 1 for row in rows), place, "expected rows of multipliers")
-            self.leaf(key, boxes, integer(0, PIECES)(parts[0], place), rows, place)
-            return
+            return self.leaf(key, boxes, integer(0, PIECES)(parts[0], place), rows, place)
         require(len(parts) == 3, place, "expected 0 or [coordinate, tree, tree]")
         m = integer(0, len(boxes) - 1)(parts[0], place)
         middle, radius = boxes[m]
         half = (radius >> 1) + 1
         for side, inner in ((middle - half, parts[1]), (middle + half, parts[2])):
             self.cell(key, [*boxes[:m], Box(side, half), *boxes[m + 1 :]], inner, place)
+
+    def unreached(self, key: Key, boxes: list[Box], row: Vector, place: Place) -> None:
+        """No word of the case is in this cell: ``row`` has coordinates, each with a multiplier of its lower end, or, if
+        that is negative, of its upper end. In the cell all lengths together would be positive (Lemma V21)."""
+        pull, tables, at = dict(zip(row[::2], row[1::2], strict=False)), list[list[Vector]](), 0
+        fits = len(row) % 2 == 0 and all(0 <= k < sum(len(b.rows) for b in self.basis) for k in pull)
+        require(fits, place, "expected coordinates with multipliers")
+        for h, basis in enumerate(self.basis):
+            part = [(pull.get(k, 0), *boxes[k]) for k in range(at, at + len(basis.rows))]
+            ends, at = self.against(key, [-v << BOUND for v, *_ in part], h), at + len(part)
+            limit = sum(v * middle - abs(v) * radius >> BITS - BOUND for v, middle, radius in part) - (h == 0)
+            tables.append(self.lengths(h, ends, limit))
+        if not self.together(key, tables):
+            unproved(place, "a word may be in a cell that is said to have none")
 
     def leaf(self, key: Key, boxes: list[Box], pieces: int, rows: list[Vector], place: Place) -> None:
         """All that is asked holds on this cell, by a chord of the inverse deviation or by pieces of its range. Without
@@ -483,17 +498,3 @@ class Check:
             balls = [values[h][j][s] for j, s in read]
             heads.append(([rows[j][s] for j, s in read], [v.centre for v in balls], max(v.radius for v in balls)))
         return averaged(x, bias, heads)
-
-
-def averaged(x: Form, bias: Vector, heads: Iterable[tuple[list[Interval], Matrix, int]]) -> Form:
-    """``x + bias`` plus the average of each head: its weights, its values, and how far off these are."""
-    centre, rest = [a + b for a, b in zip(x.centre, bias, strict=True)], [r + 4 for r in x.rest]
-    for es, values, radius in heads:
-        whole, spread = sum(e[0] for e in es), sum(e[1] - e[0] for e in es)
-        if whole <= 0:
-            unproved(Place("model"), "the weights of the word vanish beside those of other symbols")
-        lower = [e[0] for e in es]
-        for k, column in enumerate(zip(*values, strict=True)):
-            centre[k] += dot(lower, column) // whole
-            rest[k] += 2 * max(map(abs, column)) * spread // whole + radius + 3
-    return Form(centre, [], rest)

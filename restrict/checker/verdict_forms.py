@@ -8,10 +8,11 @@ is counted in the remainder, operation by operation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import add
 from typing import NamedTuple
 
+from .account import Place, unproved
 from .verdict_numbers import BITS, ONE, SQUARE, Linear, Matrix, Network, Norm, Vector, dot, root3, slope, times, total
 
 Chord = tuple[int, int, int]
@@ -301,3 +302,17 @@ def signed(sign: Sign, z: Behind, f: Network, epsilon: int) -> list[tuple[int, V
     return [(least + (more * change - abs(rest * change) >> SQUARE),
              [v + (tau * w + t * change >> SQUARE) for v, w, t in zip(lines, changes, turns, strict=True)])
             for more, tau, turns, rest in z.turns]  # fmt: skip
+
+
+def averaged(x: Form, bias: Vector, heads: Iterable[tuple[list[Side], Matrix, int]]) -> Form:
+    """``x + bias`` plus the average of each head: its weights, its values, and how far off these are."""
+    centre, rest = [a + b for a, b in zip(x.centre, bias, strict=True)], [r + 4 for r in x.rest]
+    for es, values, radius in heads:
+        whole, spread = sum(e[0] for e in es), sum(e[1] - e[0] for e in es)
+        if whole <= 0:
+            unproved(Place("model"), "the weights of the word vanish beside those of other symbols")
+        lower = [e[0] for e in es]
+        for k, column in enumerate(zip(*values, strict=True)):
+            centre[k] += dot(lower, column) // whole
+            rest[k] += 2 * max(map(abs, column)) * spread // whole + radius + 3
+    return Form(centre, [], rest)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require
 from .read import Maybe, integer, integers, listing
-from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, averaged, decided, hint
-from .verdict_forms import Form, activated, added, chords, kept, layer_norm, merged, moved, opened, reached
+from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, decided, hint
+from .verdict_forms import Form, activated, added, averaged, chords, kept, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Linear, Matrix, Vector, dot, enclosed, exponential, linear
 
@@ -160,6 +160,7 @@ class Second(Check):
         self.leaves, self.query, self.steps = [], None, self.language.leading(*key)
         self.edges = 1 + sum(len(way) + 2 for step in self.steps for _, way in step) // (key[0] + 1)
         super().case(key, hints[:4], place)
+        require(len(self.leaves) > 0, place, "expected a cell that has words")
         number = integer(0, len(self.frames) - 1)(hints[4], place)
         given = listing(hints[5], place)
         require(len(given) == len(self.leaves), place, f"expected an entry for each of {len(self.leaves)} cells")
@@ -181,6 +182,11 @@ class Second(Check):
         self.meter.charge(2 * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
         return self.leaves.append((self.start(key, boxes, kept), boxes))
+
+    def unreached(self, key: Key, boxes: list[Box], row: Vector, place: Place) -> None:
+        """In the first layer alone: what words are in the second, its nodes do not say."""
+        require(self.query is None, place, "expected no empty cells in layer 2")
+        super().unreached(key, boxes, row, place)
 
     def holding(self, key: Key, first: list[Basis], boxes: list[Box], m: Any, place: Place) -> list[list[Vector]]:
         """Lengths that add up to at least 0 over every word at a cell of its node (Lemma V12): how far values are above

@@ -65,7 +65,7 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
     search.quotients, search.held = None, search.ends(key, case.held)
     known = case.margins if case.own is None else None  # else the bounds are those of cells that several cases share
     cells = leaves_of(case.tree, *search.span(*search.alone(case)))
-    parts = [Part(leaf.low, leaf.high, leaf.parts, DEEPEST - leaf.depth) for leaf in cells]
+    parts = [Part(leaf.low, leaf.high, leaf.parts, DEEPEST - leaf.depth) for leaf in cells if not leaf.empty]
     if known is not None:
         parts = [part._replace(margins=margins) for part, margins in zip(parts, known, strict=True)]
     found = _beyond(search, errors, key, parts, SIMPLE + 2 * case.cells)

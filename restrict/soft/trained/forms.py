@@ -58,18 +58,20 @@ class Cell(NamedTuple):
 
 Part = tuple[Array, ...]
 Tree = Any
-"""The parts of the range of the inverse deviation, 0 for its chord; ``[parts, rows of multipliers]``; or ``[coordinate,
-tree, tree]``."""
+"""The parts of the range of the inverse deviation, 0 for its chord; ``[parts, rows of multipliers]``; ``[multipliers]``
+that show that no word is in the cell; or ``[coordinate, tree, tree]``."""
 
 
 class Leaf(NamedTuple):
-    """A leaf of a tree: the ends of its cell, halvings above it, parts, rows of multipliers."""
+    """A leaf of a tree: the ends of its cell, halvings above it, parts, rows of multipliers; or multipliers that show
+    that no word is in it."""
 
     low: Array
     high: Array
     depth: int
     parts: int
     rows: list[list[int]]
+    empty: list[int] | None = None
 
 
 class Ready(NamedTuple):
@@ -202,6 +204,8 @@ def leaves(tree: Tree) -> int:
     """The leaves of a tree, each as often as it has parts: what a check of it costs."""
     if isinstance(tree, list) and len(tree) == 3:
         return leaves(tree[1]) + leaves(tree[2])
+    if isinstance(tree, list) and len(tree) == 1:
+        return 1
     return max(tree if isinstance(tree, int) else tree[0], 1)
 
 
@@ -211,6 +215,8 @@ def leaves_of(tree: Tree, low: Array, high: Array, depth: int = 0) -> Iterator[L
         below, above = halves(low, high, tree[0])
         yield from leaves_of(tree[1], low, below, depth + 1)
         yield from leaves_of(tree[2], above, high, depth + 1)
+    elif isinstance(tree, list) and len(tree) == 1:
+        yield Leaf(low, high, depth, 0, [], tree[0])
     else:
         yield Leaf(low, high, depth, *((tree, []) if isinstance(tree, int) else tree))
 
@@ -234,7 +240,9 @@ def halves(low: Array, high: Array, m: int) -> tuple[Array, Array]:
 
 def grafted(tree: Tree, parts: Iterator[Tree]) -> Tree:
     """A tree with other trees in place of its leaves, from left to right."""
-    return [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)] if tree != 0 else next(parts)
+    if tree == 0:
+        return next(parts)
+    return tree if len(tree) == 1 else [tree[0], grafted(tree[1], parts), grafted(tree[2], parts)]
 
 
 def opened(y: Form) -> Form:

@@ -56,3 +56,21 @@ def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> tuple[
             return pull, at
         points, losses, share = np.vstack([points, found[0]]), np.vstack([losses, found[1]]), np.append(share, 0.0)
     return None, at
+
+
+def apart(oracle: Callable[[Array], Array | None], points: Array) -> Array | None:
+    """Multipliers ``g >= 0`` for which ``g . a`` is positive for all words, if some are found: then no mixture of
+    words has ``a <= 0`` in every entry. ``points``: what is known of words, shape ``(words, entries)``. ``oracle``: for
+    a ``g`` a word for which that is not so, or ``None``."""
+    share, none = np.zeros(len(points)), np.zeros(points.shape[1])
+    share[int(points.max(1).argmin())], at, room = 1.0, np.empty_like(none), np.empty_like(none)
+    for _ in range(TRIES):
+        size = float(np.abs(points).max(initial=0)) or 1.0
+        mix(points / size + 1, share, at, room, none, 1.0)
+        out = np.maximum(at - 1, 0)
+        if out.max(initial=0) * size < INSIDE:
+            return None
+        if (found := oracle(out)) is None:
+            return out
+        points, share = np.vstack([points, found]), np.append(share, 0.0)
+    return None

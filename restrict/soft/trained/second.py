@@ -19,7 +19,8 @@ from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.axes import Table, Tuple3, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.directions import BOUND, Key
-from restrict.soft.trained.forms import Cell, Form, Tail, Tree, grafted, halved, merged, opened
+from restrict.soft.trained.empty import Empty
+from restrict.soft.trained.forms import Cell, Form, Tail, Tree, grafted, halved, halves, merged, opened
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
@@ -31,6 +32,8 @@ KEPT, STREAM, NARROW = 4, 24, 1e-3
 node are not narrower than the last."""
 DEEPEST = 40
 """Halvings on one branch; a certificate is nested at most 64 deep."""
+ONE_LEFT = 1 / 8
+"""What a halving counts where one half of a node's cell has no word: it makes no more cells."""
 LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
 LOOSE = 1e-5
@@ -151,15 +154,19 @@ class Second:
         queries, keys, values = (list(part) for part in zip(*read, strict=True))
         return Leaf(merged(x, STREAM), queries, keys, values)
 
-    def cells(self, key: Key, low: Array, high: Array, depth: int, found: list[Part]) -> Tree:
+    def cells(self, key: Key, low: Array, high: Array, depth: float, found: list[Part]) -> Tree:
         """The tree of a node's cells, which are put behind ``found``."""
         leaf = self.leaf(key, low, high)
         far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in leaf.keys)
         m = int(np.argmax(high - low)) if len(low) else 0
-        if far <= self.fine or not depth or not len(low) or high[m] - low[m] < NARROW:
+        if far <= self.fine or depth <= 0 or not len(low) or high[m] - low[m] < NARROW:
             found.append(Part(leaf, low, high))
             return 0
-        return halved(lambda low, high, depth: self.cells(key, low, high, depth, found), low, high, m, depth)
+        below, above = halves(low, high, m)
+        sides = (low, below), (above, high)
+        rows = [self.empty.found(*side) for side in sides]
+        left, both = depth - (ONE_LEFT if any(rows) else 1), zip(rows, sides, strict=True)
+        return [m, *([row] if row else self.cells(key, *side, left, found) for row, side in both)]
 
     def node(self, key: Key, hard: bool = False) -> tuple[Layered, list[Part]]:
         """The node of a case: its box in the coordinates in which its sides add up to least, halved. ``hard``: some of
@@ -183,6 +190,7 @@ class Second:
         first.use(number)
         upper, width = outward(top, bottom)
         high, parts = np.array(upper) / BOUND, list[Part]()
+        self.empty = Empty(first, key)
         tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, parts)
         return Layered(key, upper, width, tree, len(parts), math.inf, number), parts
 
@@ -304,6 +312,8 @@ class Second:
         self.left -= 1
 
         def half(low: Array, high: Array, depth: int) -> Tree | None:
+            if (row := self.empty.found(low, high)) is not None:
+                return [row]
             return self.settled(made, Part(self.leaf(made.key, low, high), low, high), depth, leaves)
 
         return halved(half, low, high, m, depth)

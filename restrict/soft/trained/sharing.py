@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from restrict.soft.trained.directions import Key
+from restrict.soft.trained.empty import Empty
 from restrict.soft.trained.forms import Tree, leaves_of
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
@@ -107,8 +108,14 @@ class SharedSearch(Search):
 
     def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Iterator[Array]:
         """What a tree shows on the leaves of a cell, up to the first that is not decided."""
-        asked = self.graph.asked[key[2]]
+        asked, empty = self.graph.asked[key[2]], None
         for leaf in leaves_of(tree, low, high):
+            if leaf.empty:
+                empty = empty or Empty(self, key)
+                if not empty.shown(leaf.low, leaf.high, leaf.empty):
+                    yield np.full(len(asked.places), -math.inf)
+                    return
+                continue
             cell, kept = self.kept(key, leaf.low, leaf.high)
             near, count = self.tail.near(cell.form()), leaf.parts
             ends = next(self.tail.pieces(near, asked, [count], self.held)) if count else [self.tail.signs(near, asked)]

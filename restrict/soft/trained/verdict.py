@@ -15,6 +15,7 @@ from restrict.soft.trained.atoms import LEAST, Basis, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Near, valued
 from restrict.soft.trained.directions import BOUND, Directions, Key
+from restrict.soft.trained.empty import Empty
 from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
@@ -108,6 +109,7 @@ class Search(Directions):
         self.tried: dict[tuple[int, int], int] = {}
         self.shares: list[Array] = []
         self.hopeless = False
+        self.empty: Empty | None = None
         self.held = np.zeros((2, 0))
         self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
@@ -218,6 +220,7 @@ class Search(Directions):
         """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
         self.shares, self.hopeless = [], False
+        self.empty = Empty(self, key) if self.sided and self.atoms.heads > 1 and most > 1 else None
         tree = self.cell(key, *self.span(upper, width), DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
@@ -275,6 +278,8 @@ class Search(Directions):
             self.worst = min(self.worst, (float(margins[worst]), worst))
             self.shares.append(margins)
             return parts
+        if self.empty is not None and (row := self.empty.found(low, high)) is not None:
+            return [row]
         if self.left <= 0 or self.hopeless or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
@@ -373,7 +378,8 @@ class Search(Directions):
         )
         if found is None:
             mixed = self.start(key) + sum(self.at) + ((low + high) / 2 + at * radius) @ self.rows
-            self.hopeless = bool(valued(self.tail.tables, self.graph.asked[key[2]], mixed[None])[0, label] <= aim)
+            value = valued(self.tail.tables, self.graph.asked[key[2]], mixed[None])[0, label]
+            self.hopeless = self.atoms.heads == 1 and bool(value <= aim)
             return None
         row = np.divide(found, radius, out=np.zeros_like(found), where=radius > 0) * BOUND
         held = np.abs(row).max(initial=0) < HUGE
