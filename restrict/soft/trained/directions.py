@@ -103,8 +103,11 @@ class Directions:
 
     def farther(self, key: Key, low: Array, high: Array, line: Array, aim: float) -> Found | None:
         """A word whose line is less than ``aim``, if there is one: its coordinates, where the cell is between -1 and 1,
-        and what its line is less for each unit of a coordinate's slope (Theorem 6)."""
-        values = self.against(key, low, high, line)
+        and what its line is less for each unit of a coordinate's slope (Theorem 6). Behind the coordinates of attention
+        stands, for each head but the first, its denominator by the first one's, between -1 and 1 in all words: all of
+        them are those of mixtures, too."""
+        m = len(low)
+        values = self.against(key, low, high, line[:m])
         assert values is not None
         ptr, source, symbol, case = self.ways(key)
         back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
@@ -113,15 +116,36 @@ class Directions:
             return None
         word, steps = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1)
         whole, radius, middle = self.weights[0][steps, word].sum(), (high - low) / 2, (high + low) / 2
-        point, loss, at = np.zeros(len(low)), np.zeros(len(low)), 0
-        for h, (basis, (ratio, off)) in enumerate(
-            zip(self.atoms.bases, [(1.0, 0.0), *self.quotient(key)], strict=True)
-        ):
+        point, loss, at = np.zeros(m), np.zeros(len(line)), 0
+        shares = np.array([weights[steps, word] / whole for weights in self.weights])
+        for basis, (ratio, off), share in zip(self.atoms.bases, [(1.0, 0.0), *self.quotient(key)], shares, strict=True):
             part = slice(at, at + len(basis.rows))
-            share, at = self.weights[h][steps, word] / whole, part.stop
+            at = part.stop
             point[part] = ratio * (basis.at[:, steps, word] @ share - middle[part] * share.sum())
             loss[part] = off * share.sum()
-        return np.divide(point, radius, out=np.zeros_like(point), where=radius > 0), loss
+        centre, reach = self.denominators(key)
+        apart = np.divide(shares[1:].sum(1) - centre, reach, out=np.zeros(len(centre)), where=reach > 0)
+        point = np.divide(point, radius, out=np.zeros_like(point), where=radius > 0)
+        return np.concatenate([point, apart]), loss
+
+    def denominators(self, key: Key) -> tuple[Array, Array]:
+        """Middle and half width of each other head's denominator by the first one's."""
+        ends = np.array([(1 / (ratio + off), 1 / (ratio - off)) for ratio, off in self.quotient(key)]).reshape(-1, 2)
+        return ends.sum(1) / 2, (ends[:, 1] - ends[:, 0]) / 2
+
+    def mixed(self, key: Key, low: Array, high: Array, at: Array) -> Array:
+        """The stream behind attention of a mixture of words, whose coordinates are those of :meth:`farther`: each head
+        adds up what its words read, and divides by the sum of their denominators."""
+        centre, reach = self.denominators(key)
+        wholes = [
+            1.0,
+            *(ratio * d for (ratio, _), d in zip(self.quotient(key), centre + reach * at[len(low) :], strict=True)),
+        ]
+        share = np.repeat(wholes, self.sizes)
+        found: Array = (
+            self.start(key) + sum(self.at) + ((low + high) / 2 + at[: len(low)] * (high - low) / 2 / share) @ self.rows
+        )
+        return found
 
     def beside(self, key: Key, low: Array, high: Array, least: float, line: Array, row: list[int]) -> float:
         """A label's bound with multipliers of the cell's sides (Lemma V20)."""

@@ -35,6 +35,9 @@ SPANS = 64
 COARSE = (0.1, 0.03)
 """A case is first tried without the coordinates in which no value is farther from the mean than this, then with more of
 them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
+FINEST = 1e-9
+"""An open case is tried with all coordinates in which some value is farther than this, too: what others leave to the
+remainder no cell makes smaller."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
 HARD = 12
@@ -102,7 +105,9 @@ class Search(Directions):
         fewer = [self.atoms.spanned(least) for least in COARSE if least > self.atoms.least]
         whole = sum(len(basis.rows) for basis in self.atoms.bases)
         self.turns += [bases for bases in fewer if 4 * sum(len(basis.rows) for basis in bases) <= 3 * whole]
-        self.coarse = range(1, len(self.turns))
+        self.coarse, finest = range(1, len(self.turns)), self.atoms.spanned(FINEST)
+        self.finest, self.full = len(self.turns), sum(len(basis.rows) for basis in finest)
+        self.turns += [finest] if self.full > whole else []
         self.missed: dict[tuple[int, int, int], int] = {}
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
@@ -126,6 +131,10 @@ class Search(Directions):
                     return found
         self.use(self.chosen.get(group, 0))
         found = self.attempt(key)
+        if isinstance(found, Open) and not self.hopeless and len(self.rows) < self.full:
+            self.chosen[group] = self.finest
+            self.use(self.finest)
+            found = self.attempt(key)
         hard = isinstance(found, Open) or found.cells > FEW
         again = isinstance(found, Open) or key[0] >= AGAIN * self.tried.get(group, 0)
         room = self.rows.size * len(self.turns) <= ROOM or isinstance(found, Open)
@@ -367,14 +376,18 @@ class Search(Directions):
         cannot tell mixtures from words."""
         if self.atoms.heads > 1 and not self.quotient(key):
             return None
-        radius = (high - low) / 2
+        m, radius = len(low), (high - low) / 2
         found, at = multipliers(
-            lambda turned, need: self.farther(key, low, high, turned, need), least, line, aim + SAFE
+            lambda turned, need: self.farther(key, low, high, turned, need),
+            least,
+            np.append(line, np.zeros(self.atoms.heads - 1)),
+            aim + SAFE,
         )
         if found is None:
-            mixed = self.start(key) + sum(self.at) + ((low + high) / 2 + at * radius) @ self.rows
+            mixed = self.mixed(key, low, high, at)
             self.hopeless = bool(valued(self.tail.tables, self.graph.asked[key[2]], mixed[None])[0, label] <= aim)
             return None
+        found = found[:m]
         row = np.divide(found, radius, out=np.zeros_like(found), where=radius > 0) * BOUND
         held = np.abs(row).max(initial=0) < HUGE
         return np.trim_zeros(np.round(row), "b").astype(np.int64).tolist() if held else None
