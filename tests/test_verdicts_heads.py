@@ -86,9 +86,9 @@ def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
 def pulls(
     rng: np.random.Generator, flat: list[list[Fraction]], lines: dict[int, int], boxes: list[Box], least: int
 ) -> list[list[int]]:
-    """Multipliers of the sides of a cell: some about as large as the slopes of its lines, or far larger, and those that
-    the search would take if there were one head."""
-    m = len(flat[0])
+    """Multipliers of the sides of a cell and of its quotients: some about as large as the slopes of its lines, or far
+    larger, and those that the search would take if there were one head."""
+    m, reach = len(flat[0]), sum(map(abs, lines.values())) + abs(least) + 1
     radius = np.array([max(box.radius, 1) for box in boxes[:m]], dtype=float)
     line = np.array([lines.get(k, 0) for k in range(m)], dtype=float)
     points = np.array([[float(t - box.middle) for t, box in zip(p, boxes, strict=False)] for p in flat]) / radius
@@ -99,9 +99,12 @@ def pulls(
 
     rows = [line * rng.normal(size=m) * 10.0 ** rng.choice([0, 1, 4]) * (rng.random(m) < 0.7) for _ in range(6)]
     best, _ = multipliers(oracle, float(least), line, 0.0)
-    return [
-        [int(g) for g in (row / radius * 2**16).clip(-1e17, 1e17)] for row in [line, *rows, best] if row is not None
-    ]
+    made = [(row / radius * 2**16).clip(-1e17, 1e17) for row in [line, *rows, best] if row is not None]
+    found = [[int(g) for g in row] for row in made]
+    for row in found.copy():
+        sizes = reach / 2.0**48 * rng.normal(size=len(boxes) - m) * 10.0 ** rng.choice([-2, -1, 0, 1, 3])
+        found.append([*row, *(int(g) for g in sizes.clip(-1e17, 1e17))])
+    return found
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))
@@ -173,6 +176,42 @@ def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None
     assert shown > 10
     assert beyond > 5
     assert more + empty > 0
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 4))
+def test_a_multiplier_of_a_quotient_is_worth_what_a_word_is_inside_its_side(seed: int) -> None:
+    """To the unit, of the only word of a case: how much more a label's bound must be."""
+    rng, weighty = np.random.default_rng(seed), 0
+    for _ in range(20):
+        heads, i = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        check = Check.__new__(Check)
+        check.meter, check.edges, check.model = Meter(10**9), 10, type("Shape", (), {"rows": range(1)})()
+        check.language = Language({"delta": [[0]], "accept": [0], "labels": [0], "want": [[]]}, None, Place("l"), 1, 1)
+        es = [[int(2 ** rng.uniform(20, 60)) for _ in range(i + 1)] for _ in range(heads)]
+        check.weights = [[[(e, e)] for e in row] for row in es]
+        check.basis = [Basis([], [[0]], [[[int(rng.normal() * ONE)]] for _ in range(i + 1)], 0, [], Form([], [], []))
+                       for _ in range(heads)]  # fmt: skip
+        boxes = [Box(int(rng.normal() * ONE), int(rng.random() * ONE) + 1) for _ in range(heads)]
+        quotients = [sum(es[0]) * ONE // sum(row) for row in es[1:]]
+        boxes += [Box(int(q * rng.uniform(0.5, 2)), int(q * rng.random()) + 1) for q in quotients]
+        lines = {k: int(rng.normal() * ONE) for k in range(heads)}
+        pull = [0] * heads + [int(g) for g in rng.normal(size=heads - 1) * 10.0 ** rng.uniform(0, 9)]
+
+        def needed(pull: list[int], check: Check = check, boxes: Any = boxes, lines: Any = lines, i: int = i) -> int:
+            low, high = -(1 << 130), 1 << 130
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if check.own((i, 0, 0), boxes, middle, lines, pull) else (middle, high)
+            return high
+
+        exact, loose = Fraction(0), Fraction(1)
+        for g, row, box in zip(pull[heads:], es[1:], boxes[heads:], strict=True):
+            share = Fraction(sum(row), sum(es[0]))
+            exact += (g << 48) * (1 - share * (box.middle + (-box.radius if g > 0 else box.radius)) / ONE)
+            loose += share
+            weighty += share > 3
+        assert exact - 1 <= needed(pull) - needed([0] * len(pull)) <= exact + loose
+    assert weighty > 5
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 4))

@@ -388,8 +388,8 @@ class Check:
 
     def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int], pull: Vector) -> bool:
         """The label's own direction over all words of the case: Theorem 5, and Theorem 6 where there are several heads
-        and bounds on the quotients of their denominators; less what multipliers of the cell's sides make, which is not
-        negative in the cell (Lemma V20)."""
+        and bounds on the quotients of their denominators; less what multipliers of the cell's sides make, of the
+        coordinates and then of these quotients, which is not negative in the cell (Lemma V20)."""
         m, first = sum(len(b.rows) for b in self.basis), len(self.basis[0].rows)
         if len(boxes) - m != len(self.basis) - 1:
             return False
@@ -398,7 +398,7 @@ class Check:
         for k, g in enumerate(pull[:m]):
             slopes[k] -= g << BOUND
             least -= (abs(g) << BOUND) * boxes[k].radius >> BITS
-        least -= len(pull)
+        least -= len(pull) + (sum(pull[m:]) << BOUND)
         shifts = [(s * b.middle >> BITS) + 1 for s, b in zip(slopes, boxes, strict=False)]
         ends, limit = self.against(key, slopes[:first]), least - sum(shifts[:first]) - 1
         if len(self.basis) == 1:
@@ -409,7 +409,9 @@ class Check:
             reach = sum((abs(slopes[k]) * boxes[k].radius >> BITS) + 1 for k in part)
             off = ratio.middle * sum(shifts[k] for k in part) + ratio.radius * reach
             ends = self.against(key, slopes[at : part.stop], h)
-            tables.append(self.lengths(h, [[(ratio.middle * v + off >> BITS) + 1 for v in row] for row in ends], 0))
+            g = sum(pull[m + h - 1 : m + h]) << BOUND
+            side = g * (ratio.middle - ratio.radius if g > 0 else ratio.middle + ratio.radius) >> BITS
+            tables.append(self.lengths(h, [[(ratio.middle * v + off >> BITS) + 1 for v in row] for row in ends], side))
             at = part.stop
         return self.together(key, tables)
 
