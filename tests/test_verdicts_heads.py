@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -18,10 +19,14 @@ from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.directions import Key
+from restrict.soft.trained.forms import coordinates, leaves_of
 from restrict.soft.trained.graph import task_graph
+from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import load
 from restrict.soft.trained.multipliers import Found, multipliers
-from restrict.soft.trained.verdict import Search
+from restrict.soft.trained.stored import Array
+from restrict.soft.trained.verdict import Open, Search
 from tests import verdict_cases
 from tests.marks import heavy_after
 from tests.naive_gpt2 import prefixes
@@ -256,6 +261,116 @@ def test_the_bound_of_the_search_is_below_the_value_of_every_word(seed: int) -> 
             values.append(float(line @ ((at - (high + low) / 2) / radius)))
         assert bound <= min(values) + 1e-6 * (1 + np.abs(line).sum())
         assert model.heads > 1 or bound >= min(values) - 1e-6 * (1 + np.abs(line).sum())
+
+
+def apart(seed: int) -> Iterator[tuple[Search, Key, Array, Array]]:
+    """The cases of a random model of two heads, each with a whole cell: half of its box, here and there, and of the
+    quotients."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    search = Search(model, graph, 4)
+    for key in graph.cases(4) if model.heads > 1 else ():
+        whole = search.whole(key, *search.span(*search.rounded(key)))
+        if whole is not None:
+            low, high = whole
+            at, size = rng.random(len(low)) * 0.5, rng.choice([0.5, 1.0], len(low))
+            yield search, key, low + at * (high - low), np.maximum(low + (at + size) * (high - low), low + 1e-6)
+
+
+def words_of(search: Search, key: Key, whole: tuple[Array, Array]) -> list[tuple[Array, Array, Array]]:
+    """The words of a case: their coordinates and quotients, each head's denominator, what it adds to the stream."""
+    found, m = [], len(search.rows)
+    for word, q in prefixes((search.graph.delta, search.graph.accept), search.n):
+        if len(word) == key[0] and q == key[2] and word[-1:] == (key[1],)[: len(word)]:
+            read = [0, *word], np.arange(key[0] + 1)
+            es = [weights[read[1], read[0]] for weights in search.weights]
+            ends = [e.sum() for e in es]
+            outs = [e @ v[read[1], read[0]] / e.sum() for e, v in zip(es, search.atoms.v, strict=True)]
+            at = [b.at[:, read[1], read[0]] @ e / e.sum() for b, e in zip(search.atoms.bases, es, strict=True)]
+            found.append(
+                (np.array([*np.concatenate(at), *ends[0] / np.array(ends[1:])]), np.array(ends), np.array(outs))
+            )
+    assert all(len(point) == m + search.atoms.heads - 1 for point, _, _ in found)
+    return [word for word in found if (word[0] >= whole[0] - 1e-9).all() and (word[0] <= whole[1] + 1e-9).all()]
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
+def test_multipliers_of_the_search_cost_no_word_in_the_cell(seed: int) -> None:
+    """With any multipliers of the coordinates and the quotients, as a certificate holds them."""
+    rng, least = np.random.default_rng(seed), 0.3
+    for search, key, low, high in apart(seed):
+        m, line = len(search.rows), np.zeros(len(low))
+        line[:m] = rng.normal(size=m) * 10.0 ** rng.integers(-2, 3)
+        inside = words_of(search, key, (low, high))
+        values = [least + line[:m] @ ((2 * p - low - high) / (high - low))[:m] for p, _, _ in inside]
+        for size in 10.0 ** rng.uniform(0, 9, size=4):
+            row = np.round(rng.normal(size=len(low)) * size).astype(int).tolist()
+            for given in (row, row[:m], row[:0]):
+                bound = search.beside(key, low, high, least, line, given)
+                assert all(bound <= value + 1e-6 * (1 + np.abs(line).sum() + size) for value in values)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
+def test_a_mixture_of_words_reads_what_its_heads_add_up(seed: int) -> None:
+    """Its coordinates are those of its words, mixed; what each head reads is divided by that head's own sum."""
+    rng = np.random.default_rng(seed)
+    for search, key, *_ in apart(seed):
+        search.use(search.finest if search.full > len(search.rows) else 0)
+        ends = search.whole(key, *search.span(*search.rounded(key)))
+        assert ends is not None
+        words = words_of(search, key, (ends[0] - np.inf, ends[1] + np.inf))
+        found = [search.farther(key, *ends, rng.normal(size=len(ends[0])), np.inf) for _ in range(3)]
+        points = np.array([f[0] for f in found if f is not None])
+        share = rng.dirichlet(np.ones(len(points)))
+        sums, mixed = 0.0, 0.0
+        for part, point in zip(share, points, strict=True):
+            near = min(words, key=lambda w: float(np.abs(at_of(search, ends, w) - point).max()))
+            assert np.abs(at_of(search, ends, near) - point).max() < 1e-2
+            sums, mixed = sums + part * near[1] / near[1][0], mixed + part * (near[1] / near[1][0])[:, None] * near[2]
+        stream = search.start(key) + (mixed / np.array(sums)[:, None]).sum(0)
+        assert np.allclose(search.mixed(key, *ends, share @ points), stream, atol=1e-5)
+        search.use(0)
+
+
+def at_of(search: Search, ends: tuple[Array, Array], word: tuple[Array, Array, Array]) -> Array:
+    """A word's coordinates for mixtures, where a whole cell is between -1 and 1."""
+    (low, high), m = ends, len(search.rows)
+    radius, middle, share = (high - low) / 2, (high + low) / 2, word[1][1:] / word[1][0]
+    by = np.repeat([1.0, *middle[m:] * share], search.sizes)
+    room, centre = (1 / low[m:] - 1 / high[m:]) / 2, (1 / low[m:] + 1 / high[m:]) / 2
+    return np.append((word[0][:m] - middle[:m]) * by / radius[:m], (share - centre) / room)
+
+
+@pytest.mark.parametrize("seed", heavy_after([1, 41, 80, 292, 15, 62, 118, 199], 3))
+def test_cases_with_halved_quotients_are_verified(seed: int) -> None:
+    """Some also have multipliers of quotients, without which they are refused."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    search, check, halved, needed = Search(model, graph, 4), verdict_cases.checked(model, graph, 4), 0, 0
+    check.read_basis(basis_document(search.turns[0]), Place("basis"))
+    for key in graph.cases(4):
+        upper, width = search.rounded(key)
+        case = search.tried_on(key, upper, width, 60, [], True)
+        if isinstance(case, Open):
+            continue
+        check.weigh(*key[:2])
+        check.case(key, case_document(case, 0)[3:], Place("case"))
+        m = len(search.rows)
+        halved += coordinates(case.tree) > m
+        rows = [
+            row for leaf in leaves_of(case.tree, *np.zeros((2, 2 * m + 2))) for row in leaf.rows if len(row) > m + 1
+        ]
+        for row in rows:
+            del row[m + 1 :]
+        if rows:
+            try:
+                check.case(key, case_document(case, 0)[3:], Place("case"))
+            except Reject:
+                needed += 1
+    assert halved
+    assert needed
 
 
 def test_directions_of_a_basis_are_not_those_of_one_that_was_dropped() -> None:

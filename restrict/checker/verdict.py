@@ -387,9 +387,8 @@ class Check:
         return [(k, best.less(s)) for k, s in self.signs.items() if k not in wanted]
 
     def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int], pull: Vector) -> bool:
-        """The label's own direction over all words of the case: Theorem 5, and Theorem 6 where there are several heads
-        and bounds on the quotients of their denominators; less what multipliers of the cell's sides make, of the
-        coordinates and then of these quotients, which is not negative in the cell (Lemma V20)."""
+        """The label's own direction over all words of the case (Theorems 5 and 6), less what multipliers of the cell's
+        sides make, of its coordinates and then of its quotients, which is not negative in the cell (Lemma V20)."""
         m, first = sum(len(b.rows) for b in self.basis), len(self.basis[0].rows)
         if len(boxes) - m != len(self.basis) - 1:
             return False
