@@ -253,8 +253,9 @@ def fewer(rng: np.random.Generator, content: bytes, document: Document) -> Itera
 
 
 def multiplied(rng: np.random.Generator, document: Document) -> Iterator[Document]:
-    """Certificates with multipliers of the sides of every cell (Lemma V20), of all sizes, some with cells halved, or
-    said to have no word (Lemma V21); the engine's own multipliers of another size."""
+    """Certificates with multipliers of the sides of every cell (Lemma V20), of all sizes, and of its quotients where
+    the certificate has them; some with cells halved, or said to have no word (Lemma V21); the engine's own multipliers
+    of another size."""
     for size in 10.0 ** rng.uniform(0, 15, size=6):
         made = copy.deepcopy(document)
         for case in made["cases"]:

@@ -222,6 +222,9 @@ def attack_forced(rng: np.random.Generator, claim: Held) -> Counter[str]:
         said += offered(rng, completions.faults, model, forged.restrictions(rng, document))
         other = sealed(claim.wrong, document)
         some = (other, *forged.fewer(rng, claim.wrong.content, other), *forged.multiplied(rng, other))
+        if model.heads > 1:
+            apart = sealed(claim.wrong, verdict_cases.with_quotients(found).document())
+            some = (*some, apart, *forged.multiplied(rng, apart))
         said += offered(rng, completions.faults, claim.wrong, some)
     return said
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
@@ -19,12 +20,15 @@ from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.empty import Empty
+from restrict.soft.trained.forms import coordinates, leaves_of
 from restrict.soft.trained.graph import task_graph
-from restrict.soft.trained.hints import basis_document
+from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import load
-from restrict.soft.trained.multipliers import Found, apart, multipliers
-from restrict.soft.trained.verdict import Search
+from restrict.soft.trained.multipliers import Found, multipliers, separation
+from restrict.soft.trained.stored import Array
+from restrict.soft.trained.verdict import Open, Search
 from tests import verdict_cases
 from tests.marks import heavy_after
 from tests.naive_gpt2 import prefixes
@@ -89,9 +93,9 @@ def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
 def pulls(
     rng: np.random.Generator, flat: list[list[Fraction]], lines: dict[int, int], boxes: list[Box], least: int
 ) -> list[list[int]]:
-    """Multipliers of the sides of a cell: some about as large as the slopes of its lines, or far larger, and those that
-    the search would take if there were one head."""
-    m = len(flat[0])
+    """Multipliers of the sides of a cell and of its quotients: some about as large as the slopes of its lines, or far
+    larger, and those that the search would take if there were one head."""
+    m, reach = len(flat[0]), sum(map(abs, lines.values())) + abs(least) + 1
     radius = np.array([max(box.radius, 1) for box in boxes[:m]], dtype=float)
     line = np.array([lines.get(k, 0) for k in range(m)], dtype=float)
     points = np.array([[float(t - box.middle) for t, box in zip(p, boxes, strict=False)] for p in flat]) / radius
@@ -102,9 +106,12 @@ def pulls(
 
     rows = [line * rng.normal(size=m) * 10.0 ** rng.choice([0, 1, 4]) * (rng.random(m) < 0.7) for _ in range(6)]
     best, _ = multipliers(oracle, float(least), line, 0.0)
-    return [
-        [int(g) for g in (row / radius * 2**16).clip(-1e17, 1e17)] for row in [line, *rows, best] if row is not None
-    ]
+    made = [(row / radius * 2**16).clip(-1e17, 1e17) for row in [line, *rows, best] if row is not None]
+    found = [[int(g) for g in row] for row in made]
+    for row in found.copy():
+        sizes = reach / 2.0**48 * rng.normal(size=len(boxes) - m) * 10.0 ** rng.choice([-2, -1, 0, 1, 3])
+        found.append([*row, *(int(g) for g in sizes.clip(-1e17, 1e17))])
+    return found
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))
@@ -189,7 +196,7 @@ def separating(words: list[tuple[list[Fraction], list[Fraction]]], boxes: list[B
         said = points @ g
         return None if said.min() > 0 else points[[said.argmin()]]
 
-    g = apart(oracle, points[:1])
+    g = separation(oracle, points[:1])
     if g is None:
         return none
     pull = (g[len(boxes) :] - g[: len(boxes)]) / half
@@ -306,6 +313,42 @@ def test_the_cells_that_the_search_finds_empty_have_no_word(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 4))
+def test_a_multiplier_of_a_quotient_is_worth_what_a_word_is_inside_its_side(seed: int) -> None:
+    """To the unit, of the only word of a case: how much more a label's bound must be."""
+    rng, weighty = np.random.default_rng(seed), 0
+    for _ in range(20):
+        heads, i = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        check = Check.__new__(Check)
+        check.meter, check.edges, check.model = Meter(10**9), 10, type("Shape", (), {"rows": range(1)})()
+        check.language = Language({"delta": [[0]], "accept": [0], "labels": [0], "want": [[]]}, None, Place("l"), 1, 1)
+        es = [[int(2 ** rng.uniform(20, 60)) for _ in range(i + 1)] for _ in range(heads)]
+        check.weights = [[[(e, e)] for e in row] for row in es]
+        check.basis = [Basis([], [[0]], [[[int(rng.normal() * ONE)]] for _ in range(i + 1)], 0, [], Form([], [], []))
+                       for _ in range(heads)]  # fmt: skip
+        boxes = [Box(int(rng.normal() * ONE), int(rng.random() * ONE) + 1) for _ in range(heads)]
+        quotients = [sum(es[0]) * ONE // sum(row) for row in es[1:]]
+        boxes += [Box(int(q * rng.uniform(0.5, 2)), int(q * rng.random()) + 1) for q in quotients]
+        lines = {k: int(rng.normal() * ONE) for k in range(heads)}
+        pull = [0] * heads + [int(g) for g in rng.normal(size=heads - 1) * 10.0 ** rng.uniform(0, 9)]
+
+        def needed(pull: list[int], check: Check = check, boxes: Any = boxes, lines: Any = lines, i: int = i) -> int:
+            low, high = -(1 << 130), 1 << 130
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if check.own((i, 0, 0), boxes, middle, lines, pull) else (middle, high)
+            return high
+
+        exact, loose = Fraction(0), Fraction(1)
+        for g, row, box in zip(pull[heads:], es[1:], boxes[heads:], strict=True):
+            share = Fraction(sum(row), sum(es[0]))
+            exact += (g << 48) * (1 - share * (box.middle + (-box.radius if g > 0 else box.radius)) / ONE)
+            loose += share
+            weighty += share > 3
+        assert exact - 1 <= needed(pull) - needed([0] * len(pull)) <= exact + loose
+    assert weighty > 5
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 4))
 def test_bounds_on_quotients_are_taken_if_and_only_if_they_hold(seed: int) -> None:
     rng, tried = np.random.default_rng(seed), 0
     for _ in range(60):
@@ -347,6 +390,116 @@ def test_the_bound_of_the_search_is_below_the_value_of_every_word(seed: int) -> 
             values.append(float(line @ ((at - (high + low) / 2) / radius)))
         assert bound <= min(values) + 1e-6 * (1 + np.abs(line).sum())
         assert model.heads > 1 or bound >= min(values) - 1e-6 * (1 + np.abs(line).sum())
+
+
+def apart(seed: int) -> Iterator[tuple[Search, Key, Array, Array]]:
+    """The cases of a random model of two heads, each with a whole cell: half of its box, here and there, and of the
+    quotients."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    search = Search(model, graph, 4)
+    for key in graph.cases(4) if model.heads > 1 else ():
+        whole = search.whole(key, *search.span(*search.rounded(key)))
+        if whole is not None:
+            low, high = whole
+            at, size = rng.random(len(low)) * 0.5, rng.choice([0.5, 1.0], len(low))
+            yield search, key, low + at * (high - low), np.maximum(low + (at + size) * (high - low), low + 1e-6)
+
+
+def words_of(search: Search, key: Key, whole: tuple[Array, Array]) -> list[tuple[Array, Array, Array]]:
+    """The words of a case: their coordinates and quotients, each head's denominator, what it adds to the stream."""
+    found, m = [], len(search.rows)
+    for word, q in prefixes((search.graph.delta, search.graph.accept), search.n):
+        if len(word) == key[0] and q == key[2] and word[-1:] == (key[1],)[: len(word)]:
+            read = [0, *word], np.arange(key[0] + 1)
+            es = [weights[read[1], read[0]] for weights in search.weights]
+            ends = [e.sum() for e in es]
+            outs = [e @ v[read[1], read[0]] / e.sum() for e, v in zip(es, search.atoms.v, strict=True)]
+            at = [b.at[:, read[1], read[0]] @ e / e.sum() for b, e in zip(search.atoms.bases, es, strict=True)]
+            found.append(
+                (np.array([*np.concatenate(at), *ends[0] / np.array(ends[1:])]), np.array(ends), np.array(outs))
+            )
+    assert all(len(point) == m + search.atoms.heads - 1 for point, _, _ in found)
+    return [word for word in found if (word[0] >= whole[0] - 1e-9).all() and (word[0] <= whole[1] + 1e-9).all()]
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
+def test_multipliers_of_the_search_cost_no_word_in_the_cell(seed: int) -> None:
+    """With any multipliers of the coordinates and the quotients, as a certificate holds them."""
+    rng, least = np.random.default_rng(seed), 0.3
+    for search, key, low, high in apart(seed):
+        m, line = len(search.rows), np.zeros(len(low))
+        line[:m] = rng.normal(size=m) * 10.0 ** rng.integers(-2, 3)
+        inside = words_of(search, key, (low, high))
+        values = [least + line[:m] @ ((2 * p - low - high) / (high - low))[:m] for p, _, _ in inside]
+        for size in 10.0 ** rng.uniform(0, 9, size=4):
+            row = np.round(rng.normal(size=len(low)) * size).astype(int).tolist()
+            for given in (row, row[:m], row[:0]):
+                bound = search.beside(key, low, high, least, line, given)
+                assert all(bound <= value + 1e-6 * (1 + np.abs(line).sum() + size) for value in values)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 4))
+def test_a_mixture_of_words_reads_what_its_heads_add_up(seed: int) -> None:
+    """Its coordinates are those of its words, mixed; what each head reads is divided by that head's own sum."""
+    rng = np.random.default_rng(seed)
+    for search, key, *_ in apart(seed):
+        search.use(search.finest if search.full > len(search.rows) else 0)
+        ends = search.whole(key, *search.span(*search.rounded(key)))
+        assert ends is not None
+        words = words_of(search, key, (ends[0] - np.inf, ends[1] + np.inf))
+        found = [search.farther(key, *ends, rng.normal(size=len(ends[0])), np.inf) for _ in range(3)]
+        points = np.array([f[0] for f in found if f is not None])
+        share = rng.dirichlet(np.ones(len(points)))
+        sums, mixed = 0.0, 0.0
+        for part, point in zip(share, points, strict=True):
+            near = min(words, key=lambda w: float(np.abs(at_of(search, ends, w) - point).max()))
+            assert np.abs(at_of(search, ends, near) - point).max() < 1e-2
+            sums, mixed = sums + part * near[1] / near[1][0], mixed + part * (near[1] / near[1][0])[:, None] * near[2]
+        stream = search.start(key) + (mixed / np.array(sums)[:, None]).sum(0)
+        assert np.allclose(search.mixed(key, *ends, share @ points), stream, atol=1e-5)
+        search.use(0)
+
+
+def at_of(search: Search, ends: tuple[Array, Array], word: tuple[Array, Array, Array]) -> Array:
+    """A word's coordinates for mixtures, where a whole cell is between -1 and 1."""
+    (low, high), m = ends, len(search.rows)
+    radius, middle, share = (high - low) / 2, (high + low) / 2, word[1][1:] / word[1][0]
+    by = np.repeat([1.0, *middle[m:] * share], search.sizes)
+    room, centre = (1 / low[m:] - 1 / high[m:]) / 2, (1 / low[m:] + 1 / high[m:]) / 2
+    return np.append((word[0][:m] - middle[:m]) * by / radius[:m], (share - centre) / room)
+
+
+@pytest.mark.parametrize("seed", heavy_after([1, 41, 80, 292, 15, 62, 118, 199], 3))
+def test_cases_with_halved_quotients_are_verified(seed: int) -> None:
+    """Some also have multipliers of quotients, without which they are refused."""
+    rng = np.random.default_rng(seed)
+    model, naive = verdict_cases.random_checkpoint(rng)
+    graph = verdict_cases.random_graph(rng, model, naive)
+    search, check, halved, needed = Search(model, graph, 4), verdict_cases.checked(model, graph, 4), 0, 0
+    check.read_basis(basis_document(search.turns[0]), Place("basis"))
+    for key in graph.cases(4):
+        upper, width = search.rounded(key)
+        case = search.tried_on(key, upper, width, 60, [], True)
+        if isinstance(case, Open):
+            continue
+        check.weigh(*key[:2])
+        check.case(key, case_document(case, 0)[3:], Place("case"))
+        m = len(search.rows)
+        halved += coordinates(case.tree) > m
+        rows = [
+            row for leaf in leaves_of(case.tree, *np.zeros((2, 2 * m + 2))) for row in leaf.rows if len(row) > m + 1
+        ]
+        for row in rows:
+            del row[m + 1 :]
+        if rows:
+            try:
+                check.case(key, case_document(case, 0)[3:], Place("case"))
+            except Reject:
+                needed += 1
+    assert halved
+    assert needed
 
 
 def test_directions_of_a_basis_are_not_those_of_one_that_was_dropped() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
 import numpy as np
@@ -19,6 +19,7 @@ from restrict.checker.verdict_model import MODEL, Atoms, Model
 from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import LAYERS, Second
 from restrict.soft.models.config import read_object
+from restrict.soft.restriction.forced import Forced
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph, task_graph
@@ -29,6 +30,7 @@ from restrict.soft.trained.verdict import Search
 from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
 
+Found = TypeVar("Found", Verdict, Forced)
 FOLDER = Path(__file__).parent / "corpus" / "trained"
 SHIPPED = Path(__file__).parent.parent / "instances" / "trained"
 NAMES = ("tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope")
@@ -273,12 +275,12 @@ def read(content: bytes, document: dict[str, Any], n: int) -> Check:
     return kind(task, made, language, Atoms(made, n, task.meter))
 
 
-def searched(found: Verdict) -> Search:
+def searched(found: Verdict | Forced) -> Search:
     """The search of a verdict, whose words have a reader behind them, where there is one."""
     return Search(inside(found.model), found.graph, found.n + (found.model.reader is not None))
 
 
-def with_quotients(found: Verdict) -> Verdict:
+def with_quotients(found: Found) -> Found:
     """The verdict, where every case of several heads has bounds on the quotients of the heads' denominators."""
     search, cases = searched(found), []
     for case in found.cases:

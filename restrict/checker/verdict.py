@@ -359,9 +359,8 @@ class Check:
     def unreached(self, key: Key, boxes: list[Box], row: Vector, place: Place) -> None:
         """No word of the case is in this cell: ``row`` has coordinates, each with a multiplier of its lower end, or, if
         that is negative, of its upper end. In the cell all lengths together would be positive (Lemma V21)."""
-        pull, tables, at = dict(zip(row[::2], row[1::2], strict=False)), list[list[Vector]](), 0
-        fits = len(row) % 2 == 0 and all(0 <= k < sum(len(b.rows) for b in self.basis) for k in pull)
-        require(fits, place, "expected coordinates with multipliers")
+        pull, tables, at, m = dict(zip(row[::2], row[1::2], strict=False)), list[list[Vector]](), 0, len(boxes)
+        require(len(row) % 2 == 0 and all(0 <= k < m for k in pull), place, "expected coordinates with multipliers")
         for h, basis in enumerate(self.basis):
             part = [(pull.get(k, 0), *boxes[k]) for k in range(at, at + len(basis.rows))]
             ends, at = self.against(key, [-v << BOUND for v, *_ in part], h), at + len(part)
@@ -402,9 +401,8 @@ class Check:
         return [(k, best.less(s)) for k, s in self.signs.items() if k not in wanted]
 
     def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int], pull: Vector) -> bool:
-        """The label's own direction over all words of the case: Theorem 5, and Theorem 6 where there are several heads
-        and bounds on the quotients of their denominators; less what multipliers of the cell's sides make, which is not
-        negative in the cell (Lemma V20)."""
+        """The label's own direction over all words of the case (Theorems 5 and 6), less what multipliers of the cell's
+        sides make, of its coordinates and then of its quotients, which is not negative in the cell (Lemma V20)."""
         m, first = sum(len(b.rows) for b in self.basis), len(self.basis[0].rows)
         if len(boxes) - m != len(self.basis) - 1:
             return False
@@ -413,7 +411,7 @@ class Check:
         for k, g in enumerate(pull[:m]):
             slopes[k] -= g << BOUND
             least -= (abs(g) << BOUND) * boxes[k].radius >> BITS
-        least -= len(pull)
+        least -= len(pull) + (sum(pull[m:]) << BOUND)
         shifts = [(s * b.middle >> BITS) + 1 for s, b in zip(slopes, boxes, strict=False)]
         ends, limit = self.against(key, slopes[:first]), least - sum(shifts[:first]) - 1
         if len(self.basis) == 1:
@@ -424,7 +422,9 @@ class Check:
             reach = sum((abs(slopes[k]) * boxes[k].radius >> BITS) + 1 for k in part)
             off = ratio.middle * sum(shifts[k] for k in part) + ratio.radius * reach
             ends = self.against(key, slopes[at : part.stop], h)
-            tables.append(self.lengths(h, [[(ratio.middle * v + off >> BITS) + 1 for v in row] for row in ends], 0))
+            g = sum(pull[m + h - 1 : m + h]) << BOUND
+            side = g * (ratio.middle - ratio.radius if g > 0 else ratio.middle + ratio.radius) >> BITS
+            tables.append(self.lengths(h, [[(ratio.middle * v + off >> BITS) + 1 for v in row] for row in ends], side))
             at = part.stop
         return self.together(key, tables)
 

@@ -46,6 +46,8 @@ WIDER = ((0.5, 3), *FINER[:2])
 HUNT, SHARE = 4, 8
 """Two layers: the hunt for wrong words has one part of so many of the time, and without a memory that is made for the
 model, cases have one part of so many of what is left."""
+FEWER = 75
+"""Cells of a case of several heads below a wrong word where a memory can tell all words of its length apart."""
 MEMORIES = 3
 """Memories, one upon the other."""
 ALL = ("all symbols",)
@@ -161,6 +163,11 @@ class _State:
     done: int = 0
     share: int = 1
 
+    @cached_property
+    def short(self) -> int:
+        """With several heads: the greatest length up to which a memory can tell all words apart."""
+        return beginnings(self.graph)[0] if self.search.model.heads > 1 else 0
+
     def upto(self) -> int:
         """The greatest length up to which every case is right."""
         waiting: list[Key] = [case.key for case in self.open] + self.keys[self.done : self.done + 1]
@@ -250,7 +257,7 @@ class _Run:
             if self.wrong is not None and key[0] >= len(self.wrong.word):
                 return
             self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
-            self.search().cells = CELLS if self.wrong is None else QUICK
+            self.search().cells = CELLS if self.wrong is None else FEWER if key[0] <= at.short else QUICK
             self.search().asked = self.n if self.wrong is None else len(self.wrong.word) - 1
             found = self.search().case(key)
             hard = isinstance(found, Open) and not self.attacked(at, found)

@@ -4,6 +4,7 @@ longest path says how far they go, and which word goes there. Float64 throughout
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,12 @@ BOUND = 1 << 16
 QUOTIENT, LARGEST = 1 << 40, 1 << 16
 """Bounds on quotients of denominators are integers times ``2^-40``; quotients beyond the second are not used."""
 Key = tuple[int, int, int]
+
+
+def denominator(low: Any, high: Any) -> tuple[Any, Any]:
+    """Middle and half width of a head's denominator by the first one's, where the quotient of the first one's by it has
+    these ends."""
+    return (1 / low + 1 / high) / 2, (1 / low - 1 / high) / 2
 
 
 class Directions:
@@ -70,26 +77,39 @@ class Directions:
     def own(self, key: Key, low: Array, high: Array, least: float, line: Array) -> float:
         """Theorem 5: a lower bound of a label by its own direction over all words of the case. ``low``, ``high``: the
         ends of the cell. ``least``, ``line``: the form's centre and its generators."""
-        values = self.against(key, low, high, line)
-        return -math.inf if values is None else float(least - self.most(key, 0, values))
+        if (whole := self.whole(key, low, high)) is None:
+            return -math.inf
+        line = np.append(line, np.zeros(len(whole[0]) - len(line)))
+        return float(least - self.most(key, 0, self.against(key, *whole, line)))
 
-    def against(self, key: Key, low: Array, high: Array, line: Array) -> Array | None:
-        """Values of symbols, of which the first head's average is what a line is less than 0 behind a word (Theorem 6);
-        ``None`` where a certificate cannot hold the quotients of denominators."""
-        radius, middle, at = (high - low) / 2, (high + low) / 2, 0
-        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
-        quotients, values = [(1.0, 0.0), *self.quotient(key)], np.zeros(0)
-        if len(quotients) < self.atoms.heads:
+    def whole(self, key: Key, low: Array, high: Array) -> tuple[Array, Array] | None:
+        """The ends of a cell, and behind them those of the quotients of denominators, one for each head but the first:
+        those of all words where the cell has none of its own; ``None`` where a certificate cannot hold them."""
+        if len(low) > len(self.rows) or self.atoms.heads == 1:
+            return low, high
+        if not (quotients := self.quotient(key)):
             return None
-        for h, (basis, (ratio, off)) in enumerate(zip(self.atoms.bases, quotients, strict=True)):
-            part = slice(at, at + len(basis.rows))
+        middle, off = np.array(quotients).T
+        return np.append(low, middle - off), np.append(high, middle + off)
+
+    def against(self, key: Key, low: Array, high: Array, line: Array) -> Array:
+        """Values of symbols, of which the first head's average is what a line is less than 0 behind a word (Theorem 6).
+        The cell is a whole one, in which all coordinates are between -1 and 1; the last of them are the denominators of
+        the other heads by the first one's."""
+        radius, middle, m, at, values = (high - low) / 2, (high + low) / 2, len(self.rows), 0, np.zeros(0)
+        slope = np.divide(line, radius, out=np.zeros_like(line), where=radius > 0)
+        for h, basis in enumerate(self.atoms.bases):
+            part, k = slice(at, at + len(basis.rows)), m + h - 1
             at = part.stop
             against = slope[part] @ middle[part] - (slope[part] @ self.flat(h, key[0])).reshape(-1, basis.at.shape[2])
-            if h:
-                share = self.weights[h] / self.weights[0]
-                values = values + share * (ratio * against + off * np.abs(line[part]).sum())
-            else:
+            if not h:
                 values = against
+                continue
+            share = self.weights[h] / self.weights[0]
+            values = values + share * (middle[k] * against + radius[k] * np.abs(line[part]).sum())
+            if line[k]:
+                centre, reach = denominator(low[k], high[k])
+                values = values - line[k] / reach * (share - centre)
         return values
 
     def flat(self, h: int, i: int) -> Array:
@@ -102,32 +122,55 @@ class Directions:
         return self.values[2][h]
 
     def farther(self, key: Key, low: Array, high: Array, line: Array, aim: float) -> Found | None:
-        """A word whose line is less than ``aim``, if there is one: its coordinates, where the cell is between -1 and 1,
-        and what its line is less for each unit of a coordinate's slope (Theorem 6)."""
+        """A word whose line is less than ``aim``, if there is one: its coordinates as in :meth:`against`, and what its
+        line is less for each unit of a coordinate's slope (Theorem 6)."""
         values = self.against(key, low, high, line)
-        assert values is not None
         ptr, source, symbol, case = self.ways(key)
         back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
         num, den = heaviest(self.weights[0], values, ptr, source, symbol, case, -aim, back)
         if num + aim * den <= 0:
             return None
-        word, steps = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1)
+        word, steps, m = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1), len(self.rows)
         whole, radius, middle = self.weights[0][steps, word].sum(), (high - low) / 2, (high + low) / 2
         point, loss, at = np.zeros(len(low)), np.zeros(len(low)), 0
-        for h, (basis, (ratio, off)) in enumerate(
-            zip(self.atoms.bases, [(1.0, 0.0), *self.quotient(key)], strict=True)
-        ):
-            part = slice(at, at + len(basis.rows))
+        for h, basis in enumerate(self.atoms.bases):
+            part, k = slice(at, at + len(basis.rows)), m + h - 1
             share, at = self.weights[h][steps, word] / whole, part.stop
+            ratio, off = (middle[k], radius[k]) if h else (1.0, 0.0)
             point[part] = ratio * (basis.at[:, steps, word] @ share - middle[part] * share.sum())
             loss[part] = off * share.sum()
+            if h:
+                centre, radius[k] = denominator(low[k], high[k])
+                point[k] = share.sum() - centre
         return np.divide(point, radius, out=np.zeros_like(point), where=radius > 0), loss
+
+    def mixed(self, key: Key, low: Array, high: Array, at: Array) -> Array:
+        """The stream behind attention of a mixture of words, at the mixture of their coordinates: each head adds up
+        what its words read, and divides by the sum of their denominators."""
+        m, middle = len(self.rows), (high + low) / 2
+        centre, reach = denominator(low[m:], high[m:])
+        shares = np.repeat([1.0, *middle[m:] * (centre + reach * at[m:])], self.sizes)
+        found: Array = self.start(key) + sum(self.at) + (middle[:m] + (at * (high - low) / 2)[:m] / shares) @ self.rows
+        return found
 
     def beside(self, key: Key, low: Array, high: Array, least: float, line: Array, row: list[int]) -> float:
         """A label's bound with multipliers of the cell's sides (Lemma V20)."""
-        pull = np.zeros(len(low))
-        pull[: len(row)] = np.array(row) / BOUND * (high - low)[: len(row)] / 2
-        return self.own(key, low, high, least - float(np.abs(pull).sum()), line - pull)
+        if (whole := self.whole(key, low, high)) is None:
+            return -math.inf
+        pull, m = np.append(row, np.zeros(len(whole[0]) - len(row))), len(self.rows)
+        units = self.units(*whole, np.append(pull[:m], -pull[m:]))
+        pull = np.divide(pull, units, out=np.zeros_like(pull), where=units != 0)
+        line = np.append(line, np.zeros(len(pull) - len(line)))
+        return self.own(key, *whole, least - float(np.abs(pull).sum()), line - pull)
+
+    def units(self, low: Array, high: Array, pull: Array) -> Array:
+        """What a certificate's multipliers of a whole cell's sides are for each unit of multipliers by which the cell
+        is between -1 and 1, of these signs."""
+        m, radius, by = len(self.rows), (high - low) / 2, np.full(len(low), float(BOUND))
+        by[m:] /= -np.where(pull < 0, low, high)[m:]
+        radius[m:] = denominator(low[m:], high[m:])[1]
+        found: Array = np.divide(by, radius, out=np.zeros_like(by), where=radius > 0)
+        return found
 
     def most(self, key: Key, h: int, values: Array) -> float:
         """The greatest average over the words of a case, by head ``h``, of ``values``, one a symbol up to the

@@ -9,7 +9,7 @@ from restrict.base.arrays import I64
 from restrict.kernels.verdict import heaviest
 from restrict.soft.trained.directions import Directions, Key
 from restrict.soft.trained.graph import traced
-from restrict.soft.trained.multipliers import apart
+from restrict.soft.trained.multipliers import separation
 from restrict.soft.trained.stored import Array
 
 CUT = 1e-3
@@ -37,6 +37,7 @@ class Empty:
     def found(self, low: Array, high: Array) -> list[int] | None:
         """Multipliers that show that no word is in a cell, as a certificate holds them (coordinate, number, coordinate,
         number, ...); ``None`` if none are found."""
+        low, high = low[: len(self.most)], high[: len(self.most)]  # behind them are quotients
         wide = self.most - self.least
         cut = np.flatnonzero((low > self.least + CUT * wide) | (high < self.most - CUT * wide))
         if len(cut) < 2 or not all(np.isfinite(share).all() for share in self.shares):
@@ -69,7 +70,7 @@ class Empty:
         far = points.max(1)
         if not len(far) or (far <= 0).any():
             return None
-        g = apart(against, points[np.argsort(far)[:KNOWN]])
+        g = separation(against, points[np.argsort(far)[:KNOWN]])
         return None if g is None else [int(v) for pair in zip(cut, pulls(g), strict=True) if pair[1] for v in pair]
 
     def shown(self, low: Array, high: Array, row: list[int]) -> bool:

@@ -64,7 +64,7 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
     search.weigh(*key[:2])
     search.quotients, search.held = None, search.ends(key, case.held)
     known = case.margins if case.own is None else None  # else the bounds are those of cells that several cases share
-    cells = leaves_of(case.tree, *search.span(*search.alone(case)))
+    cells = leaves_of(case.tree, *search.sides_of(key, *search.alone(case), case.tree))
     parts = [Part(leaf.low, leaf.high, leaf.parts, DEEPEST - leaf.depth) for leaf in cells if not leaf.empty]
     if known is not None:
         parts = [part._replace(margins=margins) for part, margins in zip(parts, known, strict=True)]
@@ -109,7 +109,7 @@ def _beyond(search: Search, errors: Errors, key: Key, level: list[Part], most: i
 
 def _halved(search: Search, key: Key, part: Part, cell: Cell, kept: I64, worst: int) -> list[Part]:
     """The halves of a cell."""
-    m, first, second = search.halving(cell, kept, key, worst)
+    m, first, second = search.halving(cell, kept, key, worst, part.low, part.high)
     below, above = halves(part.low, part.high, m)
     return [
         Part(part.low, below, 0, part.depth - 1, first),

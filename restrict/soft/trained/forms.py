@@ -209,6 +209,11 @@ def leaves(tree: Tree) -> int:
     return max(tree if isinstance(tree, int) else tree[0], 1)
 
 
+def coordinates(tree: Tree) -> int:
+    """So many coordinates has a cell at least that a tree halves."""
+    return max(tree[0] + 1, coordinates(tree[1]), coordinates(tree[2])) if isinstance(tree, list) and tree[2:] else 0
+
+
 def leaves_of(tree: Tree, low: Array, high: Array, depth: int = 0) -> Iterator[Leaf]:
     """The leaves of a tree with their cells, from left to right."""
     if isinstance(tree, list) and len(tree) == 3:

@@ -58,7 +58,7 @@ def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> tuple[
     return None, at
 
 
-def apart(oracle: Callable[[Array], Array | None], points: Array) -> Array | None:
+def separation(oracle: Callable[[Array], Array | None], points: Array) -> Array | None:
     """Multipliers ``g >= 0`` for which ``g . a`` is positive for all words, if some are found: then no mixture of
     words has ``a <= 0`` in every entry. ``points``: what is known of words, shape ``(words, entries)``. ``oracle``: for
     a ``g`` a word for which that is not so, or ``None``."""

@@ -104,7 +104,7 @@ class SharedSearch(Search):
         it."""
         m = len(self.rows)
         self.quotients, self.held = (key, upper[m:], width[m:]), self.ends(key, [])
-        return np.array(list(self.walked(key, *self.span(upper, width), tree)))
+        return np.array(list(self.walked(key, *self.sides_of(key, upper, width, tree), tree)))
 
     def walked(self, key: Key, low: Array, high: Array, tree: Tree) -> Iterator[Array]:
         """What a tree shows on the leaves of a cell, up to the first that is not decided."""

@@ -16,7 +16,7 @@ from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Near, valued
 from restrict.soft.trained.directions import BOUND, Directions, Key
 from restrict.soft.trained.empty import Empty
-from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, halved
+from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, coordinates, halved
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.multipliers import multipliers
@@ -36,6 +36,9 @@ SPANS = 64
 COARSE = (0.1, 0.03)
 """A case is first tried without the coordinates in which no value is farther from the mean than this, then with more of
 them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
+FINEST = 1e-9
+"""An open case is tried with all coordinates in which some value is farther than this, too: what others leave to the
+remainder no cell makes smaller."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
 HARD = 12
@@ -52,9 +55,13 @@ SHORTEST, WORDS, GAIN = 4, 60, 0.7
 is worth them."""
 PARTS, HELD_PARTS = (1, 2), (1, 2, 4, 8)
 """Parts of the range of the inverse deviation that are tried on a cell; the second with bounds on what neurons read."""
-SIMPLE, NEURONS, READ = 7, (24, 1 << 16), 1 << 8
+SIMPLE, ALL, READ = 7, 1 << 16, 1 << 8
+NEURONS = 24, ALL
 """A case of more cells than this is tried with bounds on what neurons read: on so many of them, or, of a case that is
 still open, on all; they are in units of ``2^-8``."""
+APART = 4.0
+"""A quotient of denominators is halved where what it loses is more than what is not of the first order by so many: its
+halves take no more cells than others, and make multipliers of all sides stronger."""
 HUGE = float(1 << 59)
 """A certificate holds smaller multipliers."""
 BEYOND = 1e12
@@ -103,7 +110,9 @@ class Search(Directions):
         fewer = [self.atoms.spanned(least) for least in COARSE if least > self.atoms.least]
         whole = sum(len(basis.rows) for basis in self.atoms.bases)
         self.turns += [bases for bases in fewer if 4 * sum(len(basis.rows) for basis in bases) <= 3 * whole]
-        self.coarse = range(1, len(self.turns))
+        self.coarse, finest = range(1, len(self.turns)), self.atoms.spanned(FINEST)
+        self.finest, self.full = len(self.turns), sum(len(basis.rows) for basis in finest)
+        self.turns += [finest] if self.full > whole else []
         self.missed: dict[tuple[int, int, int], int] = {}
         self.chosen: dict[tuple[int, int], int] = {}
         self.tried: dict[tuple[int, int], int] = {}
@@ -128,6 +137,10 @@ class Search(Directions):
                     return found
         self.use(self.chosen.get(group, 0))
         found = self.attempt(key)
+        if isinstance(found, Open) and not self.hopeless and len(self.rows) < self.full:
+            self.chosen[group] = self.finest
+            self.use(self.finest)
+            found = self.attempt(key)
         hard = isinstance(found, Open) or found.cells > FEW
         again = isinstance(found, Open) or key[0] >= AGAIN * self.tried.get(group, 0)
         room = self.rows.size * len(self.turns) <= ROOM or isinstance(found, Open)
@@ -205,7 +218,7 @@ class Search(Directions):
         begin = min(self.hard.get(at, 0), len(steps) - 1)
         for count, cells in steps[begin:]:
             held = self.narrowed(key, upper, width, count) if count else []
-            found = self.tried_on(key, upper, width, cells, held)
+            found = self.tried_on(key, upper, width, cells, held, count == ALL)
             if isinstance(found, Case):
                 self.hard[at] = steps.index((count, cells))
                 return found
@@ -215,13 +228,15 @@ class Search(Directions):
         return found
 
     def tried_on(
-        self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]]
+        self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]], apart: bool = False
     ) -> Case | Open:  # fmt: skip
-        """Decide a case on its box by at most so many cells, with some bounds on what neurons read."""
+        """Decide a case on its box by at most so many cells, with some bounds on what neurons read. ``apart``: the
+        quotients of denominators are halved, too."""
         self.left, self.worst, self.quotients, self.held = most, (math.inf, -1), None, self.ends(key, held)
         self.shares, self.hopeless = [], False
         self.empty = Empty(self, key) if self.sided and self.atoms.heads > 1 and most > 1 else None
-        tree = self.cell(key, *self.span(upper, width), DEEPEST)
+        sides = self.span(upper, width)
+        tree = self.cell(key, *((self.whole(key, *sides) if apart else None) or sides), DEEPEST)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
@@ -233,6 +248,11 @@ class Search(Directions):
         """The ends of a box, without those of the quotients that may stand behind it."""
         top, m = np.array(upper) / BOUND, len(self.rows)
         return (top - np.array(width) / BOUND)[:m], top[:m]
+
+    def sides_of(self, key: Key, upper: list[int], width: list[int], tree: Tree) -> tuple[Array, Array]:
+        """The ends of a box, and of the quotients where a tree halves these."""
+        low, high = self.span(upper, width)
+        return (self.whole(key, low, high) if coordinates(tree) > len(low) else None) or (low, high)
 
     def ends(self, key: Key, held: list[list[int]]) -> Array:
         """Between which ends what the neurons read before the division is, shape ``(2, neurons)``."""
@@ -283,16 +303,28 @@ class Search(Directions):
         if self.left <= 0 or self.hopeless or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
-        m, *sides = self.halving(cell, kept, key, worst)
+        m, *sides = self.halving(cell, kept, key, worst, low, high)
         rest = iter(sides)
         return halved(lambda at, top, left: self.cell(key, at, top, left, next(rest)), low, high, m, depth)
 
-    def halving(self, cell: Cell, kept: I64, key: Key, worst: int) -> tuple[int, Ready | None, Ready | None]:
-        """The coordinate in which a cell is halved for what loses most there, and its halves, if they are ready."""
+    def halving(
+        self, cell: Cell, kept: I64, key: Key, worst: int, low: Array, high: Array
+    ) -> tuple[int, Ready | None, Ready | None]:
+        """The coordinate in which a cell is halved for what loses most there, and its halves, if they are ready: that
+        of a quotient, where what own directions lose by it is much beside what is not of the first order."""
+        asked, m = self.graph.asked[key[2]], len(self.rows)
+        if len(low) > m:
+            made, line = self.tail.ready(form := cell.form(), asked), np.zeros(m)
+            line[kept] = np.abs(made.signs[1][worst])
+            lost = valued(self.tail.tables, asked, form.c[None])[0, worst] - made.signs[0][worst]
+            reach = np.array([part.sum() for part in np.split(line, np.cumsum(self.sizes)[:-1])[1:]])
+            by = (high - low)[m:] / (high + low)[m:] * reach
+            if APART * by.max() > lost:
+                return m + int(by.argmax()), made, made
         tried = np.argsort(cell.low - cell.high)[:TRIED].tolist()
-        m, below, above = self.tail.halving(cell, self.graph.asked[key[2]], worst, tried)
-        whole = len(kept) == len(self.rows)  # else other coordinates may be the widest of a half
-        return int(kept[m]), below if whole else None, above if whole else None
+        at, below, above = self.tail.halving(cell, asked, worst, tried)
+        whole = len(kept) == m  # else other coordinates may be the widest of a half
+        return int(kept[at]), below if whole else None, above if whole else None
 
     def leaf(
         self, key: Key, low: Array, high: Array, kept: I64, near: Near, off: Array,
@@ -370,18 +402,19 @@ class Search(Directions):
         """Multipliers of a cell's sides that make a label's bound greater than ``aim``, as a certificate holds them, if
         there are any. Where a mixture of words has too small a value itself, there is no hope for the case: cells
         cannot tell mixtures from words."""
-        if self.atoms.heads > 1 and not self.quotient(key):
+        if (whole := self.whole(key, low, high)) is None:
             return None
-        radius = (high - low) / 2
         found, at = multipliers(
-            lambda turned, need: self.farther(key, low, high, turned, need), least, line, aim + SAFE
+            lambda turned, need: self.farther(key, *whole, turned, need),
+            least,
+            np.append(line, np.zeros(len(whole[0]) - len(line))),
+            aim + SAFE,
         )
         if found is None:
-            mixed = self.start(key) + sum(self.at) + ((low + high) / 2 + at * radius) @ self.rows
-            value = valued(self.tail.tables, self.graph.asked[key[2]], mixed[None])[0, label]
-            self.hopeless = self.atoms.heads == 1 and bool(value <= aim)
+            mixed = self.mixed(key, *whole, at)
+            self.hopeless = bool(valued(self.tail.tables, self.graph.asked[key[2]], mixed[None])[0, label] <= aim)
             return None
-        row = np.divide(found, radius, out=np.zeros_like(found), where=radius > 0) * BOUND
+        row = (found * self.units(*whole, found))[: len(low)]
         held = np.abs(row).max(initial=0) < HUGE
         return np.trim_zeros(np.round(row), "b").astype(np.int64).tolist() if held else None
 
@@ -410,8 +443,8 @@ class Search(Directions):
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
         """A cell of a case as :func:`widest` gives it."""
-        start = self.start(key) + sum(self.at)
-        return widest(Cell(start, self.rows, self.rest, low, high))
+        start, m = self.start(key) + sum(self.at), len(self.rows)
+        return widest(Cell(start, self.rows, self.rest, low[:m], high[:m]))
 
     def attack(self, key: Key, label: int) -> list[tuple[int, ...]]:
         """Words of a case on which a label (a row of the unembedding) is likely to be wrong, the most likely first."""
