@@ -41,8 +41,9 @@ MANY = 60
 """Open cases after which the search gives up."""
 FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
 """Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
-WIDER = ((0.5, 3), *FINER[:2])
-"""The same, with the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway."""
+WIDER, SEVERAL = ((0.5, 3), *FINER[:2]), (0.2, 4)
+"""The same, with the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway. With
+several heads they are wide but mostly empty."""
 HUNT, SHARE = 4, 8
 """Two layers: the hunt for wrong words has one part of so many of the time, and without a memory that is made for the
 model, cases have one part of so many of what is left."""
@@ -370,7 +371,7 @@ class _Layers(_Run):
             if (merged := merged_histories(self.model, graph, self.n, most, self.over)) is None:
                 return
             last = merged
-            yield self.begun(last, (SEEN,), WIDER[0], 1)
+            yield self.begun(last, (SEEN,), WIDER[0] if self.model.heads == 1 else SEVERAL, 1)
         yield self.begun(graph, fine=FINER[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):
