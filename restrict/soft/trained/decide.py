@@ -48,7 +48,8 @@ HUNT, SHARE = 4, 8
 """Two layers: the hunt for wrong words has one part of so many of the time, and without a memory that is made for the
 model, cases have one part of so many of what is left."""
 FEWER = 75
-"""Cells of a case of several heads below a wrong word where a memory can tell all words of its length apart."""
+"""Cells of a case of several heads below a wrong word where a memory can tell all words of its length apart, and where
+a memory is tried."""
 MEMORIES = 3
 """Memories, one upon the other."""
 ALL = ("all symbols",)
@@ -318,7 +319,7 @@ class _Run:
                 continue
             self.tell(f"position {case.key[0]} of {self.n}, with {name}")
             search = Search(self.model, finer, self.n)
-            search.cells = self.search().cells
+            search.cells = self.search().cells if self.model.heads == 1 else min(FEWER, self.search().cells)
             keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
             if all(not self.over() and isinstance(search.case(key), Case) for key in keys):
                 self.states.append(self.begun(finer, (*at.memory, name)))

@@ -41,6 +41,8 @@ FINEST = 1e-9
 remainder no cell makes smaller."""
 FEW = 3
 """A case of more cells than this is tried in coordinates of its own."""
+ALONG = 100
+"""Cells of a case along its worst label, which is the last that is tried."""
 HARD = 12
 """With several heads a case of more cells than this is tried along its worst label, too: more coordinates of their own
 take more bytes than a few cells."""
@@ -150,14 +152,15 @@ class Search(Directions):
         label = self.worst[1]
         found = self.again(key, found, self.turned(key))
         if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > HARD):
-            found = self.again(key, found, self.turned(key, label))
+            found = self.again(key, found, self.turned(key, label), ALONG)
         return found
 
-    def again(self, key: Key, found: Case | Open, bases: list[Basis]) -> Case | Open:
-        """What was found of a case, or what is found in other coordinates, which are kept, where that is better."""
+    def again(self, key: Key, found: Case | Open, bases: list[Basis], most: int = CELLS) -> Case | Open:
+        """What was found of a case, or what is found in other coordinates, by at most so many cells; these are kept,
+        where that is better."""
         self.turns.append(bases)
         self.use(len(self.turns) - 1)
-        other = self.attempt(key)
+        other = self.attempt(key, most)
         if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):
             self.chosen[key[1:]] = self.number
             return other
@@ -303,18 +306,19 @@ class Search(Directions):
         if self.left <= 0 or self.hopeless or not depth or not len(kept):
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
-        m, *sides = self.halving(cell, kept, key, worst, low, high)
+        m, *sides = self.halving(cell, kept, key, worst, low, high, Ready(near, signs))
         rest = iter(sides)
         return halved(lambda at, top, left: self.cell(key, at, top, left, next(rest)), low, high, m, depth)
 
     def halving(
-        self, cell: Cell, kept: I64, key: Key, worst: int, low: Array, high: Array
+        self, cell: Cell, kept: I64, key: Key, worst: int, low: Array, high: Array, made: Ready | None = None
     ) -> tuple[int, Ready | None, Ready | None]:
         """The coordinate in which a cell is halved for what loses most there, and its halves, if they are ready: that
         of a quotient, where what own directions lose by it is much beside what is not of the first order."""
         asked, m = self.graph.asked[key[2]], len(self.rows)
         if len(low) > m:
-            made, line = self.tail.ready(form := cell.form(), asked), np.zeros(m)
+            form, line = cell.form(), np.zeros(m)
+            made = made or self.tail.ready(form, asked)
             line[kept] = np.abs(made.signs[1][worst])
             lost = valued(self.tail.tables, asked, form.c[None])[0, worst] - made.signs[0][worst]
             reach = np.array([part.sum() for part in np.split(line, np.cumsum(self.sizes)[:-1])[1:]])
