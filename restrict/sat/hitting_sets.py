@@ -90,7 +90,9 @@ class Priced:
             formula.extend([[element[i] for i in one] for one in rest] + [[-element[i] for i in b] for b in blocked])
             formula.extend([[-x] for x in element.values()], weights=[self.prices.get(i, 1) for i in element])
             with RC2(formula, solver="glucose4") as maxsat:
-                maxsat._call_oracle = lambda assumptions, **_: ask(maxsat.oracle, assumptions, self.deadline, self.budget)
+                maxsat._call_oracle = lambda assumptions, **_: ask(
+                    maxsat.oracle, assumptions, self.deadline, self.budget
+                )
                 if (model := maxsat.compute()) is None:
                     return None
                 true = set(model)
