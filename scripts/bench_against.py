@@ -1,6 +1,7 @@
 """Narrow models, this package compared with another version of it in the same run: fixed positions and seconds.
 
     python scripts/bench_against.py FOLDER [--quick] [--seeds 5] [--n 1000 10000 100000 1000000]
+    python scripts/bench_against.py FOLDER --models random:layers=2,heads=4,states=8,seed=1:17 tribes:10000
 
 FOLDER holds the other version (`git worktree add FOLDER COMMIT`). Every model is certified by a fresh process of each,
 one after the other, twice; the better time counts. The models are those of the tables of docs/benchmarks.md: random
@@ -45,15 +46,18 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--n", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--only", nargs="+", choices=["random", "deep", "known"], default=["random", "deep", "known"])
+    parser.add_argument("--models", nargs="+", metavar="MODEL:N", help="these in place of all the others")
     args = parser.parse_args()
     sizes, seeds = ([1_000], 1) if args.quick else (args.n, args.seeds)
     random = [(f"random:layers=2,heads=2,states=4,seed={s}", n) for n in sizes for s in range(seeds)]
     deep = [(f"random:layers={layers},heads=2,states=4,seed={s}", 100_000) for layers in (3, 4) for s in range(3)]
     chosen = {"random": random, "deep": [] if args.quick else deep, "known": list(KNOWN[:2] if args.quick else KNOWN)}
+    cases = [case for kind in args.only for case in chosen[kind]]
+    if args.models:
+        cases = [(name, int(n)) for name, _, n in (text.rpartition(":") for text in args.models)]
     rows = []
     print(head(("model", "n", "fixed before", "fixed", "cpu s before", "cpu s")))
-
-    for model, n in (case for kind in args.only for case in chosen[kind]):
+    for model, n in cases:
         rows.append(compared(model, n, args.folder, args.times))
         print(line(rows[-1].values()), flush=True)
     written(args.output, rows)

@@ -13,6 +13,7 @@ from restrict import Model, ResourceLimit, Restriction, certify, load
 from restrict.base.errors import UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
+from restrict.model.on_demand import OnDemandRun
 from restrict.model.task import Task
 from restrict.optimum.exact import Exact, exact
 from restrict.optimum.oracle import Cube, Oracle
@@ -197,3 +198,25 @@ def test_every_restriction_of_the_answer_is_for_the_model() -> None:
     assert found.optimal
     with pytest.raises(UsageError, match="target all"):
         exact(model, 4, target="all")
+
+
+@pytest.mark.parametrize("abstains", [False, True])
+def test_inputs_of_a_model_of_wide_maps_have_the_label_that_was_asked_for(
+    abstains: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the definition, also where the run that confirms them leaves the label open, as with images too large for it;
+    where none is found, 200 words that agree with the cube do not have it either."""
+    model, n, rng = load("random:layers=2,heads=4,states=8,seed=310"), 14, np.random.default_rng(0)
+    oracle = Oracle.of(model.at(n), n - 1)
+    assert oracle.code.wide
+    if abstains:
+        monkeypatch.setattr(type(oracle.runs), "labels", lambda self, fixed: set(oracle.same))
+    for size in (1, 4, 8, 10, 12, 13):
+        cube = {int(i): int(rng.integers(2)) for i in rng.permutation(n)[:size]}
+        for selector, (label, same) in oracle.demands.items():
+            found = oracle.find(cube, selector)
+            words = [found] if found is not None else [
+                {i: cube.get(i, int(rng.integers(2))) for i in range(n)} for _ in range(200)
+            ]  # fmt: skip
+            labels = {OnDemandRun(model.at(n), [word[i] for i in range(n)]).label(n - 1) for word in words}
+            assert all(((seen == label) == same) == (found is not None) for seen in labels)

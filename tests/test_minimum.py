@@ -1,10 +1,12 @@
 """The parts of the search for a minimum explanation against enumeration, and its promises on random small models."""
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from restrict import load
 from restrict.base.deadline import Deadline, OutOfTime
@@ -16,7 +18,7 @@ from restrict.optimum import minimum as searching
 from restrict.optimum.explain import explain
 from restrict.optimum.minimum import Blocks, minimum
 from restrict.optimum.quickxplain import quickxplain
-from restrict.sat.hitting_sets import Priced
+from restrict.sat.hitting_sets import Priced, reduced
 from restrict.sat.limit import Budget
 from tests.marks import heavy_after
 from tests.test_explain import Case, check, random_case, sufficient, two_layers, word
@@ -190,6 +192,60 @@ def triples(seed: int) -> list[list[int]]:
     """Sets whose minimum hitting set takes thousands of conflicts."""
     rng = np.random.default_rng(seed)
     return [sorted(rng.choice(60, 4, replace=False).tolist()) for _ in range(240)]
+
+
+def hitting_sets(sets: Collection[Collection[int]], blocked: Collection[Collection[int]], size: int) -> list[set[int]]:
+    """All sets of positions below ``size`` that hit all sets and include no blocked one, by trying them all."""
+    parts = (set(part) for k in range(size + 1) for part in combinations(range(size), k))
+    return [
+        part
+        for part in parts
+        if all(part.intersection(one) for one in sets) and not any(part.issuperset(one) for one in blocked)
+    ]
+
+
+@given(
+    sets=st.lists(st.sets(st.integers(0, 6), min_size=1, max_size=4), max_size=9),
+    blocked=st.lists(st.sets(st.integers(0, 6), min_size=1, max_size=3), max_size=3),
+    prices=st.dictionaries(st.integers(0, 6), st.integers(1, 3)),
+)
+def test_proposals_are_the_lightest_hitting_sets_that_are_not_blocked(
+    sets: list[set[int]], blocked: list[set[int]], prices: dict[int, int]
+) -> None:
+    """Each is as light as brute force finds, until all that the blocked ones leave are out."""
+    hitter = Priced(prices)
+    for one in sets:
+        hitter.add(one)
+    for one in blocked:
+        hitter.block(one)
+    for _ in range(4):
+        left = hitting_sets(sets, blocked, 7)
+        found = hitter.get()
+        if found is None:
+            assert not left
+            return
+        assert set(found) in left
+        assert hitter.weight(found) == min(hitter.weight(one) for one in left)
+        if not found:
+            return
+        hitter.block(found)
+        blocked = [*blocked, set(found)]
+
+
+@given(
+    sets=st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=4), max_size=9),
+    prices=st.dictionaries(st.integers(0, 6), st.integers(1, 3)),
+)
+def test_reduced_sets_are_hit_as_lightly(sets: list[frozenset[int]], prices: dict[int, int]) -> None:
+    """What hits them hits the sets, none includes another, and no position stands for all that another one hits."""
+    left, hitter = reduced(sets, prices), Priced(prices)
+    lightest = [min(hitter.weight(one) for one in hitting_sets(some, (), 7)) for some in (sets, left)]
+    assert lightest[0] == lightest[1]
+    assert all(any(one >= other for other in left) for one in sets)
+    assert not any(one < other for one in left for other in left)
+    places = {i: {one for one in left if i in one} for one in left for i in one}
+    for i, j in permutations(places, 2):
+        assert not (places[i] <= places[j] and prices.get(j, 1) <= prices.get(i, 1))
 
 
 def test_the_search_for_a_hitting_set_ends_with_its_budget_and_with_the_time() -> None:

@@ -263,3 +263,18 @@ def test_the_time_ends_a_plan_and_the_best_is_kept(monkeypatch: pytest.MonkeyPat
     fixed, rows = found_by(30)
     assert fixed is not None
     assert rows < 2_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_of_rows_that_are_kept_are_those_of_the_nodes_as_they_stand(seed: int) -> None:
+    """After every level, with another share: each row gives what it gives when it is worked out anew."""
+    instance = restrict.load(f"random:layers=3,heads=2,states=3,seed={seed}").at(40)
+    plans, output = planner(ForcingState(instance)), instance.model.output.variable
+    for effort, plans.share in ((1, 1.0), (2, 0.7), (3, 0.7)):
+        plans.solve(Goal(output, 39, frozenset([0])), effort)
+        rows = [row for node in plans.nodes.values() for row in node.rows.values() if row.j]
+        assert any(row.key != "token" for row in rows)
+        for row in rows:
+            cost, anchors = row.given(plans.matrix(row.key, row.j))
+            assert np.array_equal(row.costs(plans)[0], cost)
+            assert np.array_equal(row.costs(plans)[1], anchors)

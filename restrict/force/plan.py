@@ -102,15 +102,14 @@ class _Row:
             self.above[t] = passed.get(j, 0)
             passed[j] = passed.get(j, 0) | 1 << w
         self.kept: tuple[F64, I64] | None = None
+        self.share = 0.0
 
     def costs(self, plans: Planner) -> tuple[F64, I64]:
-        """The cost for each set, and the pair that is the anchor; those of tokens do not change."""
-        if self.kept is not None:
-            return self.kept
-        found = self.given(plans.matrix(self.key, self.j) if self.j else np.empty((0, 2**self.domain)))
-        if self.key == "token":
-            self.kept = found
-        return found
+        """The cost for each set, and the pair that is the anchor; kept until that of a node that it names changes."""
+        if self.kept is None or self.share != plans.share:
+            below = plans.matrix(self.key, self.j) if self.j else np.empty((0, 2**self.domain))
+            self.kept, self.share = self.given(below), plans.share
+        return self.kept
 
     def given(self, below: F64) -> tuple[F64, I64]:
         """The cost for each set, and the anchor; ``below``: costs of the nodes that pairs name, (pairs, 2^domain)."""
@@ -184,7 +183,9 @@ class _Node:
         if (h, u) not in self.rows:
             head = self.heads[h]
             assert isinstance(head, Head)
-            self.rows[h, u] = self.plans.list_row(head, self.i, u)
+            self.rows[h, u] = row = self.plans.list_row(head, self.i, u)
+            for j in set(row.j):
+                self.plans.naming.setdefault((row.key, j), []).append(row)
         return self.rows[h, u]
 
     def prices(self, own: F64, rows: Sequence[Sequence[F64]]) -> F64:
@@ -249,6 +250,7 @@ class Planner:
         self.nodes: dict[tuple[str, int], _Node] = {}
         self.known: dict[tuple[str, int], F64] = {}
         self.means: dict[str, F64] = {}
+        self.naming: dict[tuple[str, int], list[_Row]] = {}
         self.some: dict[str, F64] = {"token": self._token(self.state.alphabet)[None, :]}
         self.images: dict[int, I32] = {}
         self.share, self.spent = 1.0, False
@@ -272,7 +274,10 @@ class Planner:
         """Keep the cost of a goal."""
         if (name, i) not in self.known:
             self.known[name, i] = np.full(2 ** self.instance.domains[name], np.nan)
-        self.known[name, i][mask] = cost
+        if self.known[name, i][mask] != cost:
+            self.known[name, i][mask] = cost
+            for row in self.naming.get((name, i), ()):
+                row.kept = None
 
     def _token(self, values: Sequence[int]) -> F64:
         masks, possible = np.arange(2 ** len(self.state.alphabet)), mask_of(frozenset(values))

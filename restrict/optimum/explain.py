@@ -57,7 +57,7 @@ QUICK_LENGTH = 1_000
 """The longest input of which QuickXplain takes all, not only what the output reads. (Large explanations are smaller
 within what is read, and deletion is faster: 52 against 55 positions, and 154 against 163, on random models of three
 layers, n = 400, and of 16 states, n = 800.)"""
-EFFORT, SHORT_EFFORT = 2_000_000, 5_000_000
+EFFORT, SHORT_EFFORT = 2_500_000, 5_000_000
 """Nodes of all runs of the search for a lighter explanation, without ``time``; the second one up to ``SHORT``."""
 SAT_LENGTH = 100
 """Up to this length SAT on the exact cone says, unasked, whether an explanation is minimal for the model, too."""

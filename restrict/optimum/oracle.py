@@ -6,11 +6,13 @@ al., CAV 2000). "No input" is right at any moment, since an open map only admits
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from pysat import solvers
 
 from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import InternalError
+from restrict.force.looking import Looking
 from restrict.force.minimise import shrink
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance
@@ -53,6 +55,11 @@ class Oracle:
         code = encode(instance, Restriction.of(instance, dict(fixed or {})), [position], most)
         return cls(code, position, deadline)
 
+    @cached_property
+    def runs(self) -> Looking:
+        """Runs of the instance at the position."""
+        return Looking(self.code.instance, self.position)
+
     @property
     def top(self) -> int:
         """The largest variable in use."""
@@ -77,12 +84,15 @@ class Oracle:
         return None
 
     def _selected(self, x: Cube, selector: int) -> bool:
-        """Whether an input has the label that a selector demands, by running the model."""
+        """Whether an input has the label that a selector demands, by running the model: the abstract run is exact on a
+        word, and orders rows once for all of them."""
         label, same = self.demands[selector]
         code = self.code
         word = dict.fromkeys(code.instance.unpinned, 0) | code.restriction.tokens(code.instance.model) | x
-        run = OnDemandRun(code.instance, [word[i] for i in code.instance.unpinned])
-        return (run.label(self.position) == label) == same
+        labels = self.runs.labels(word)
+        if len(labels) > 1:  # an image was too large for the abstract run
+            labels = {OnDemandRun(code.instance, [word[i] for i in code.instance.unpinned]).label(self.position)}
+        return (labels == {label}) == same
 
     def core(self, cube: Cube) -> Cube:
         """The part of the cube that the last negative answer of :meth:`find` used."""
