@@ -269,8 +269,8 @@ def tree_of(rng: np.random.Generator, tree: Any, m: int, size: float) -> Any:
     if isinstance(tree, list) and len(tree) == 3:
         return [tree[0], tree_of(rng, tree[1], m, size), tree_of(rng, tree[2], m, size)]
     if m and (rng.random() < 0.1 or (isinstance(tree, list) and len(tree) == 1)):
-        some = rng.choice(m, size=min(m, int(rng.integers(1, 4))), replace=False)
-        return [[int(v) for k in some for v in (k, rng.normal() * size)]]
+        cut = rng.choice(m, size=min(m, int(rng.integers(1, 4))), replace=False)
+        return [[int(v) for k in cut for v in (k, rng.normal() * size)]]
     parts, rows = (tree, []) if isinstance(tree, int) else tree
     if m and rng.random() < 0.3:
         return [int(rng.integers(m)), *(tree_of(rng, [parts, rows], m, size) for _ in range(2))]
