@@ -237,3 +237,20 @@ def test_a_report_reads_shared_hints_and_quotients(made: tuple[Trained, dict[str
     assert model.heads == 2
     assert all(len(case[3]) == sum(len(basis["rows"]) for basis in document["basis"]) + 1 for case in document["cases"])
     assert len(list(ranges_of(model, graph, document))) == len(document["cases"])
+
+
+def test_a_report_reads_halved_quotients_and_leaves_empty_cells_out() -> None:
+    model, _, graph = verdict_cases.random_case(np.random.default_rng(39))
+    document = verdict_cases.with_quotients(verify_trained(model, graph, 3)).document()
+    whole = list(ranges_of(model, graph, document))
+    for case in document["cases"]:
+        tree = case[5] if len(case) > 5 else 0
+        case[5:6] = [[len(case[3]) - 1, tree, tree]]
+    assert verdict_cases.accepted(model, document)
+    for one, other in zip(ranges_of(model, graph, document), whole, strict=True):
+        assert one.margin >= other.margin - 1e-9
+        assert (one.low >= other.low - 1e-9).all()
+    for case in document["cases"]:
+        case[5] = [0, case[5][1], [[0, 1]]]
+    for one, other in zip(ranges_of(model, graph, document), whole, strict=True):
+        assert (one.high - one.low).sum() <= (other.high - other.low).sum() + 1e-9

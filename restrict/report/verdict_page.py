@@ -135,10 +135,12 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
     for i, a, q, *hints in root["cases"]:
         upper, width, *rest = said[a, q] = hints or said[a, q]
         search.use(rest[1] if len(rest) > 1 else 0)
-        search.held = search.ends((i, a, q), rest[2] if len(rest) > 2 else [])
-        ends = search.span(upper, width)
-        cells = leaves_of(rest[0] if rest else 0, *ends)
-        leaves = [_leaf(search, (i, a, q), cell.low, cell.high) for cell in cells]
+        search.weigh(i, a)
+        key, tree, m = (i, a, q), rest[0] if rest else 0, len(search.rows)
+        search.held = search.ends(key, rest[2] if len(rest) > 2 else [])
+        search.quotients = (key, upper[m:], width[m:]) if upper[m:] else None
+        cells = leaves_of(tree, *search.sides_of(key, upper, width, tree))
+        leaves = [_leaf(search, key, cell.low, cell.high) for cell in cells if not cell.empty]
         low, high = np.min([leaf[0] for leaf in leaves], axis=0), np.max([leaf[1] for leaf in leaves], axis=0)
         yield Range((i, a, q), low, high, min(leaf[2] for leaf in leaves))
 
