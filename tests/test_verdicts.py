@@ -275,12 +275,11 @@ def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
 def test_pieces_and_what_neurons_read_are_taken(seed: int) -> None:
     """Verdicts with pieces and bounds in every case are true, and a bound that a word exceeds is refused."""
     rng = np.random.default_rng(seed)
-    while True:
-        model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3)
-        made = verdict_cases.with_pieces(found)
-        if made is not found and any(case.held for case in made.cases):
-            break
+    changed = verdict_cases.with_pieces
+    found = verdict_cases.fitting(
+        rng, lambda found: (made := changed(found)) is not found and any(case.held for case in made.cases)
+    )
+    model, made = found.model, changed(found)
     document = json.loads(made.to_bytes())
     assert verdict_cases.accepted(model, document)
     case = next(case for case in document["cases"] if len(case) > 7)
@@ -891,11 +890,10 @@ def test_corners_that_no_word_reaches_are_shown_to_be_empty(key: Key) -> None:
 @pytest.mark.parametrize("seed", heavy_after(range(20), 1))
 def test_multipliers_are_taken_and_malformed_ones_are_not(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    while True:
-        model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3)
-        if found.upto > 0 and found.wrong is None and len(found.bases[0][0].rows) > 1:
-            break
+    found = verdict_cases.fitting(
+        rng, lambda found: found.upto > 0 and found.wrong is None and len(found.bases[0][0].rows) > 1
+    )
+    model = found.model
     document = json.loads(verdict_cases.with_multipliers(rng, found).to_bytes())
     assert any(isinstance(tree, list) for case in document["cases"] for tree in case[5:6])
     assert verdict_cases.accepted(model, document)

@@ -333,6 +333,14 @@ def with_pieces(found: Verdict) -> Verdict:
     return made if accepted(found.model, json.loads(made.to_bytes())) else found
 
 
+def fitting(rng: np.random.Generator, fits: Callable[[Verdict], bool]) -> Verdict:
+    """The first verdict on a random model, up to 3 symbols, that fits."""
+    while True:
+        model, naive = random_checkpoint(rng)
+        if fits(found := verify_trained(model, random_graph(rng, model, naive), 3)):
+            return found
+
+
 def by_multipliers(tree: Any, row: list[int]) -> Any:
     """A tree whose leaves have a row of multipliers, used from the first bound on."""
     if isinstance(tree, list) and len(tree) == 3:

@@ -370,9 +370,8 @@ class Check:
             unproved(place, "a word may be in a cell that is said to have none")
 
     def leaf(self, key: Key, boxes: list[Box], pieces: int, rows: list[Vector], place: Place) -> None:
-        """All that is asked holds on this cell, by a chord of the inverse deviation or by pieces of its range. Without
-        positions, the bounds may be known from a case at another one (Lemma V19). A row holds the number of a bound,
-        from which on it is used, and multipliers of the cell's sides (Lemma V20)."""
+        """All that is asked holds on this cell, by a chord of the inverse deviation or pieces of its range. Bounds may
+        be known (Lemma V19). A row has the bound from which on it is used, and multipliers of sides (Lemma V20)."""
         count, known = sum(len(b.rows) for b in self.basis), self.shown if self.alike else Shown()
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         self.meter.charge(10 * count + len(self.held) + 200 + len(self.signs) * (pieces + 1) * (count + 32 >> 4))

@@ -26,7 +26,7 @@ class Empty:
     """The cells of one case, in the coordinates that are in use."""
 
     def __init__(self, search: Directions, key: Key) -> None:
-        self.search, self.key, self.name = search, key, (search.number, key)
+        self.search, self.key = search, key
         search.weigh(key[0], key[1])
         self.most, self.least = search.box(key)
         self.heads = np.repeat(np.arange(len(search.sizes)), search.sizes)
