@@ -41,7 +41,7 @@ from restrict.simulate.floating import UNITS, check_epsilon
 from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
-from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
+from restrict.simulate.stream import Affine, Block, HeadRows, Stream, Unit
 from restrict.soft.models.model import SoftOutput
 from restrict.soft.models.terms import Term, up
 
@@ -329,13 +329,8 @@ class _Compiler:
             scale = Term(f"{_decimal(2 * tied_rate(self.epsilon))}*n")
             query.append(({}, 1.0))
             key.append(({self.stream.term("i/n"): 0.5 if ties == "right" else -0.5}, 0.0))
-        self.stream.head(
-            time,
-            HeadRows(
-                [r for r, _ in query], [b for _, b in query], [r for r, _ in key], [b for _, b in key],
-                [{value[v]: 1.0} for v in range(value.size)], raw, head.mask, scale,
-            ),
-        )  # fmt: skip
+        copied = [({value[v]: 1.0}, 0.0) for v in range(value.size)]
+        self.stream.head(time, HeadRows(query, key, copied, raw, head.mask, scale))
         kind = "harmless" if harmless else "broken"
         self.heads.append(HeadReport(head.name, time, kind, scale, raw, int(ranks.max())))
         self._round(head, time, raw)
@@ -370,14 +365,12 @@ def _ties_are_equal(ranks: I64, count: I64, floor: int, copied: bool) -> bool:
     return True
 
 
-def _bilinear(
-    ranks: I64, rows: list[int | None], columns: list[int | None]
-) -> tuple[list[tuple[Row, float]], list[tuple[Row, float]]]:
+def _bilinear(ranks: I64, rows: list[int | None], columns: list[int | None]) -> tuple[list[Affine], list[Affine]]:
     """Query and key rows whose dot product is the entry of a table at two one-hot vectors."""
     if len(columns) > len(rows):
         key, query = _bilinear(ranks.T, columns, rows)
         return query, key
-    query, key = [], []
+    query, key = list[Affine](), list[Affine]()
     for c, column in enumerate(columns):
         if ranks[:, c].any():
             weights = {d: float(ranks[r, c]) for r, d in enumerate(rows) if d is not None and ranks[r, c]}

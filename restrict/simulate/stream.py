@@ -20,6 +20,8 @@ from restrict.soft.models.terms import Term
 
 Row = Mapping[int, float]
 """A sparse row: the weight of each dimension."""
+Affine = tuple[Row, float]
+"""A row and its bias."""
 MAX_LAYERS, MAX_HEADS = 256, 256
 MAX_ENTRIES = 2**26
 """Entries of one matrix."""
@@ -41,17 +43,14 @@ class Block:
 
 @dataclass(frozen=True)
 class HeadRows:
-    """A head as sparse rows: score ``sum_r (query_r . x_i + query_bias_r) (key_r . x_j + key_bias_r)``."""
+    """A head as sparse rows and their biases: the score is ``sum_r query_r(x_i) key_r(x_j)``."""
 
-    query: Sequence[Row]
-    query_bias: Sequence[float]
-    key: Sequence[Row]
-    key_bias: Sequence[float]
-    value: Sequence[Row]
+    query: Sequence[Affine]
+    key: Sequence[Affine]
+    value: Sequence[Affine]
     target: Block
     mask: Mask
     scale: Term
-    value_bias: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -161,17 +160,10 @@ class Stream:
         size = len(head.value)
         outputs = np.zeros((self.width, size))
         outputs[head.target.start + np.arange(size), np.arange(size)] = 1.0
-        return SoftHead(
-            query=self._matrix(head.query),
-            key=self._matrix(head.key),
-            value=self._matrix(head.value),
-            output=outputs,
-            query_bias=np.array(head.query_bias, dtype=np.float64),
-            key_bias=np.array(head.key_bias, dtype=np.float64),
-            value_bias=np.array(head.value_bias or [0.0] * size, dtype=np.float64),
-            mask=head.mask,
-            scale=head.scale,
-        )
+        maps = head.query, head.key, head.value
+        q, k, v = (self._matrix([row for row, _ in rows]) for rows in maps)
+        q0, k0, v0 = (np.array([bias for _, bias in rows], dtype=np.float64) for rows in maps)
+        return SoftHead(q, k, v, outputs, q0, k0, v0, head.mask, head.scale)
 
     def _matrix(self, rows: Sequence[Row]) -> F64:
         if len(rows) * self.width > MAX_ENTRIES:

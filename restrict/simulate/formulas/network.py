@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restrict.simulate.stream import HeadRows, Row, Stream, Unit
+from restrict.simulate.stream import Affine, HeadRows, Stream, Unit
 from restrict.soft.models.model import Mask, Place, SoftModel, SoftOutput
 from restrict.soft.models.terms import Term
 
@@ -90,9 +90,8 @@ class Network:
             number = (head.time + 1) // 2
             target = self.stream.block(1, number + 1)
             rows = HeadRows(
-                *_rows(head.query), *_rows(head.key), [dict(head.value.weights)], target, head.mask, Term(head.scale),
-                [head.value.constant],
-            )  # fmt: skip
+                _rows(head.query), _rows(head.key), _rows([head.value]), target, head.mask, Term(head.scale)
+            )
             self.places[target.start] = (number, self.stream.head(number, rows))
             self._made[head] = Value(((target.start, 1.0),), 0.0, 2 * number + 1)
         return self._made[head]
@@ -119,5 +118,5 @@ class Network:
         return self.stream.build(name, read, description)
 
 
-def _rows(values: Sequence[Value]) -> tuple[list[Row], list[float]]:
-    return [dict(v.weights) for v in values], [v.constant for v in values]
+def _rows(values: Sequence[Value]) -> list[Affine]:
+    return [(dict(v.weights), v.constant) for v in values]

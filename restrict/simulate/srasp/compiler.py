@@ -212,15 +212,9 @@ class _Compiler:
         """A head whose score is the sum of products ``query * key``; returns what it reads of each value."""
         slots = [self.copied(value, time) for value in values]  # a head reads dimensions, not biases
         raw = self.stream.block(len(values), time + 1)
-        queries = [q for q, _ in pairs] or [number(0)]
-        keys = [k for _, k in pairs] or [number(0)]
-        self.stream.head(
-            time,
-            HeadRows(
-                [dict(q.row) for q in queries], [q.bias for q in queries], [dict(k.row) for k in keys],
-                [k.bias for k in keys], [{slot: 1.0} for slot in slots], raw, mask, Term("1"),
-            ),
-        )  # fmt: skip
+        pairs, copied = pairs or [(number(0), number(0))], [({slot: 1.0}, 0.0) for slot in slots]
+        query, key = ([(dict(pair[k].row), pair[k].bias) for pair in pairs] for k in (0, 1))
+        self.stream.head(time, HeadRows(query, key, copied, raw, mask, Term("1")))
         return [Form(((raw[v], 1.0),), 0.0, time + 1, form.low, form.high) for v, form in enumerate(values)]
 
     def copied(self, form: Form, time: int) -> int:
