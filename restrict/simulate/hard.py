@@ -50,6 +50,9 @@ MAX_UNITS = 2**14
 MAX_POINTS = 2**22
 """Entries of one head's table of scores."""
 
+Features = tuple[list[int | None], int]
+"""Dimensions, ``None`` where a constant 1 takes their place, and when they are there."""
+
 
 def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
     """A hard-attention program as a softmax transformer, right at length ``n`` on every word. ``n``: the length,
@@ -149,7 +152,7 @@ class _Compiler:
             self.blocks[variable] = target
         return self.blocks[variable]
 
-    def _features(self, classes: Classes, variable: str | None) -> tuple[list[int | None], int]:
+    def _features(self, classes: Classes, variable: str | None) -> Features:
         """The dimensions of the one-hot vector over (class, value), and when it is there; ``None`` means constant 1."""
         if variable is None:
             if len(classes) == 1:
@@ -309,15 +312,7 @@ class _Compiler:
                     floor[a] = np.minimum(floor[a], worst[a, :, b])
         return floor
 
-    def _write_head(
-        self,
-        head: Head,
-        ties: str,
-        harmless: bool,
-        rows: tuple[list[int | None], int],
-        columns: tuple[list[int | None], int],
-        ranks: I64,
-    ) -> None:
+    def _write_head(self, head: Head, ties: str, harmless: bool, rows: Features, columns: Features, ranks: I64) -> None:
         table_ = ranks.reshape(len(rows[0]), len(columns[0]))
         value = self._block(head.value)
         time = max(rows[1], columns[1], value.time)
