@@ -42,7 +42,6 @@ from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
 from restrict.simulate.stream import Affine, Block, HeadRows, Stream, Unit
-from restrict.soft.models.model import SoftOutput
 from restrict.soft.models.terms import Term, up
 
 MAX_UNITS = 2**14
@@ -88,29 +87,27 @@ class _Compiler:
                 self._head(variable) if isinstance(variable, Head) else self._map(variable)
             except (NotEstablished, ResourceLimit) as error:
                 raise type(error)(f"variable {quote(variable.name)}: {error}") from None
-        output = self._output()
+        labels, rows = self._read_out()
         if not self.every_length:
             self.stream.guard(f"0/(n == {self.n})")
-            output = self._output()
         name = f"{self.model.name[:80]} by softmax"
         lengths = "every length" if self.every_length else f"n = {self.n}"
-        soft = self.stream.build(name, output, f"within {self.epsilon} before rounding, at {lengths}")
+        said, out = f"within {self.epsilon} before rounding, at {lengths}", self.model.output
+        accept = (1,) if out.accept is not None else ()
+        soft = self.stream.build(name, said, rows, labels, out.position, "softmax", accept)
         found = Compiled(
             self.model, soft, self.n, self.epsilon, tuple(self.heads), dict(self.blocks), self.every_length
         )
         return replace(found, soft=replace(soft, certified={kind: safe_length(found, kind) for kind in UNITS}))
 
-    def _output(self) -> SoftOutput:
+    def _read_out(self) -> tuple[tuple[str, ...], list[Affine]]:
+        """The labels, and what each reads: the values that have it."""
         out, block = self.model.output, self._block(self.model.output.variable)
         names = [out.label(v) for v in range(block.size)]
         labels = ["reject", "accept"] if out.accept is not None else list(dict.fromkeys(names))
         if len(labels) == 1:
             labels.append("no other label" if labels[0] != "no other label" else "none")
-        unembed = np.zeros((len(labels), self.stream.width))
-        for value, label in enumerate(names):
-            unembed[labels.index(label), block[value]] = 1.0
-        accept = (1,) if out.accept is not None else ()
-        return SoftOutput(unembed, np.zeros(len(labels)), tuple(labels), out.position, "softmax", accept)
+        return tuple(labels), [({block[v]: 1.0 for v, name in enumerate(names) if name == y}, 0.0) for y in labels]
 
     # -------------------------------------------------------- positions
 

@@ -12,10 +12,8 @@ floating point (docs/compile-soft.md), so no error is handed from one layer to t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from restrict.simulate.stream import Affine, HeadRows, Stream, Unit
-from restrict.soft.models.model import Mask, Place, SoftModel, SoftOutput
+from restrict.soft.models.model import Mask, Place, SoftModel
 from restrict.soft.models.terms import Term
 
 
@@ -110,12 +108,7 @@ class Network:
 
     def model(self, name: str, description: str, output: Value, place: Place) -> SoftModel:
         """A model whose sign output is ``2 output - 1``. Cost linear in the size of the weights."""
-        truth = output * 2 - 1
-        unembed = np.zeros((1, self.stream.width))
-        for at, weight in truth.weights:
-            unembed[0, at] = weight
-        read = SoftOutput(unembed, np.array([truth.constant]), ("reject", "accept"), place, "sign", (1,))
-        return self.stream.build(name, read, description)
+        return self.stream.build(name, description, _rows([output * 2 - 1]), place=place)
 
 
 def _rows(values: Sequence[Value]) -> list[Affine]:
