@@ -231,12 +231,3 @@ def _living(p: float, m: int) -> list[Floats]:
         now[1:] += (1 - p) * later[:-1]
         found.append(now / now.max())
     return found[::-1]
-
-
-def source(name: str, p: Fraction) -> Parity | Dyck2:
-    """The source of a name: ``parity`` or ``2dyck`` (also ``dyck:2``)."""
-    if name == "parity":
-        return Parity(p)
-    if name in ("2dyck", "dyck:2"):
-        return Dyck2(p)
-    raise UsageError(f"{name!r} is not a source of Theorem 6; there are parity and 2dyck")
