@@ -77,7 +77,7 @@ def measured(folder: Path, count: int, jobs: int, work: Callable[[Item], Outcome
         taken.append(row["seconds"])
 
     start = time.perf_counter()
-    run_items(items(folder, count), folder / f"rows-{count}-{jobs}.jsonl", Engine(jobs), function=work, step=step)
+    run_items(items(folder, count), folder / f"rows-{count}-{jobs}.jsonl", Engine(jobs, step=step), function=work)
     return stamps[0] - start, stamps[-1] - stamps[0], sum(taken[1:])
 
 
@@ -118,7 +118,7 @@ def real(folder: Path, count: int) -> None:
     path.write_text(text)
     rows: list[dict[str, Any]] = []
     start = time.perf_counter()
-    run_items(read_spec(path).items, folder / "real.jsonl", Engine(1), step=rows.append)
+    run_items(read_spec(path).items, folder / "real.jsonl", Engine(1, step=rows.append))
     wall, own = time.perf_counter() - start, sum(row["seconds"] for row in rows[1:])
     check = sum(row["check_seconds"] for row in rows[1:])
     print(f"{count} certificates at n = 2000: {1000 * own / (count - 1):.0f} ms each after the first, of these "

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError, UsageError
+from restrict.model.variables import MASKS
 from restrict.simulate import laws, lemmas_6_to_9
 from restrict.soft.models.evaluate import activations
 from restrict.soft.models.known import first, parity, random
-from restrict.soft.models.model import MASKS, Positions, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.model import Positions, SoftHead, SoftLayer, SoftModel, visible
 from restrict.soft.models.terms import Term
 from tests.marks import heavy_after
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from restrict.simulate import laws, theorem26
 from restrict.simulate.floating import UNITS
 from restrict.simulate.lemma27 import rounding_width
 from restrict.simulate.srasp.compiler import compile_program, compile_with_budget, gap_of
-from restrict.simulate.srasp.interpreter import accepts, run
+from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
@@ -25,6 +26,10 @@ from tests.commands import typed
 from tests.marks import heavy_after
 
 QUARTER = Fraction(1, 4)
+
+
+def accepts(program: Program, word: Sequence[str]) -> bool:
+    return bool(len(word)) and bool(run(program, word)[program.output][-1])
 
 
 def balanced(word: tuple[str, ...]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import UsageError
-from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity, entropy, source
+from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity, entropy
 from restrict.soft.influence.theorem6 import binary_floor, cross_entropy
 from restrict.soft.models.known import parity, random
 from restrict.soft.models.model import SoftModel
@@ -30,9 +30,9 @@ def language_model(symbols: tuple[str, ...], seed: int, percent: int = 10, causa
 
 
 @pytest.mark.parametrize("p", PS)
-@pytest.mark.parametrize("name", ["parity", "2dyck"])
-def test_prefix_probabilities_are_the_chain_of_next_symbols(name: str, p: Fraction) -> None:
-    made = source(name, p)
+@pytest.mark.parametrize("source", [Parity, Dyck2])
+def test_prefix_probabilities_are_the_chain_of_next_symbols(source: type[Parity | Dyck2], p: Fraction) -> None:
+    made = source(p)
     for m in range(6):
         products = {}
         for word in itertools.product(range(len(made.symbols)), repeat=m):
@@ -95,9 +95,9 @@ def test_p0_tends_to_its_limit_and_doubles_agree_with_fractions() -> None:
         Dyck2(Fraction(1, 2)).p0_limit(True)
 
 
-@pytest.mark.parametrize("name", ["parity", "2dyck"])
-def test_samplers_draw_what_the_source_says(name: str) -> None:
-    made, count = source(name, Fraction(1, 3)), 20_000
+@pytest.mark.parametrize("source", [Parity, Dyck2])
+def test_samplers_draw_what_the_source_says(source: type[Parity | Dyck2]) -> None:
+    made, count = source(Fraction(1, 3)), 20_000
     words = made.sample(5, count, np.random.default_rng(7))
     seen = Counter(map(tuple, words.tolist()))
     expected = dict(made.prefixes(5))
@@ -105,10 +105,9 @@ def test_samplers_draw_what_the_source_says(name: str) -> None:
     for word, share in expected.items():
         q = float(share)
         assert abs(seen[word] / count - q) <= 5 * math.sqrt(q * (1 - q) / count)
-    p0 = Dyck2(Fraction(1, 3))
-    if name == "2dyck":
-        closing = np.array([word[-1] % 2 and len(p0.pending(tuple(word))) > 0 for word in words.tolist()])
-        q = float(p0.p0(5))
+    if isinstance(made, Dyck2):
+        closing = np.array([word[-1] % 2 and len(made.pending(tuple(word))) > 0 for word in words.tolist()])
+        q = float(made.p0(5))
         assert abs(closing.mean() - q) <= 2.576 * math.sqrt(q * (1 - q) / count)
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from restrict.base.errors import ModelError, UsageError
 from restrict.soft.bounds.enclosure import Enclosure, Linear, linear, spectral
-from restrict.soft.bounds.exchange import run_exchange
+from restrict.soft.bounds.exchange import run_exchange, run_values
 from restrict.soft.bounds.lemma5 import closed_form, recursion, weight_bound
 from restrict.soft.bounds.parts import prepare
 from restrict.soft.bounds.scores import weight_range
-from restrict.soft.bounds.values import allowed_tokens, run_values
+from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import exchangeable, fit_decay, influence, influence_matrix
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import parity

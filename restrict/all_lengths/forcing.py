@@ -12,9 +12,9 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.base.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, least_costs
 from restrict.languages.subset import SubsetGraph, shortest
+from restrict.model.restriction import FREE
 
 MAX_SETS = 20_000
-FREE = "*"
 Set = frozenset[int]
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from restrict.all_lengths.forcing import FREE, Sets
+from restrict.all_lengths.forcing import Sets
 from restrict.all_lengths.moore import Moore
 from restrict.languages.walk import cheapest_first
+from restrict.model.restriction import FREE
 
 MIDDLES = 300
 """Middles of a length are tried only where there are at most this many words of cells of that length."""

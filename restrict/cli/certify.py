@@ -170,16 +170,9 @@ def _one_position(program: Model, o: common.Given) -> None:
     deadline = Deadline.after(o.time)  # one limit for all parts
     with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
         found = certify(
-            program,
-            o.n,
-            target=o.target,
-            c=o.c,
-            free=o.free,
-            seed=o.seed,
-            time=deadline.share(1 / parts).left,
-            restriction=given,
-            progress=progress,
-        )
+            program, o.n, time=deadline.share(1 / parts).left, restriction=given, progress=progress,
+            **o.only("target", "c", "free", "seed"),
+        )  # fmt: skip
         if o.exact:
             share = deadline.share(1 / (parts - 1)).left
             found, optimum = _exact(program, found, o.c or 0, share, o.seed, progress)
@@ -252,10 +245,7 @@ def certify_everywhere(program: Model, o: common.Given) -> None:
     from restrict.depth_reduction.theorem1 import certify_all
 
     with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
-        found = certify_all(
-            program, o.n, free=o.free, c=o.c, method=o.method, seed=o.seed, time=o.time,
-            progress=progress,
-        )  # fmt: skip
+        found = certify_all(program, o.n, progress=progress, **o.only("free", "c", "method", "seed", "time"))
         late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
         said = asked(program, found.certificate, o.checker, late=late)
     if o.as_json:

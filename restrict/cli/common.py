@@ -287,25 +287,19 @@ def result_folder(path: Path | None) -> Iterator[None]:
     """Make a folder for results; if the work fails, remove it again."""
     made: list[Path] = []
     try:
-        for folder in () if path is None else [*reversed(path.parents), path]:
-            if not folder.is_dir():
-                folder.mkdir()
-                made.append(folder)
-    except (OSError, ValueError) as error:
-        _remove(made)
-        raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
-    try:
+        try:
+            for folder in () if path is None else [*reversed(path.parents), path]:
+                if not folder.is_dir():
+                    folder.mkdir()
+                    made.append(folder)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
         yield
     except BaseException:
-        _remove(made)
+        with suppress(OSError):  # a folder that is not empty stays
+            for folder in reversed(made):
+                folder.rmdir()
         raise
-
-
-def _remove(folders: list[Path]) -> None:
-    """Remove folders, the last one first; a folder that is not empty stays."""
-    with suppress(OSError):
-        for folder in reversed(folders):
-            folder.rmdir()
 
 
 # ---------------------------------------------------------------- while it runs, and after

@@ -47,14 +47,9 @@ def explain_command(o: common.Given) -> None:
     prices = dict(_weight(w) for w in o.weight)
     with common.progress_on(program.name[:40]) as progress:
         found = explain(
-            program,
-            o.word,
-            all=o.count,
-            given=o.pin,
-            weights=prices,
-            progress=progress,
+            program, o.word, all=o.count, given=o.pin, weights=prices, progress=progress,
             **o.only("target", "exact", "time", "seed"),
-        )
+        )  # fmt: skip
     certificate = found[0].certificate if found else None
     if o.output is not None:
         if certificate is None:

@@ -94,11 +94,8 @@ def summary(program: Model, found: Refutation, said: Asked, checker: str = KERNE
     if found.errors is not None:
         lines.append(f"  errors  {found.errors.text()}")
     if found.optimum is not None:
-        best = (
-            "the most possible"
-            if found.optimum == found.free
-            else f"{found.optimum} are possible, by enumeration or SAT"
-        )
+        best = f"{found.optimum} are possible, by enumeration or SAT"
+        best = "the most possible" if found.optimum == found.free else best
         if "exact" in found.provenance and found.optimum > found.free:
             lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
         else:

@@ -13,7 +13,7 @@ import click
 from restrict.base.errors import RestrictError, UsageError
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.printer import put
+from restrict.cli.printer import parts, put
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -169,14 +169,8 @@ def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[
         asked, compiled.scale, compiled.error, found, compiled.soft, output, safe_length=safe, every_length=every
     ) | {
         "heads": [
-            {
-                "variable": head.variable,
-                "layer": head.layer,
-                "ties": head.ties,
-                "scale": head.scale.text,
-                "certified_error": head.error(compiled.n),
-                "measured_error": measured,
-            }
+            parts(head, "variable layer ties")
+            | {"scale": head.scale.text, "certified_error": head.error(compiled.n), "measured_error": measured}
             for head, measured in zip(compiled.heads, found.errors, strict=True)
         ]
     }

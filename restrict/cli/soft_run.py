@@ -30,34 +30,27 @@ def run_command(o: Given) -> None:
     from restrict.soft.models import evaluate
 
     loaded, kind = opened(o.model), "float32" if o.float32 else "float64"
-    found = []
+    rows = []
     for word in o.words:
         symbols = word.split() if " " in word.strip() or any(len(s) > 1 for s in loaded.alphabet) else list(word)
         batch = loaded.encode([symbols])
         logits = evaluate.logits(loaded, batch, dtype=np.float32 if o.float32 else np.float64)[0]
-        chances = evaluate.probabilities(loaded, logits)
-        chosen = _answers(loaded, logits)
-        found.append((word, chosen, chances, logits, loaded.beyond(batch.shape[1], kind)))
+        row = {"word": word, "labels": _answers(loaded, logits)}
+        row |= {"probabilities": evaluate.probabilities(loaded, logits).tolist(), "logits": logits.tolist()}
+        rows.append(row | {"beyond_certified": loaded.beyond(batch.shape[1], kind)})
         warn(loaded, batch.shape[1], kind)
-    put(lambda: _words(loaded, found), lambda: {"model": loaded.name, "rows": _rows(found)}, o.as_json)
+    put(lambda: _words(loaded, rows), {"model": loaded.name, "rows": rows}, o.as_json)
 
 
-def _rows(found: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    return [
-        {"word": w, "labels": c, "probabilities": p.tolist(), "logits": z.tolist(), "beyond_certified": beyond}
-        for w, c, p, z, beyond in found
-    ]
-
-
-def _words(model: SoftModel, found: list[tuple[Any, ...]]) -> str:
+def _words(model: SoftModel, rows: list[dict[str, Any]]) -> str:
     """One line for each word: its label with all probabilities, or the labels of every position."""
     told = []
-    for word, chosen, chances, *_ in found:
-        shown = " ".join(chosen)
-        if len(chosen) == 1:
-            shares = ", ".join(f"{n} {p:.6g}" for n, p in zip(model.output.labels, chances[0], strict=True))
-            shown += f" ({shares})"
-        told.append(f"{word}: {shown}")
+    for row in rows:
+        shown = f"{row['word']}: {' '.join(row['labels'])}"
+        if len(row["labels"]) == 1:
+            shares = zip(model.output.labels, row["probabilities"][0], strict=True)
+            shown += f" ({', '.join(f'{name} {p:.6g}' for name, p in shares)})"
+        told.append(shown)
     return "\n".join(told)
 
 

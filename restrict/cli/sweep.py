@@ -64,8 +64,15 @@ def sweep(o: common.Given) -> None:
         common.check_writable(rows)
     if rows.exists() and not rows.is_file():
         raise UsageError(f"{rows}: rows can only be added to a regular file")
-    engine = Engine(o.jobs, o.dask)
-    summary = _recheck(rows, engine, o.fast, o.as_json) if o.recheck else _run(described.items, rows, engine, o.retry)
+    try:
+        with _bar() as hooks:
+            engine = Engine(o.jobs, o.dask, *hooks)
+            summary = _recheck(rows, engine, o) if o.recheck else _run(described.items, rows, engine, o.retry)
+    except KeyboardInterrupt:
+        if o.recheck:
+            raise
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the last line
+        sys.exit(common.say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
     if o.parquet is not None:
         summary["parquet"] = _table(rows, o.parquet)
     _report(summary, rows, o.parquet, o.as_json)
@@ -86,12 +93,7 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
     from restrict.base.groups import grouped, table
     from restrict.sweep.run import run_items
 
-    try:
-        with _bar() as (begin, step):
-            done = run_items(items, rows, engine, retry=retry, begin=begin, step=step)
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the last line
-        sys.exit(common.say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
+    done = run_items(items, rows, engine, retry=retry)
     groups = grouped(done.rows) if done.rows else []
     return {
         "rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed, "older": done.older,
@@ -100,12 +102,11 @@ def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _recheck(rows: Path, engine: Engine, fast: bool, as_json: bool) -> dict[str, Any]:
+def _recheck(rows: Path, engine: Engine, o: common.Given) -> dict[str, Any]:
     from restrict.sweep.run import established, recheck_rows
 
-    with _bar() as (begin, step):
-        found = recheck_rows(rows, engine, fast=fast, begin=begin, step=step)
-    if as_json and found.wrong:
+    found = recheck_rows(rows, engine, fast=o.fast)
+    if o.as_json and found.wrong:
         put_json({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)})
     established(found, rows)
     return {"rows": str(rows), "checked": found.checked, "without": found.without, "wrong": {}}

@@ -19,6 +19,8 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
+import numpy as np
+
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
 from restrict.base.wording import counted
 from restrict.importers.argmax import Feature, argmax
@@ -225,22 +227,11 @@ def _variables(setting: _Setting) -> list[Variable]:
             made.append(head(step.name, query=asks, key=names[1], value=names[2], score=SCORE, mask=mask))
         else:
             args = list(dict.fromkeys(step.args))
-            values, names = _nested(step, args, setting.values, codes[step.name], {}), [_model_name(a) for a in args]
+            names, shape = [_model_name(a) for a in args], [len(setting.values[a]) for a in args]
+            points = (dict(zip(args, point, strict=True)) for point in product(*(setting.values[a] for a in args)))
+            values = np.array([codes[step.name][_apply(step, point)] for point in points]).reshape(shape).tolist()
             made.append(mapped(step.name, names, len(codes[step.name]), table(names, values)))
     return made
-
-
-def _nested(
-    step: Mlp,
-    args: list[str],
-    values: Mapping[str, tuple[Value, ...]],
-    code: Mapping[Value, int],
-    point: dict[str, Value],
-) -> object:
-    if len(point) == len(args):
-        return code[_apply(step, point)]
-    name = args[len(point)]
-    return [_nested(step, args, values, code, {**point, name: v}) for v in values[name]]
 
 
 def _readout(setting: _Setting, room: int) -> tuple[list[Variable], str]:

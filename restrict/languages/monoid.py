@@ -16,11 +16,11 @@ eventually periodic in ``t``; some ``s`` has ``eta(Sigma^s) = eta(Sigma^2s)``, a
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted, install
 from restrict.languages.dfa import Dfa
@@ -64,32 +64,21 @@ def star_free(dfa: Dfa) -> Aperiodicity:
     """Whether the language of a minimal automaton is star-free. Cost: O(states * symbols) for each element of the
     monoid. Source: Schuetzenberger 1965. ``dfa``: the minimal automaton; for another one the answer may be wrong.
     Result: the exact answer; where it is negative, with a witness if one was found."""
-    letters = [np.asarray(row) for row in dfa.table]
-    words: dict[bytes, tuple[int, ...]] = {}
-    queue: list[np.ndarray[Any, Any]] = []
     limit = max(MIN_ELEMENTS, min(MAX_ELEMENTS, 20_000_000 // dfa.states))
-
-    def add(element: np.ndarray[Any, Any], word: tuple[int, ...]) -> Aperiodicity | None:
-        slot = element.tobytes()
-        if slot in words:
-            return None
-        words[slot] = word
-        queue.append(element)
-        cycle = group_cycle(element)
-        if cycle:
-            text = tuple(dfa.alphabet[a] for a in word)
-            return Aperiodicity(False, "enumeration of the transition monoid, up to a witness", text, cycle)
-        return None
-
-    for element in chain([np.arange(dfa.states)], queue):
-        word = words[element.tobytes()] if queue else ()
-        for a, letter in enumerate(letters):
-            found = add(letter[element], (*word, a))
-            if found:
-                return found
-        if len(queue) > limit:
+    method, known = "enumeration of the transition monoid", set[bytes]()
+    words: list[tuple[tuple[str, ...], I64]] = [((), np.arange(dfa.states))]
+    for word, element in words:
+        for symbol, letter in zip(dfa.alphabet, dfa.table, strict=True):
+            after = letter[element]
+            if after.tobytes() in known:
+                continue
+            known.add(after.tobytes())
+            words.append(((*word, symbol), after))
+            if cycle := group_cycle(after):
+                return Aperiodicity(False, f"{method}, up to a witness", words[-1][0], cycle)
+        if len(known) > limit:
             return _by_library(dfa, limit)
-    return Aperiodicity(True, f"enumeration of the transition monoid, {len(queue)} elements besides the empty word's")
+    return Aperiodicity(True, f"{method}, {len(known)} elements besides the empty word's")
 
 
 def _by_library(dfa: Dfa, seen: int) -> Aperiodicity:

@@ -8,9 +8,8 @@ import re
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.logic.formula import Formula
 from restrict.logic.fragments import fragment
-from restrict.logic.operators import MIRROR, SYMBOL, Node
+from restrict.logic.operators import MAX_TEXT, MIRROR, SYMBOL, Node
 
-MAX_TEXT = 4_000_000
 RESERVED = ("true", "false", "last", "start")
 """Words that ltlf2dfa reads as constants, and any word that begins so."""
 BOOLEAN = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -318,9 +319,7 @@ def _enumerate(instance: Instance, variable: Map, place: str) -> None:
     if "i" in rule.mentions:
         args.append("i")
     shape = [instance.n if a == "i" else instance.domains[a] for a in args]
-    total = 1
-    for extent in shape:
-        total *= extent
+    total = math.prod(shape)
     if total > _DOMAIN_CHECK_LIMIT:
         raise ResourceLimit(
             f"{place}: cannot check that the map stays in 0..{size - 1}: {total} combinations; "

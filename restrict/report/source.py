@@ -18,10 +18,15 @@ from restrict.report import pages
 from restrict.report.certificate_page import Loaded, certificate_page
 from restrict.report.page import Page
 
-AUTOMATON, PROOF, SOFT = "restrict-dfa/1", "restrict-automaton/1", "restrict-soft-certificate/1"
+PAGES = {
+    "restrict-dfa/1": pages.automaton_page,
+    "restrict-automaton/1": pages.proof_page,
+    "restrict-soft-certificate/1": pages.soft_page,
+}
+"""The pages of what needs nothing but the file."""
 VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
 """On one layer, on two."""
-KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, AUTOMATON, PROOF, SOFT, *VERDICTS)
+KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, *PAGES, *VERDICTS)
 DRAWN = (outline.FORMAT, refutation.FORMAT, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
 Checked = Callable[[Model, Any], str | None]
@@ -56,12 +61,8 @@ def document_page(
         return verdict_page(root.value, path, model)
     given = None if model is None else load(model)
     with naming(path):
-        if kind == AUTOMATON:
-            return pages.automaton_page(root, path)
-        if kind == PROOF:
-            return pages.proof_page(root, path)
-        if kind == SOFT:
-            return pages.soft_page(root, path)
+        if str(kind) in PAGES:
+            return PAGES[str(kind)](root, path)
         if kind == lower_bound.FORMAT:
             bound = LowerBound.from_json(root)
             known = _model(bound.model_name, bound.sha256, given)

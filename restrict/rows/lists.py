@@ -131,11 +131,12 @@ def candidate_lists(
     rows = rows_of(instance, head, queries)
     row_i, row_u = rows.row_i, rows.row_u
     own_j, own_w = np.where(rows.same, row_i, -1), row_u
+    scoring = Scoring(instance, head, keys, limit, deadline)
     if rows.shared:
-        row_list, parts = _each(instance, head, row_i, row_u, keys, limit, True, deadline)
+        row_list, parts = scoring.one_by_one(row_i, row_u, shared=True)
         own_j, own_w = np.full(len(parts[1]), -1), np.zeros(len(parts[1]), np.int64)
     else:
-        row_list, parts = np.arange(len(row_u)), _spread(instance, head, row_i, row_u, keys, limit, deadline)
+        row_list, parts = np.arange(len(row_u)), scoring.spread(row_i, row_u)
     pairs, ends, complete = parts
     start = np.append(0, ends)[:-1]
     return Lists(rows.row_ptr, row_u, row_list, start, ends, pairs[0], pairs[1], own_j, own_w, complete)
@@ -149,7 +150,8 @@ def completed(lists: Lists, instance: Instance, head: Head, keys: Values, deadli
         return lists
     rows = np.zeros(len(lists.start), np.int64)
     rows[lists.row_list] = np.arange(lists.rows)  # one of the rows of each list
-    pairs, ends, _ = _spread(instance, head, lists.row_i[rows[short]], lists.row_u[rows[short]], keys, 0, deadline)
+    scoring = Scoring(instance, head, keys, 0, deadline)
+    pairs, ends, _ = scoring.spread(lists.row_i[rows[short]], lists.row_u[rows[short]])
     start, stop = lists.start.copy(), lists.stop.copy()
     stop[short] = len(lists.j) + ends
     start[short] = len(lists.j) + np.append(0, ends)[:-1]
@@ -166,53 +168,115 @@ Parts = tuple[I64, I64, I64]
 """(pairs (2, m), ends, complete) of consecutive lists."""
 
 
-@dataclass(frozen=True, eq=False)
-class RowsWork:
-    """What all blocks of rows of a head share."""
+Hashed = tuple[I64, I64, I64, I64]
+"""Rows whose scores are hashes: their seeds, positions and query values, and the positions that they see, (2, rows)."""
 
-    instance: Shipped
-    head: str
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """How the lists of a head are made: the possible values of its key, the most pairs of a row (0: down to the floor),
+    and the deadline."""
+
+    instance: Instance
+    head: Head
     keys: Values
     limit: int
     deadline: Deadline
 
+    def spread(self, row_i: I64, row_u: I64) -> Parts:
+        """The lists of all rows, in blocks where workers are lent (:mod:`restrict.base.blocks`)."""
+        ship = Shipped(self.instance)
+        few = len(row_i) * self.instance.n < LEAST_SPREAD
+        if few or width() == 1 or not ship.portable:
+            return self.rows(row_i, row_u)
+        parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), LEAST_ROWS)]
+        found, total = list[Parts](), 0
+        for part in each(rows_block, (ship, self.head.name, self.keys, self.limit, self.deadline), parts):
+            found.append((part[0].astype(np.int64), *part[1:]))
+            total += found[-1][0].shape[1]
+            _refuse(total)
+        return _joined(found)
 
-def _spread(
-    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, deadline: Deadline
-) -> Parts:
-    """The lists of all rows, in blocks where workers are lent (:mod:`restrict.base.blocks`)."""
-    ship = Shipped(instance)
-    few = len(row_i) * instance.n < LEAST_SPREAD
-    if few or width() == 1 or not ship.portable:
-        return _rows(instance, head, row_i, row_u, keys, limit, deadline)
-    parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), LEAST_ROWS)]
-    found, total = list[Parts](), 0
-    for part in each(rows_block, RowsWork(ship, head.name, keys, limit, deadline), parts):
-        found.append((part[0].astype(np.int64), *part[1:]))
-        total += found[-1][0].shape[1]
-        _refuse(total)
-    return _joined(found)
+    def rows(self, row_i: I64, row_u: I64) -> Parts:
+        """The lists of some rows, each row its own."""
+        seeds = hash_states(self.instance, self.head, row_i, row_u)
+        if seeds is None:
+            return self.one_by_one(row_i, row_u)[1]
+        visible = np.array([self.instance.visible(self.head, i) for i in range(self.instance.n)], dtype=np.int64)
+        return self.hashed((seeds, row_i, row_u, np.ascontiguousarray(visible[row_i].T)))
+
+    def one_by_one(self, row_i: I64, row_u: I64, *, shared: bool = False) -> tuple[I64, Parts]:
+        """Row by row; one list per query value where rows of different positions cannot differ."""
+        seen: dict[int, int] = {}
+        row_list, total = np.empty(len(row_i), np.int64), 0
+        parts: list[Parts] = []
+        for r, (i, u) in enumerate(zip(row_i.tolist(), row_u.tolist(), strict=True)):
+            if shared and u in seen:
+                row_list[r] = seen[u]
+                continue
+            self.deadline.check()
+            pairs = Row(self.instance, self.head, i, u).ranked(self.keys)[:2]
+            short = 0 < self.limit < pairs.shape[1]
+            pairs = pairs[:, : self.limit] if short else pairs
+            total += pairs.shape[1]
+            _refuse(total)
+            row_list[r] = seen[u] = len(parts)
+            parts.append((pairs, np.array([pairs.shape[1]]), np.array([int(not short)])))
+        return row_list, _joined(parts)
+
+    def hashed(self, rows: Hashed) -> Parts:
+        """All rows by the fused kernel, shared among threads; the result does not depend on their number.
+
+        Few rows are left to numpy as long as that is faster than to compile the kernel.
+        """
+        seeds, row_i, row_u, bounds = rows
+        same, count = _asks_for_itself(self.instance, self.head), len(seeds)
+        rule = int(same), int(self.head.ties == "right"), self.limit, self.keys.scanned
+        with instead_of(scan_rows) as may:
+            if may and count and count * int(self.keys.scanned.sizes.sum()) <= plain_lists.MOST_PAIRS:
+                few = plain_lists.listed(*rows, *rule, self.deadline)
+                _refuse(few[0].shape[1])
+                return few
+        parts = max(1, min(threads(), count // 64))
+
+        def run(cut: tuple[int, int]) -> list[Parts]:
+            part = slice(*cut)
+            some = seeds[part], row_i[part], row_u[part], np.ascontiguousarray(bounds[:, part])
+            return list(self.chunks(some, rule))
+
+        found = pool().map(run, pairwise(count * p // parts for p in range(parts + 1)))
+        return _joined([chunk for chunks in found for chunk in chunks])
+
+    def chunks(self, rows: Hashed, rule: tuple[int, int, int, ScanKeys]) -> Iterator[Parts]:
+        """What :meth:`hashed` does, by as many scores at once as a fraction of a second takes."""
+        seeds, row_i, row_u, bounds = rows
+        start, total, size, count = 0, 0, BUFFER, len(seeds)
+        most = 1 + SCORES // max(1, int(self.keys.scanned.sizes.sum()))
+        while start < count:
+            self.deadline.check()
+            rest = slice(start, start + most)
+            ends, complete = np.zeros(len(seeds[rest]), np.int64), np.zeros(len(seeds[rest]), np.int64)
+            out = np.empty((2, size), np.int64)
+            with np.errstate(over="ignore"):
+                seen = np.ascontiguousarray(bounds[:, rest])
+                done = scan_rows(seeds[rest], row_i[rest], row_u[rest], seen, *rule, out, ends, complete)
+            if done == 0:
+                size *= 4
+                _refuse(size)
+                continue
+            total += int(ends[done - 1])
+            _refuse(total)
+            yield out[:, : ends[done - 1]].copy(), ends[:done], complete[:done]
+            start += done
 
 
-def rows_block(work: RowsWork, part: tuple[I64, I64]) -> Parts:
+def rows_block(sent: tuple[Shipped, str, Values, int, Deadline], part: tuple[I64, I64]) -> Parts:
     """The lists of some rows, for another process, as :data:`Parts`: in half the bytes where they fit."""
-    instance = work.instance.instance
-    head = next(v for v in instance.model.variables if isinstance(v, Head) and v.name == work.head)
-    pairs, ends, complete = _rows(instance, head, *part, work.keys, work.limit, work.deadline)
+    ship, name, keys, limit, deadline = sent
+    head = next(v for v in ship.instance.model.variables if isinstance(v, Head) and v.name == name)
+    pairs, ends, complete = Scoring(ship.instance, head, keys, limit, deadline).rows(*part)
     small = not pairs.size or int(pairs.max()) <= np.iinfo(np.int32).max
     return (pairs.astype(np.int32) if small else pairs), ends, complete
-
-
-def _rows(
-    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, deadline: Deadline
-) -> Parts:
-    """The lists of some rows, each row its own."""
-    seeds = hash_states(instance, head, row_i, row_u)
-    if seeds is None:
-        return _each(instance, head, row_i, row_u, keys, limit, False, deadline)[1]
-    visible = np.array([instance.visible(head, i) for i in range(instance.n)], dtype=np.int64)
-    bounds, same = np.ascontiguousarray(visible[row_i].T), _asks_for_itself(instance, head)
-    return _hashed(seeds, row_i, row_u, bounds, same, head.ties == "right", limit, keys.scanned, deadline)
 
 
 def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 | None:
@@ -225,57 +289,6 @@ def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 |
                 known = {"i": row_i, "q": row_u}
                 return evaluate(state, {name: known[name] for name in state.names}, len(row_i))
     return None
-
-
-def _hashed(
-    seeds: I64, row_i: I64, row_u: I64, bounds: I64, same: bool, right: bool, limit: int, keys: ScanKeys,
-    deadline: Deadline,
-) -> Parts:  # fmt: skip
-    """All rows by the fused kernel, shared among threads; the result does not depend on their number.
-
-    Few rows are left to numpy as long as that is faster than to compile the kernel.
-    """
-    with instead_of(scan_rows) as may:
-        if may and len(seeds) and len(seeds) * int(keys.sizes.sum()) <= plain_lists.MOST_PAIRS:
-            few = plain_lists.listed(seeds, row_i, row_u, bounds, int(same), int(right), limit, keys, deadline)
-            _refuse(few[0].shape[1])
-            return few
-    parts = max(1, min(threads(), len(seeds) // 64))
-    cuts = [len(seeds) * p // parts for p in range(parts + 1)]
-
-    def run(cut: tuple[int, int]) -> list[Parts]:
-        part = slice(*cut)
-        arrays = seeds[part], row_i[part], row_u[part], np.ascontiguousarray(bounds[:, part])
-        return list(_chunks(arrays, int(same), int(right), limit, keys, deadline))
-
-    found = [chunk for chunks in pool().map(run, pairwise(cuts)) for chunk in chunks]
-    return _joined(found)
-
-
-def _chunks(
-    arrays: tuple[I64, I64, I64, I64], same: int, right: int, limit: int, keys: ScanKeys, deadline: Deadline
-) -> Iterator[Parts]:
-    seeds, row_i, row_u, bounds = arrays
-    start, total, size = 0, 0, BUFFER
-    most = 1 + SCORES // max(1, int(keys.sizes.sum()))
-    while start < len(seeds):
-        deadline.check()
-        rest = slice(start, start + most)
-        ends, complete = np.zeros(len(seeds[rest]), np.int64), np.zeros(len(seeds[rest]), np.int64)
-        out = np.empty((2, size), np.int64)
-        with np.errstate(over="ignore"):
-            done = scan_rows(
-                seeds[rest], row_i[rest], row_u[rest], np.ascontiguousarray(bounds[:, rest]), same, right, limit,
-                keys, out, ends, complete,
-            )  # fmt: skip
-        if done == 0:
-            size *= 4
-            _refuse(size)
-            continue
-        total += int(ends[done - 1])
-        _refuse(total)
-        yield out[:, : ends[done - 1]].copy(), ends[:done], complete[:done]
-        start += done
 
 
 def _refuse(total: int) -> None:
@@ -293,31 +306,3 @@ def _joined(parts: list[Parts]) -> Parts:
     ends = np.concatenate([ends + first for (_, ends, _), first in zip(parts, firsts[:-1], strict=True)])
     pairs = np.ascontiguousarray(np.concatenate([p for p, _, _ in parts], axis=1))  # numpy may keep columns together
     return pairs, ends, np.concatenate([c for _, _, c in parts])
-
-
-def _each(
-    instance: Instance, head: Head, row_i: I64, row_u: I64, keys: Values, limit: int, shared: bool,
-    deadline: Deadline,
-) -> tuple[I64, Parts]:  # fmt: skip
-    """Row by row; one list per query value where rows of different positions cannot differ."""
-    seen: dict[int, int] = {}
-    row_list, total = np.empty(len(row_i), np.int64), 0
-    parts: list[Parts] = []
-    for r, (i, u) in enumerate(zip(row_i.tolist(), row_u.tolist(), strict=True)):
-        if shared and u in seen:
-            row_list[r] = seen[u]
-            continue
-        deadline.check()
-        row = Row(instance, head, i, u)
-        pairs, complete = _ranked(row, keys, limit)
-        total += pairs.shape[1]
-        _refuse(total)
-        row_list[r] = seen[u] = len(parts)
-        parts.append((pairs, np.array([pairs.shape[1]]), np.array([int(complete)])))
-    return row_list, _joined(parts)
-
-
-def _ranked(row: Row, keys: Values, limit: int) -> tuple[I64, bool]:
-    """The pairs of one row at or above the floor, best first, and whether they reach it."""
-    pairs = row.ranked(keys)[:2]
-    return (pairs[:, :limit], False) if 0 < limit < pairs.shape[1] else (pairs, True)

@@ -41,14 +41,16 @@ from restrict.simulate.floating import UNITS, check_epsilon
 from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.report import Compiled, HeadReport
 from restrict.simulate.rounding import safe_length
-from restrict.simulate.stream import Block, HeadRows, Row, Stream, Unit
-from restrict.soft.models.model import SoftOutput
+from restrict.simulate.stream import Affine, Block, HeadRows, Stream, Unit
 from restrict.soft.models.terms import Term, up
 
 MAX_UNITS = 2**14
 """Units of one map."""
 MAX_POINTS = 2**22
 """Entries of one head's table of scores."""
+
+Features = tuple[list[int | None], int]
+"""Dimensions, ``None`` where a constant 1 takes their place, and when they are there."""
 
 
 def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
@@ -85,29 +87,27 @@ class _Compiler:
                 self._head(variable) if isinstance(variable, Head) else self._map(variable)
             except (NotEstablished, ResourceLimit) as error:
                 raise type(error)(f"variable {quote(variable.name)}: {error}") from None
-        output = self._output()
+        labels, rows = self._read_out()
         if not self.every_length:
             self.stream.guard(f"0/(n == {self.n})")
-            output = self._output()
         name = f"{self.model.name[:80]} by softmax"
         lengths = "every length" if self.every_length else f"n = {self.n}"
-        soft = self.stream.build(name, output, f"within {self.epsilon} before rounding, at {lengths}")
+        said, out = f"within {self.epsilon} before rounding, at {lengths}", self.model.output
+        accept = (1,) if out.accept is not None else ()
+        soft = self.stream.build(name, said, rows, labels, out.position, "softmax", accept)
         found = Compiled(
             self.model, soft, self.n, self.epsilon, tuple(self.heads), dict(self.blocks), self.every_length
         )
         return replace(found, soft=replace(soft, certified={kind: safe_length(found, kind) for kind in UNITS}))
 
-    def _output(self) -> SoftOutput:
+    def _read_out(self) -> tuple[tuple[str, ...], list[Affine]]:
+        """The labels, and what each reads: the values that have it."""
         out, block = self.model.output, self._block(self.model.output.variable)
         names = [out.label(v) for v in range(block.size)]
         labels = ["reject", "accept"] if out.accept is not None else list(dict.fromkeys(names))
         if len(labels) == 1:
             labels.append("no other label" if labels[0] != "no other label" else "none")
-        unembed = np.zeros((len(labels), self.stream.width))
-        for value, label in enumerate(names):
-            unembed[labels.index(label), block[value]] = 1.0
-        accept = (1,) if out.accept is not None else ()
-        return SoftOutput(unembed, np.zeros(len(labels)), tuple(labels), out.position, "softmax", accept)
+        return tuple(labels), [({block[v]: 1.0 for v, name in enumerate(names) if name == y}, 0.0) for y in labels]
 
     # -------------------------------------------------------- positions
 
@@ -149,7 +149,7 @@ class _Compiler:
             self.blocks[variable] = target
         return self.blocks[variable]
 
-    def _features(self, classes: Classes, variable: str | None) -> tuple[list[int | None], int]:
+    def _features(self, classes: Classes, variable: str | None) -> Features:
         """The dimensions of the one-hot vector over (class, value), and when it is there; ``None`` means constant 1."""
         if variable is None:
             if len(classes) == 1:
@@ -309,15 +309,7 @@ class _Compiler:
                     floor[a] = np.minimum(floor[a], worst[a, :, b])
         return floor
 
-    def _write_head(
-        self,
-        head: Head,
-        ties: str,
-        harmless: bool,
-        rows: tuple[list[int | None], int],
-        columns: tuple[list[int | None], int],
-        ranks: I64,
-    ) -> None:
+    def _write_head(self, head: Head, ties: str, harmless: bool, rows: Features, columns: Features, ranks: I64) -> None:
         table_ = ranks.reshape(len(rows[0]), len(columns[0]))
         value = self._block(head.value)
         time = max(rows[1], columns[1], value.time)
@@ -329,13 +321,8 @@ class _Compiler:
             scale = Term(f"{_decimal(2 * tied_rate(self.epsilon))}*n")
             query.append(({}, 1.0))
             key.append(({self.stream.term("i/n"): 0.5 if ties == "right" else -0.5}, 0.0))
-        self.stream.head(
-            time,
-            HeadRows(
-                [r for r, _ in query], [b for _, b in query], [r for r, _ in key], [b for _, b in key],
-                [{value[v]: 1.0} for v in range(value.size)], raw, head.mask, scale,
-            ),
-        )  # fmt: skip
+        copied = [({value[v]: 1.0}, 0.0) for v in range(value.size)]
+        self.stream.head(time, HeadRows(query, key, copied, raw, head.mask, scale))
         kind = "harmless" if harmless else "broken"
         self.heads.append(HeadReport(head.name, time, kind, scale, raw, int(ranks.max())))
         self._round(head, time, raw)
@@ -370,14 +357,12 @@ def _ties_are_equal(ranks: I64, count: I64, floor: int, copied: bool) -> bool:
     return True
 
 
-def _bilinear(
-    ranks: I64, rows: list[int | None], columns: list[int | None]
-) -> tuple[list[tuple[Row, float]], list[tuple[Row, float]]]:
+def _bilinear(ranks: I64, rows: list[int | None], columns: list[int | None]) -> tuple[list[Affine], list[Affine]]:
     """Query and key rows whose dot product is the entry of a table at two one-hot vectors."""
     if len(columns) > len(rows):
         key, query = _bilinear(ranks.T, columns, rows)
         return query, key
-    query, key = [], []
+    query, key = list[Affine](), list[Affine]()
     for c, column in enumerate(columns):
         if ranks[:, c].any():
             weights = {d: float(ranks[r, c]) for r, d in enumerate(rows) if d is not None and ranks[r, c]}

@@ -10,16 +10,28 @@ Invariant: the weights are the numbers given, nothing is rounded here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from restrict.base.arrays import F64
-from restrict.base.errors import ModelError, ResourceLimit
-from restrict.soft.models.model import Mask, Positions, SoftFeedForward, SoftHead, SoftLayer, SoftModel, SoftOutput
+from restrict.base.errors import ResourceLimit
+from restrict.soft.models.model import (
+    Mask,
+    Place,
+    Positions,
+    SoftFeedForward,
+    SoftHead,
+    SoftLayer,
+    SoftModel,
+    SoftOutput,
+)
 from restrict.soft.models.terms import Term
 
 Row = Mapping[int, float]
 """A sparse row: the weight of each dimension."""
+Affine = tuple[Row, float]
+"""A row and its bias."""
 MAX_LAYERS, MAX_HEADS = 256, 256
 MAX_ENTRIES = 2**26
 """Entries of one matrix."""
@@ -41,17 +53,14 @@ class Block:
 
 @dataclass(frozen=True)
 class HeadRows:
-    """A head as sparse rows: score ``sum_r (query_r . x_i + query_bias_r) (key_r . x_j + key_bias_r)``."""
+    """A head as sparse rows and their biases: the score is ``sum_r query_r(x_i) key_r(x_j)``."""
 
-    query: Sequence[Row]
-    query_bias: Sequence[float]
-    key: Sequence[Row]
-    key_bias: Sequence[float]
-    value: Sequence[Row]
+    query: Sequence[Affine]
+    key: Sequence[Affine]
+    value: Sequence[Affine]
     target: Block
     mask: Mask
     scale: Term
-    value_bias: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -126,8 +135,11 @@ class Stream:
         constants = self._layer(time).constant
         constants[dimension] = constants.get(dimension, 0.0) + value
 
-    def build(self, name: str, output: SoftOutput, description: str = "") -> SoftModel:
-        """The model. ``output``: the read-out; its ``unembed`` has ``width`` columns."""
+    def build(
+        self, name: str, description: str, read: Sequence[Affine], labels: tuple[str, ...] = ("reject", "accept"),
+        place: Place = "every", kind: Literal["softmax", "sign"] = "sign", accept: tuple[int, ...] = (1,),
+    ) -> SoftModel:  # fmt: skip
+        """The model. ``read``: the rows of the read-out; the rest as in :class:`SoftOutput`."""
         embed = np.zeros((self.token.size, self.width))
         embed[:, self.token.start : self.token.start + self.token.size] = np.eye(self.token.size)
         positions = Positions()
@@ -135,8 +147,7 @@ class Stream:
             table = self._matrix([{d: 1.0} for d in self._terms.values()])
             positions = Positions("terms", "add", tuple(Term(t) for t in self._terms), table)
         layers = tuple(self._built(layer) for layer in self._layers)
-        if output.unembed.shape[1] != self.width:
-            raise ModelError(f"the read-out has {output.unembed.shape[1]} columns, the stream {self.width}")
+        output = SoftOutput(*self._affine(read), labels, place, kind, accept)
         return SoftModel(
             name, self.alphabet, embed, positions, layers, output, self.start_marker, self.end_marker, None, description
         )
@@ -161,17 +172,12 @@ class Stream:
         size = len(head.value)
         outputs = np.zeros((self.width, size))
         outputs[head.target.start + np.arange(size), np.arange(size)] = 1.0
-        return SoftHead(
-            query=self._matrix(head.query),
-            key=self._matrix(head.key),
-            value=self._matrix(head.value),
-            output=outputs,
-            query_bias=np.array(head.query_bias, dtype=np.float64),
-            key_bias=np.array(head.key_bias, dtype=np.float64),
-            value_bias=np.array(head.value_bias or [0.0] * size, dtype=np.float64),
-            mask=head.mask,
-            scale=head.scale,
-        )
+        (q, q0), (k, k0), (v, v0) = map(self._affine, (head.query, head.key, head.value))
+        return SoftHead(q, k, v, outputs, q0, k0, v0, head.mask, head.scale)
+
+    def _affine(self, rows: Sequence[Affine]) -> tuple[F64, F64]:
+        """A matrix and its biases."""
+        return self._matrix([row for row, _ in rows]), np.array([bias for _, bias in rows], dtype=np.float64)
 
     def _matrix(self, rows: Sequence[Row]) -> F64:
         if len(rows) * self.width > MAX_ENTRIES:

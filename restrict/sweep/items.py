@@ -120,11 +120,17 @@ def _checked(item: Item, found: Any, row: Row, made: tuple[Any, str, dict[str, b
     from restrict.elaboration.check import check
 
     model, where, files = made
-    start, name = time.perf_counter(), f"{item.identity}.cert.json"
+    start = time.perf_counter()
     row["verified"] = check(model, found, fast=True) if getattr(found, "checkable", True) else None
     row |= {"check_seconds": round(time.perf_counter() - start, 4), "provenance": dict(found.provenance)}
-    row |= {"model_file": where, "model_digest": model.digest, "certificate": name}
-    return Outcome(row, files | {name: found.to_bytes()})
+    row |= {"model_file": where, "model_digest": model.digest}
+    return _kept(item, row, files, found.to_bytes())
+
+
+def _kept(item: Item, row: Row, files: dict[str, bytes], certificate: bytes) -> Outcome:
+    """A row with its certificate."""
+    name = f"{item.identity}.cert.json"
+    return Outcome(row | {"certificate": name}, files | {name: certificate})
 
 
 def _refuted(item: Item) -> Outcome:
@@ -152,11 +158,10 @@ def _refuted(item: Item) -> Outcome:
 def _verified(item: Item) -> Outcome:
     """The row: ``outcome`` is right, wrong or open; a certificate goes with what is proved."""
     trained = item.path is not None and item.path.endswith(".safetensors")
-    row, files = _trained(item) if trained else _every_length(item)
-    return Outcome({"ok": True, **row}, files)
+    return _trained(item) if trained else _every_length(item)
 
 
-def _every_length(item: Item) -> tuple[Row, dict[str, bytes]]:
+def _every_length(item: Item) -> Outcome:
     """A hard-attention model."""
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import verify
@@ -165,19 +170,16 @@ def _every_length(item: Item) -> tuple[Row, dict[str, bytes]]:
         raise UsageError('a hard-attention model is verified at every length: n = "all", and a language')
     model, where, files = _model(item)
     found = verify(model, item.language)
-    name = f"{item.identity}.cert.json"
-    told = (
-        {"outcome": "right"}
-        if isinstance(found, Proved)
-        else {"outcome": "wrong", "word": " ".join(found.difference.word)}
+    row: Row = {"ok": True, "outcome": "right" if isinstance(found, Proved) else "wrong"}
+    if not isinstance(found, Proved):
+        row["word"] = " ".join(found.difference.word)
+    row |= {"model_file": where, "model_digest": model.digest, "verified": found.line}
+    return (
+        Outcome(row | {"reason": found.reason}, files) if found.proof is None else _kept(item, row, files, found.proof)
     )
-    row: Row = {**told, "model_file": where, "model_digest": model.digest, "verified": found.line}
-    if found.proof is None:
-        return row | {"reason": found.reason}, files
-    return row | {"certificate": name}, files | {name: found.proof}
 
 
-def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
+def _trained(item: Item) -> Outcome:
     from restrict.all_lengths.verify import named
     from restrict.soft.trained.confirm import confirmed
     from restrict.soft.trained.decide import verify_trained
@@ -197,14 +199,11 @@ def _trained(item: Item) -> tuple[Row, dict[str, bytes]]:
     if found.stopped == "interrupted":
         raise KeyboardInterrupt
     found, line = confirmed(found, "certificate")
-    row: Row = {"outcome": found.status, "upto": found.upto,
+    row: Row = {"ok": True, "outcome": found.status, "upto": found.upto,
                 "model_file": item.path, "model_digest": model.sha256, "verified": line}  # fmt: skip
     if found.wrong is not None:
         row["word"] = " ".join(model.symbols[s] for s in found.wrong.word)
-    if not found.proves:
-        return row, {}
-    name = f"{item.identity}.cert.json"
-    return row | {"certificate": name}, {name: found.to_bytes()}
+    return _kept(item, row, {}, found.to_bytes()) if found.proves else Outcome(row)
 
 
 def _model(item: Item) -> tuple[Any, str, dict[str, bytes]]:

@@ -169,7 +169,7 @@ def run_sweep(
     spec = Path(spec)
     items = read_spec(spec).items
     rows = spec.with_suffix(".jsonl") if output is None else Path(output)
-    done = run_items(items, rows, Engine(jobs, dask), retry=retry, step=step)
+    done = run_items(items, rows, Engine(jobs, dask, step=step or (lambda row: None)), retry=retry)
     found = read_rows(rows)[0]
     return SweepResult(rows, tuple(found[item.identity] for item in items), done.new)
 

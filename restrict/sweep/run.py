@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,17 @@ Step = Callable[[Row], None]
 
 @dataclass(frozen=True)
 class Engine:
-    """Where items are done: by ``jobs`` processes here (``None``: one for each core), or on the cluster at ``dask``."""
+    """Where items are done: by ``jobs`` processes here (``None``: one for each core), or on the cluster at ``dask``.
+    ``begin`` is told how many they are, ``step`` each row."""
 
     jobs: int | None
     dask: str | None = None
+    begin: Callable[[int], None] = lambda count: None
+    step: Step = lambda row: None
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
         """Results as they come, with the items' numbers."""
+        self.begin(len(items))
         return spread(function, items, cores() if self.jobs is None else self.jobs, self.dask, warm_up)
 
 
@@ -49,46 +54,36 @@ def run_items(
     engine: Engine,
     *,
     retry: bool = False,
-    begin: Callable[[int], None] | None = None,
-    step: Step | None = None,
     function: Callable[[Item], Outcome] = work,
 ) -> Summary:
     """Do all items that have no row yet, and those whose model file is another one than their row was made from."""
     with opened(output) as store:
-        digests = Digests()
-        todo = [item for item in items if _open(store, item, retry, digests)]
-        if begin is not None:
-            begin(len(todo))
+        digest = cache(_digest)  # many items have one model
+        todo = [item for item in items if _open(store, item, retry, digest)]
         with closing(engine.map(function, todo)) as results:  # so that the workers end where writing fails
             for number, found in results:
                 outcome = lost(todo[number], str(found)) if isinstance(found, Lost) else found
                 store.keep(outcome)
-                if step is not None:
-                    step(outcome.row)
+                engine.step(outcome.row)
         rows = tuple(store.rows[item.identity] for item in items)
         failed = sum(not row["ok"] for row in rows)
         return Summary(len(items), len(todo), failed, rows, len(store.rows) - len(rows))
 
 
-class Digests(dict[str, str | None]):
-    """The SHA-256 of files by their path, each read once; ``None`` for what cannot be read."""
-
-    def __missing__(self, path: str) -> str | None:
-        try:
-            found = hashlib.sha256(read_bytes(Path(path))).hexdigest()
-        except RestrictError:
-            found = None
-        self[path] = found
-        return found
+def _digest(path: str) -> str | None:
+    """The SHA-256 of a file; ``None`` for one that cannot be read."""
+    with suppress(RestrictError):
+        return hashlib.sha256(read_bytes(Path(path))).hexdigest()
+    return None
 
 
-def _open(store: Store, item: Item, retry: bool, digests: Digests) -> bool:
+def _open(store: Store, item: Item, retry: bool, digest: Callable[[str], str | None]) -> bool:
     """Whether an item is to be done: there is no row, or none that counts."""
     row = store.rows.get(item.identity)
     if row is None or (retry and not row["ok"]):
         return True
     known = row.get("model_digest")
-    return known is not None and item.path is not None and digests[item.path] not in (None, known)
+    return known is not None and item.path is not None and digest(item.path) not in (None, known)
 
 
 @dataclass(frozen=True)
@@ -125,15 +120,7 @@ class Rechecked:
     wrong: tuple[tuple[str, str], ...]
 
 
-def recheck_rows(
-    output: Path,
-    engine: Engine,
-    *,
-    fast: bool = False,
-    up_to: int | None = None,
-    begin: Callable[[int], None] | None = None,
-    step: Step | None = None,
-) -> Rechecked:
+def recheck_rows(output: Path, engine: Engine, *, fast: bool = False, up_to: int | None = None) -> Rechecked:
     """Check the certificates of all rows again, by the trusted checker. ``up_to``: only rows of at most this length;
     the others count as those without a certificate. Result: the result; rows without a certificate (errors, immune
     models) have nothing to check."""
@@ -142,15 +129,12 @@ def recheck_rows(
     rows = list(read_rows(output)[0].values())
     chosen = [row for row in rows if row.get("certificate") and (up_to is None or row["n"] <= up_to)]
     claims = [_claim(row, output.parent, fast) for row in chosen]
-    if begin is not None:
-        begin(len(claims))
     wrong = []
     with closing(engine.map(recheck, claims)) as results:
         for number, found in results:
             if found is not None:
                 wrong.append((claims[number].identity, str(found)))
-            if step is not None:
-                step({"ok": found is None, "id": claims[number].identity})
+            engine.step({"ok": found is None, "id": claims[number].identity})
     return Rechecked(len(claims), len(rows) - len(claims), tuple(sorted(wrong)))
 
 

@@ -11,6 +11,7 @@ Invariant (Theorem A, docs/kernel.md): on every input that agrees with the restr
 a function of the inputs in D.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -176,9 +177,7 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
     mentioned; ``None`` for a Python function and beyond :data:`MOST_POINTS` points."""
     sizes = [instance.domains[a] for a in variable.args]
     rows = instance.n if "i" in mentions(variable) else 1
-    points = 1
-    for size in sizes:
-        points *= size
+    points = math.prod(sizes)
     rule = rule_of(variable)
     if isinstance(rule, Callback) or points * rows > MOST_POINTS:
         return None

@@ -79,14 +79,13 @@ def by_lemma(task: Task, start: CTransformer, budget: int, seed: int) -> Lemma:
     """All layers removed by the lemma. ``seed``: same seed, same answer (where the deadline never comes). Result: the
     restriction, and what each layer's stages did. Cost: that of the rankings of all pairs of each layer, and of the
     covering problems for some values of k."""
-    shares = _split(task, start, budget, seed)
-    return _run(task, start, budget, shares, seed)
+    return split_run(task, start, _split(task, start, budget, seed), budget, seed, rough=False)
 
 
-def _run(
-    task: Task, start: CTransformer, budget: int, shares: tuple[float, ...], seed: int, *, rough: bool = False
+def split_run(
+    task: Task, start: CTransformer, shares: tuple[float, ...], budget: int, seed: int, *, rough: bool = True
 ) -> Lemma:
-    """Remove layer after layer with the given split."""
+    """Remove layer after layer with a split of the inputs over them."""
     t, left, found = start, budget, []
     for layer, share in enumerate(shares, 1):
         task.tell(f"layer {layer} of {len(shares)}: Stages 1 to 3")
@@ -105,11 +104,6 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     candidates = [(*(first for _ in range(layers - 1)), 1.0) for first in FIRST_SHARES]
     best = least(task, split_run, budget, candidates, "split", seed=seed, falling=True)
     return candidates[0] if best is None else best[0]
-
-
-def split_run(task: Task, start: CTransformer, shares: tuple[float, ...], budget: int, seed: int) -> Lemma:
-    """A rough run with a split of the inputs over the layers."""
-    return _run(task, start, budget, shares, seed, rough=True)
 
 
 # ---------------------------------------------------------------- one layer

@@ -12,10 +12,8 @@ floating point (docs/compile-soft.md), so no error is handed from one layer to t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from restrict.simulate.stream import HeadRows, Row, Stream, Unit
-from restrict.soft.models.model import Mask, Place, SoftModel, SoftOutput
+from restrict.simulate.stream import Affine, HeadRows, Stream, Unit
+from restrict.soft.models.model import Mask, Place, SoftModel
 from restrict.soft.models.terms import Term
 
 
@@ -90,9 +88,8 @@ class Network:
             number = (head.time + 1) // 2
             target = self.stream.block(1, number + 1)
             rows = HeadRows(
-                *_rows(head.query), *_rows(head.key), [dict(head.value.weights)], target, head.mask, Term(head.scale),
-                [head.value.constant],
-            )  # fmt: skip
+                _rows(head.query), _rows(head.key), _rows([head.value]), target, head.mask, Term(head.scale)
+            )
             self.places[target.start] = (number, self.stream.head(number, rows))
             self._made[head] = Value(((target.start, 1.0),), 0.0, 2 * number + 1)
         return self._made[head]
@@ -111,13 +108,8 @@ class Network:
 
     def model(self, name: str, description: str, output: Value, place: Place) -> SoftModel:
         """A model whose sign output is ``2 output - 1``. Cost linear in the size of the weights."""
-        truth = output * 2 - 1
-        unembed = np.zeros((1, self.stream.width))
-        for at, weight in truth.weights:
-            unembed[0, at] = weight
-        read = SoftOutput(unembed, np.array([truth.constant]), ("reject", "accept"), place, "sign", (1,))
-        return self.stream.build(name, read, description)
+        return self.stream.build(name, description, _rows([output * 2 - 1]), place=place)
 
 
-def _rows(values: Sequence[Value]) -> tuple[list[Row], list[float]]:
-    return [dict(v.weights) for v in values], [v.constant for v in values]
+def _rows(values: Sequence[Value]) -> list[Affine]:
+    return [(dict(v.weights), v.constant) for v in values]

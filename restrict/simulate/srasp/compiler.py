@@ -26,8 +26,6 @@ import itertools
 import math
 from fractions import Fraction
 
-import numpy as np
-
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.simulate.srasp.budget import Attended, Budget, Carried, Compared, Counted, Line, Snapped, Spread, Step
 from restrict.simulate.srasp.form import Form, below, number
@@ -35,7 +33,7 @@ from restrict.simulate.srasp.score import holds, leaves, split
 from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
 from restrict.simulate.stream import HeadRows, Stream, Unit
 from restrict.simulate.theorem26 import grows
-from restrict.soft.models.model import SoftModel, SoftOutput
+from restrict.soft.models.model import SoftModel
 from restrict.soft.models.terms import Term
 
 MARKER = "<s>"
@@ -92,11 +90,8 @@ class _Compiler:
 
     def result(self) -> SoftModel:
         out = self.forms[self.program.output]
-        unembed = np.zeros((1, self.stream.width))
-        for d, w in out.row:
-            unembed[0, d] = w
-        output = SoftOutput(unembed, np.array([out.bias - 0.5]), ("reject", "accept"), "every", "sign", (1,))
-        return self.stream.build(f"{self.program.name[:80]} (S-RASP)", output, "uniform-tieless, gap 1/(2n)")
+        name, read = f"{self.program.name[:80]} (S-RASP)", (dict(out.row), out.bias - 0.5)
+        return self.stream.build(name, "uniform-tieless, gap 1/(2n)", [read])
 
     def statement(self, s: Statement) -> None:
         if isinstance(s, PrefixSum):
@@ -212,15 +207,9 @@ class _Compiler:
         """A head whose score is the sum of products ``query * key``; returns what it reads of each value."""
         slots = [self.copied(value, time) for value in values]  # a head reads dimensions, not biases
         raw = self.stream.block(len(values), time + 1)
-        queries = [q for q, _ in pairs] or [number(0)]
-        keys = [k for _, k in pairs] or [number(0)]
-        self.stream.head(
-            time,
-            HeadRows(
-                [dict(q.row) for q in queries], [q.bias for q in queries], [dict(k.row) for k in keys],
-                [k.bias for k in keys], [{slot: 1.0} for slot in slots], raw, mask, Term("1"),
-            ),
-        )  # fmt: skip
+        pairs, copied = pairs or [(number(0), number(0))], [({slot: 1.0}, 0.0) for slot in slots]
+        query, key = ([(dict(pair[k].row), pair[k].bias) for pair in pairs] for k in (0, 1))
+        self.stream.head(time, HeadRows(query, key, copied, raw, mask, Term("1")))
         return [Form(((raw[v], 1.0),), 0.0, time + 1, form.low, form.high) for v, form in enumerate(values)]
 
     def copied(self, form: Form, time: int) -> int:

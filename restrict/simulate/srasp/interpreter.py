@@ -32,11 +32,6 @@ def run(program: Program, word: Sequence[str]) -> dict[str, I64]:
     return known
 
 
-def accepts(program: Program, word: Sequence[str]) -> bool:
-    """Whether the output is true at the last position; ``False`` on the empty word."""
-    return bool(len(word)) and bool(run(program, word)[program.output][-1])
-
-
 def _attend(s: Attention, word: Sequence[str], known: dict[str, I64]) -> I64:
     n = len(word)
     i, j = np.arange(n)[:, None], np.arange(n)[None, :]

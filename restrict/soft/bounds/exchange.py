@@ -28,7 +28,7 @@ is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 
 most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,39 +76,46 @@ def run_exchange(
 ) -> Exchange:
     """The sets of differences after the model, at the positions ``at`` (default: all), where one position of
     ``positions`` (ascending; each) is exchanged by any of ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed
-    ones elsewhere. Cost: :func:`.values.run_values`, and about four products of (n, n) by (n, dv) matrices a head and
+    ones elsewhere. Cost: :func:`run_values`, and about four products of (n, n) by (n, dv) matrices a head and
     pair."""
-    n, rows = parts.n, np.arange(parts.n)
-    if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(n)):
+    if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(parts.n)):
         raise UsageError("the positions to exchange must be at least one, and none of them a marker")
     if tokens.shape[1] != len(parts.model.alphabet) or (tokens[positions] != np.arange(tokens.shape[1])).any():
         raise UsageError("a position to exchange must be free: all symbols allowed there")
-    read = rows if at is None else np.asarray(at, dtype=np.int64)
-    symbols = symbols or symbol_pairs(parts)
-    sets, chosen = start(parts, tokens), np.zeros(n, dtype=np.bool_)
+    symbols, chosen = symbols or symbol_pairs(parts), np.zeros(parts.n, dtype=np.bool_)
     chosen[positions] = True
-    pairs = [_first(parts, a, b, chosen) for a, b in symbols]
+    values, pairs = _run(parts, tokens, [_first(parts, a, b, chosen) for a, b in symbols], chosen, at)
+    return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), values)
+
+
+def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) -> Enclosure:
+    """The sets of the residual stream after the last layer and the final LayerNorm at the positions ``at`` (default:
+    all), (r, d), cases merged. ``tokens``: (n, K), see :func:`.values.allowed_tokens`. Cost: per layer and head ``K^2
+    n^2`` scores of ``dk`` products, three times; the last layer only for the positions read."""
+    return _run(parts, tokens, [], np.zeros(parts.n, dtype=np.bool_), at)[0]
+
+
+def _run(
+    parts: Parts, tokens: I64, pairs: list[Pair], chosen: Bools, at: I64 | Sequence[int] | None
+) -> tuple[Enclosure, list[Pair]]:
+    """The sets at some positions (by default all) behind the model, and what becomes of differences."""
+    sets, rows = start(parts, tokens), np.arange(parts.n)
+    read = rows if at is None else np.asarray(at, dtype=np.int64)
     for number, layer in enumerate(parts.layers):
         here = read if number == len(parts.layers) - 1 else rows
         sets, pairs = _layer(layer, sets, pairs, chosen, here)
     if not parts.layers:
         sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
-    pairs = [_read_difference(parts.model.final_norm, sets, p) for p in pairs]
-    found = finish_values(parts, sets)
-    return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), found)
+    return finish_values(parts, sets), [_read_difference(parts.model.final_norm, sets, p) for p in pairs]
 
 
 def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
     """Differences of the embeddings: the same vector at every position of ``I``."""
-    n, d = parts.n, parts.model.width
-    step = np.zeros(d)
-    size = parts.model.embed.shape[1]
-    step[:size] = parts.model.embed[a] - parts.model.embed[b]
-    error = np.zeros(d)
-    error[:size] = U * 2 * np.abs(step[:size])
+    step = np.zeros(parts.model.width)
+    step[: parts.model.embed.shape[1]] = parts.model.embed[a] - parts.model.embed[b]
     own = np.where(chosen[:, None], step, 0.0)
-    wrong = np.where(chosen[:, None], error, 0.0)
-    return Pair(exactly(np.zeros((n, d))), Enclosure(own, above(wrong), norms(wrong)), (a, b))
+    wrong = U * 2 * np.abs(own)
+    return Pair(exactly(np.zeros_like(own)), Enclosure(own, above(wrong), norms(wrong)), (a, b))
 
 
 def _layer(

@@ -13,17 +13,13 @@ the last place. Theorem (soundness): for every admitted input, every activation 
 the layers; each rule above contains the exact operation.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
-from restrict.soft.bounds.averages import block_average
-from restrict.soft.bounds.enclosure import Enclosure, add, concatenate, exactly, hull
-from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer
+from restrict.soft.bounds.enclosure import Enclosure, add, hull
+from restrict.soft.bounds.parts import Parts, ReadyLayer
 from restrict.soft.bounds.positionwise import fed_forward, normed
-from restrict.soft.bounds.scores import keys_of, score_blocks
 
 CASES = 6
 """Tokens that a position is split by; with more, the hull of all of them is one case."""
@@ -47,31 +43,9 @@ def start(parts: Parts, tokens: I64) -> Enclosure:
     return hull(sets, 1).reshaped(parts.n, 1) if tokens.shape[1] > CASES else sets
 
 
-def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) -> Enclosure:
-    """The sets of the residual stream after the last layer and the final LayerNorm at the positions ``at`` (default:
-    all), (r, d), cases merged. ``tokens``: (n, K), see :func:`allowed_tokens`. Cost: per layer and head ``K^2 n^2``
-    scores of ``dk`` products, three times; the last layer only for the positions read."""
-    sets = start(parts, tokens)
-    rows = np.arange(parts.n)
-    read = rows if at is None else np.asarray(at, dtype=np.int64)
-    for number, layer in enumerate(parts.layers):
-        last = number == len(parts.layers) - 1
-        sets = layer_values(layer, sets, read if last else rows)
-    return finish_values(parts, sets if parts.layers else sets[read])
-
-
 def finish_values(parts: Parts, sets: Enclosure) -> Enclosure:
     """Cases merged, then the final LayerNorm, where there is one."""
     return normed(parts.model.final_norm, hull(sets, 1))
-
-
-def layer_values(layer: ReadyLayer, sets: Enclosure, rows: I64) -> Enclosure:
-    """One layer at ``rows``: (len(rows), K, d)."""
-    keys = normed(layer.front[0], sets)
-    here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
-    for head in layer.heads:
-        here = add(here, head_values(head, keys, rows))
-    return after_attention(layer, here)
 
 
 def after_attention(layer: ReadyLayer, y: Enclosure) -> Enclosure:
@@ -82,9 +56,3 @@ def after_attention(layer: ReadyLayer, y: Enclosure) -> Enclosure:
     if layer.front[1] is not None:
         return add(y, fed_forward(layer.ffn, normed(layer.front[1], y), skip=False))
     return normed(layer.behind[1], fed_forward(layer.ffn, y, skip=True))
-
-
-def head_values(head: ReadyHead, sets: Enclosure, rows: I64) -> Enclosure:
-    """What a head adds at ``rows``: (len(rows), K, d)."""
-    keys = keys_of(head, sets)
-    return head.output.image(concatenate([block_average(keys, block) for block in score_blocks(head, keys, rows)]))

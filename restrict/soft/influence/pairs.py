@@ -35,8 +35,6 @@ from restrict.soft.influence.words import Delta, Words, beside
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
-STEPS, STARTS = 5, 12
-"""Linearisations from one start, and exchanges that are started from."""
 WIDE, FAN = 4, 16
 """Axes whose planes are covered, and directions of a half plane."""
 LOW = 600

@@ -201,6 +201,10 @@ class Dyck2(Source):
         return entropy((self.p / 2, self.p / 2, close, close, (1 - self.p) * (1 - some)))
 
 
+SOURCES: dict[str, type[Parity | Dyck2]] = {"parity": Parity, "2dyck": Dyck2, "dyck:2": Dyck2}
+"""By the names that users give."""
+
+
 def _ground(p: Fraction | float, m: int) -> Numbers:
     """The law of the height at length 0, with room for ``m`` steps: fractions where ``p`` is one, else doubles."""
     law: Numbers = np.zeros(m + 2, dtype=object if isinstance(p, Fraction) else np.float64)
@@ -231,12 +235,3 @@ def _living(p: float, m: int) -> list[Floats]:
         now[1:] += (1 - p) * later[:-1]
         found.append(now / now.max())
     return found[::-1]
-
-
-def source(name: str, p: Fraction) -> Parity | Dyck2:
-    """The source of a name: ``parity`` or ``2dyck`` (also ``dyck:2``)."""
-    if name == "parity":
-        return Parity(p)
-    if name in ("2dyck", "dyck:2"):
-        return Dyck2(p)
-    raise UsageError(f"{name!r} is not a source of Theorem 6; there are parity and 2dyck")

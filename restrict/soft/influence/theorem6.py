@@ -34,7 +34,7 @@ from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import batch, chosen_positions, exchangeable
 from restrict.soft.influence.logits import logit_influence
 from restrict.soft.influence.pairs import changes_of
-from restrict.soft.influence.sources import BRACKETS, Dyck2, Parity
+from restrict.soft.influence.sources import SOURCES, Dyck2, Parity
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
@@ -69,30 +69,32 @@ def cross_entropy(
 ) -> CrossEntropy:
     """The numbers at one length. ``n``: length, markers counted. ``language``: ``parity`` or ``2dyck``. ``samples``:
     prefixes to draw where there are more than 16384. Result: optimum, chance, certified floor and measured value."""
-    task = _task(model, language)
+    source = _source(model, language)
     m = n - len(model.pinned(model.check_length(n)))
     parts = prepare(model, n)
-    if task == "membership":
+    if source is None:
         eta, floor = _membership_floor(parts)
-        return CrossEntropy(n, task, 0.0, 1.0, floor, eta, *_membership(model, m, samples, seed))
-    made = Parity(p) if task == "next symbol, parity" else Dyck2(p)
+        return CrossEntropy(n, "membership", 0.0, 1.0, floor, eta, *_membership(model, m, samples, seed))
+    made, task = source(p), f"next symbol, {source.name}"
     eta, floor = _parity_floor(parts, made, m) if isinstance(made, Parity) else _dyck_floor(parts, made, m)
     return CrossEntropy(n, task, made.optimum(m), made.chance(m), floor, eta, *_next(model, made, m, samples, seed))
 
 
-def _task(model: SoftModel, language: str) -> str:
-    letters = {"parity": ("0", "1"), "2dyck": BRACKETS, "dyck:2": BRACKETS}.get(language)
-    if letters is None:
+def _source(model: SoftModel, language: str) -> type[Parity | Dyck2] | None:
+    """The source whose next symbol the model predicts; ``None``: it says which prefixes are members of PARITY."""
+    source = SOURCES.get(language)
+    if source is None:
         raise UsageError(f"{language!r} has no source in Theorem 6; there are parity and 2dyck")
+    letters = source.symbols
     if model.alphabet != letters:
         raise UsageError(f"{language}: the alphabet must be {' '.join(letters)}, not {' '.join(model.alphabet)}")
     if model.output.kind == "signs":
         raise UsageError(f"{model.name} answers with a set of labels, which has no cross-entropy")
     labels = len(model.output.labels)
     if labels == len(letters) + 1:
-        return "next symbol, parity" if language == "parity" else "next symbol, 2dyck"
-    if labels == 2 and language == "parity":
-        return "membership"
+        return source
+    if labels == 2 and source is Parity:
+        return None
     also = " or 2 for membership" if language == "parity" else ""
     raise UsageError(
         f"{language}: the model has {labels} labels; needed are {len(letters) + 1} for the next symbol "
@@ -139,8 +141,7 @@ def _last_symbol(parts: Parts) -> int:
 
 
 def _parity_floor(parts: Parts, source: Parity, m: int) -> tuple[float, float]:
-    last = _last_symbol(parts)
-    seen = _last_is_seen(parts)
+    last, seen = _last_symbol(parts), _last_is_seen(parts)
     if m < (2 if seen else 1):
         return math.inf, source.optimum(m) * DOWN
     eta = eta_bound(parts, np.array([last - 1 if seen else last]))

@@ -29,7 +29,6 @@ from restrict.soft.models.writer import dumps
 
 Floats = F64
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
-MASKS: tuple[Mask, ...] = ("none", "past", "strict_past", "future", "strict_future")
 Score = Literal["dot", "additive"]
 Norm = Literal["none", "pre", "post"]
 Activation = Literal["relu", "gelu", "gelu_tanh"]

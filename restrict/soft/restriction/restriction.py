@@ -36,8 +36,9 @@ from restrict.base.errors import NotEstablished, ResourceLimit, UsageError, quot
 from restrict.base.files import read_bytes
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, linear, norms
+from restrict.soft.bounds.exchange import run_values
 from restrict.soft.bounds.parts import Parts, prepare
-from restrict.soft.bounds.values import allowed_tokens, run_values
+from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import varied
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import dumps, loads
