@@ -506,6 +506,16 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
     assert "0 position embeddings" in str(typed("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
 
 
+def test_a_wrong_word_stands_beside_what_is_being_done_as_soon_as_it_is_known() -> None:
+    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    told = list[str]()
+    found = verify_trained(model, graph, 20, tell=told.append)
+    assert found.wrong is not None
+    word = " ".join(model.symbols[s] for s in found.wrong.word)
+    assert told[-1] == f"position {len(found.wrong.word) - 1} of 20, 0 open; wrong behind 3 symbols: {word}"
+    assert "wrong" not in told[0]
+
+
 def test_lengths_from_the_shortest_are_all_lengths_to_the_greatest() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
     said = [typed("soft", "verify", path, "-n", n, "--no-recheck", "--json") for n in ("6", "0..6", "1..6")]

@@ -47,6 +47,8 @@ several heads they are wide but mostly empty."""
 HUNT, SHARE = 4, 8
 """Two layers: the hunt for wrong words has one part of so many of the time, and without a memory that is made for the
 model, cases have one part of so many of what is left."""
+SEEN_OF_WORD = 12
+"""Symbols of a wrong word that stand beside what is being done."""
 FEWER = 75
 """Cells of a case of several heads below a wrong word where a memory can tell all words of its length apart, and where
 a memory is tried."""
@@ -180,13 +182,20 @@ class _Run:
     """One search: what is decided so far, and when to stop."""
 
     def __init__(self, model: Trained, graph: Graph, n: int, tell: Tell, ahead: Ahead | None = None) -> None:
-        self.tell, self.hunt, self.ahead = tell, Hunt(model, graph, n), ahead
+        self.told, self.hunt, self.ahead = tell, Hunt(model, graph, n), ahead
         self.given, (self.model, graph, self.n) = model, as_read(model, graph, n)
         self.until: float | None = None
         self.began, self.below = time.monotonic(), math.inf
         self.wrong: Wrong | None = None
         self.stopped: str | None = None
         self.states = [self.begun(graph)]
+
+    def tell(self, what: str) -> None:
+        """What is being done, and the shortest wrong word so far: that is an answer already."""
+        if (wrong := without_reader(self.given, self.wrong)) is not None:
+            known = " ".join(self.model.symbols[s] for s in wrong.word[:SEEN_OF_WORD])
+            what = f"{what}; wrong behind {len(wrong.word)} symbols: {known}{' ...' * (len(wrong.word) > SEEN_OF_WORD)}"
+        self.told(what)
 
     @cached_property
     def attack(self) -> Attack:
