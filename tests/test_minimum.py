@@ -165,7 +165,7 @@ class Stated(Blocks):
 def test_the_lightest_set_that_a_run_shows_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all else is left open: the lightest of all, or of a part; no part of it will do; the bound is that of
     blocks, not of what the run shows."""
-    for name in ("_proved", "find_tree"):
+    for name in ("confirm_by_tree", "find_tree"):
         monkeypatch.setattr(searching, name, lambda *_: None)
     rng = np.random.default_rng(seed)
     size = int(rng.integers(5, 11))

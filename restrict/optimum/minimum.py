@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 
@@ -45,10 +46,11 @@ APART = 8
 """Disjoint blocks that one proposal adds, at most; half as many by dives."""
 LEAVES, SMALL_TREE = 256, 64
 """Leaves of the tree of one proposal, and of the trees that deletion may use."""
-LOOKS, SHORT = 12_000, 128
-"""Runs that choosing the questions of a larger tree may take, and the length up to which more are spent on it. Of
-longer inputs no larger tree is asked for where the effort is limited: it takes seconds, and on ten random models (2
-layers, 4 heads, n = 200 to 800) none was found."""
+LOOKS_FIRST, LOOKS_OTHERS, LOOKS, SHORT = 2_500, 800, 12_000, 128
+"""Runs that choosing the questions of a larger tree may take: for the first minimum set, for each further one, and
+later; and the length up to which this is done, and more spent on the first one. Of longer inputs no larger tree is
+asked for where the effort is limited: it takes seconds, and on ten random models (2 layers, 4 heads, n = 200 to 800)
+none was found."""
 LIGHTER, NEVER_SPENT = 600_000, 2**62
 """Nodes that deletion by trees may cost beyond the rest; and no limit."""
 LENGTH, ROUNDS = 20_000, 200
@@ -56,9 +58,9 @@ LENGTH, ROUNDS = 20_000, 200
 RESERVE, AFTER = 6, 10_000_000
 """The last part of the effort is without SAT, and with an explanation from every proposal; and the nodes that may be
 spent once the bound stands, where there is no limit before."""
-ALTERNATIVES, HARD = 3, 4_000
-"""Proposals for which a larger tree is sought, at most; and the conflicts of a proposal from which an explanation is
-made of it at once, since there may be no other."""
+ALTERNATIVES, HARD = 8, 4_000
+"""Further minimum sets for which a small tree is sought before a large one; and the conflicts of a proposal from which
+an explanation is made of it at once, since there may be no other."""
 SAT_LENGTH, CLAUSES, CLAUSE, CONFLICT = 1_000, 60_000, 8, 20
 """Longest input, and largest formula of what is left under a proposal, for which SAT is asked; what a clause costs to
 write, and a conflict of the search for a hitting set to meet, in nodes of a run."""
@@ -229,7 +231,7 @@ class _Closing:
         self.hitter = Priced(prices, blocks.task.deadline, self.budget)
         self.take(known)
         self.lower, self.bounding, self.complete = 0, True, False
-        self.reserve, self.patient, self.trees = blocks.left // RESERVE, blocks.last == NEVER_SPENT, ALTERNATIVES
+        self.reserve, self.patient = blocks.left // RESERVE, blocks.last == NEVER_SPENT
 
     def take(self, cube: Cube, proof: Certificate | None = None) -> None:
         """This explains: as long as none is lighter, it is the answer."""
@@ -243,8 +245,8 @@ class _Closing:
             next(unmissed(self.propose, self.learn, rounds if self.known else 0), None)
             if self.last and self.lower < self.goal and self.blocks.left <= 0:
                 self.complete_it(self.last)
-            if self.lower < self.goal and self.proof is None:
-                self.others()
+            if self.lower < self.goal:
+                self.confirm_one()
             if self.lower < self.goal and self.proof is None:
                 self.take(_lighter(self.blocks, self.known))
         return Minimum(self.known, self.lower, self.proof, tuple(self.by_sat), self.complete)
@@ -293,9 +295,7 @@ class _Closing:
                 self.by_sat += [] if open_ else [cube]
                 self.bounding = False
                 self.blocks.last = min(self.blocks.last, self.blocks.shared.spent + AFTER)
-            proof = self.proved(cube, least)
-            if proof is not None:
-                self.take(cube, proof)
+            if self.proved(cube, LOOKS_FIRST if least else 0):
                 return False
         if sparing or not found or self.hard > HARD:
             self.complete_it(cube)
@@ -312,26 +312,37 @@ class _Closing:
         if self.hitter.weight(lighter) < self.goal:
             self.take(lighter)
 
-    def proved(self, cube: Cube, least: bool) -> Certificate | None:
-        """The certificate by a tree of cases of a proposal that no block contradicts; ``least``: none weighs less."""
-        blocks, n = self.blocks, self.blocks.instance.n
-        proof = _proved(blocks, cube, LEAVES, 0)
-        if proof is None and least and self.trees and (n <= SHORT or self.patient):
-            self.trees -= 1
-            proof = _proved(blocks, cube, MOST_LEAVES, MOST_LOOKS if n <= SHORT else LOOKS)
-        return proof
+    def proved(self, cube: Cube, looks: int) -> bool:
+        """Whether a tree of cases shows that a proposal explains that no block contradicts: then it is the answer.
+        ``looks``: the runs that choosing its questions may take, in short inputs and where there is no limit."""
+        short = self.blocks.instance.n <= SHORT
+        looks = looks if short else min(looks, LOOKS) if self.patient else 0
+        fixed = {**self.blocks.given, **cube}
+        most = MOST_LEAVES if looks else LEAVES
+        proof = confirm_by_tree(self.blocks.task, fixed, most, looks, self.blocks.shared)
+        if proof is not None:
+            self.take(cube, proof)
+        return proof is not None
 
-    def others(self) -> None:
-        """Further minimum sets where SAT shows one that has no proof: for some of them there is a tree of cases."""
+    def confirm_one(self) -> None:
+        """The certificate of one of the minimum sets that SAT shows. Some of them have a small tree of cases, so a few
+        are tried before a large tree of the first may take what effort is left (110 inputs of 2 layers, 4 heads, n = 60
+        to 100: 2708 positions, and 2719 where the large tree came first)."""
+        others = self.others() if self.by_sat else iter(())
+        large = [(cube, MOST_LOOKS) for cube in self.by_sat[: ALTERNATIVES if self.patient else 1]]
+        some = ((cube, LOOKS_OTHERS) for cube in islice(others, ALTERNATIVES))
+        for cube, looks in chain(some, large, ((cube, 0) for cube in others)):
+            if self.blocks.left <= 0 or self.proved(cube, looks):
+                return
+
+    def others(self) -> Iterator[Cube]:
+        """Further minimum sets, by SAT; each is added to ``by_sat``."""
         hitter = Priced(self.hitter.prices, self.blocks.task.deadline, self.budget)
-        for block in self.sets if self.by_sat else ():
+        for block in self.sets:
             hitter.add(block)
         for cube in self.by_sat:
             hitter.block(cube)
-        while self.by_sat:
-            hit = self.lightest(hitter)
-            if hit is None or hitter.weight(hit) > self.lower:
-                return
+        while (hit := self.lightest(hitter)) is not None and hitter.weight(hit) <= self.lower:
             cube = {i: self.blocks.word[i] for i in hit}
             found, open_ = _missed(self.blocks, cube, True)
             if open_:
@@ -341,10 +352,7 @@ class _Closing:
             if not found:
                 self.by_sat.append(cube)
                 hitter.block(cube)
-                proof = self.proved(cube, True)
-                if proof is not None:
-                    self.take(cube, proof)
-                    return
+                yield cube
 
 
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
@@ -394,8 +402,3 @@ def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
     most = SLOW_WORDS if blocks.shared.compiled is None else MORE_WORDS
     block = blocks.by_words(set(cube), min(most, 2 * blocks.symbols ** min(free, 12)))
     return block, block is None
-
-
-def _proved(blocks: Blocks, cube: Cube, leaves: int, looks: int) -> Certificate | None:
-    """The certificate of a proposal that no block contradicts, if there is one in reach."""
-    return confirm_by_tree(blocks.task, {**blocks.given, **cube}, leaves, looks, blocks.shared)
