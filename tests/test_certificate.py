@@ -194,51 +194,6 @@ def test_a_target_that_the_model_does_not_have_is_refused(name: str, target: Any
 # ---------------------------------------------------------------- reading
 
 
-def edited(**more: Any) -> Callable[[], bytes]:
-    return lambda: json.dumps(json.loads(example().to_bytes()) | more).encode()
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (lambda: b"", "not JSON"),
-        (lambda: b"\xff", "not UTF-8"),
-        (lambda: b"[]", "top level: expected an object, not a list of 0"),
-        (lambda: b"{}", "top level: the key format is missing"),
-        (edited(format="restrict-certificate/2"), "format: expected restrict-certificate/1, not"),
-        (edited(frog=1), 'top level: unknown key: "frog"'),
-        (edited(n=0), "n: expected an integer in 1 .. 100000000, not 0"),
-        (edited(n=True), "n: expected an integer in 1 .. 100000000, not true"),
-        (edited(n=5.0), "only integers are allowed: 5.0"),
-        (edited(target="first"), 'target: expected an integer in 0 .. 4, not "first"'),
-        (edited(target=5), "target: expected an integer in 0 .. 4, not 5"),
-        (edited(fixed=[[0, 6, "1"]]), "fixed[0]: expected a count in 1 .. 5, not 6"),
-        (edited(fixed=[[2, 1, "1"], [1, 1, "1"]]), "fixed[1]: expected a start in 3 .. 4"),
-        (edited(cone="some"), 'cone: expected "all" or an object'),
-        (edited(cone={"seen": [[4, 2]]}), "cone.seen[0]: expected a count in 1 .. 1, not 2"),
-        (edited(cone={"seen": [[0, 1, 2]]}), "cone.seen[0]: expected a list of 2"),
-        (edited(claim={"free": 4}), "claim: the key c is missing"),
-        (edited(claim={"free": 4, "c": 1, "dependencies": [], "values": [1]}), "claim.c: c is 1, but 0 dependencies"),
-        (edited(claim={"free": 4, "c": 0, "dependencies": [], "values": []}), "claim.values: expected a non-empty"),
-        (edited(claim={"free": 4, "c": 0, "dependencies": [], "values": [1, 0]}), "claim.values: expected a non-empty"),
-        (edited(model={"name": "m"}), "model: the key sha256 is missing"),
-        (edited(provenance=[]), "provenance: expected an object"),
-    ],
-)
-def test_a_malformed_certificate_is_refused_with_file_place_and_reason(
-    content: Callable[[], bytes], reason: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "c.json"
-    path.write_bytes(content())
-    with pytest.raises(ModelError) as caught:
-        load_certificate(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
-    assert message.count(str(path)) == 1
-    assert "\n" not in message
-    assert reason in message
-
-
 def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     for act in (load_certificate, lambda p: example().save(p)):
         with pytest.raises(RestrictError) as caught:

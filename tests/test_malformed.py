@@ -17,6 +17,13 @@ from typing import Any
 
 import pytest
 
+from restrict.base.errors import RestrictError
+from restrict.certificate.certificate import Certificate
+from restrict.certificate.lower_bound import LowerBound
+from restrict.certificate.refutation import Refutation
+from restrict.model.fileformat import loads
+from restrict.soft.models.format import loads as soft_loads
+from restrict.soft.restriction.claim import SoftCertificate
 from tests import soft_mutations
 from tests import trusted as check
 from tests.clock import quicker_than
@@ -198,6 +205,62 @@ def test_control_characters_and_surrogates_in_a_quotation_are_escaped(
         assert code == 4
         assert ("lone surrogate" if key == "\ud800" else "unknown key") in line
         assert len(line) < 1000
+
+
+# -- The package's readers, which use the checker's tables.
+
+RECORDS = {
+    "refutation-": Refutation,
+    "bound-": LowerBound,
+    "soft-cert-": SoftCertificate,
+    "soft-": None,
+    "length-": None,
+}
+"""What is read of a case by the start of its name, where that is no certificate."""
+LENIENT = {"soft-no-room", "soft-scale-zero", "soft-table-too-short", "soft-file-key"}
+"""Softmax models that are read: three say nothing at one length alone, and the library takes any key."""
+LENIENT |= {f"soft-term-{fault}" for fault in (
+    "floor-zero", "irrational-floor", "irrational-if", "irrational-power", "log-maybe-zero", "log-zero",
+    "power-fraction", "power-large", "power-zero", "sqrt-negative", "zero", "zero-bounds",
+)}  # fmt: skip
+"""Whether a term has a value is seen at its positions."""
+
+
+def package(case: str) -> tuple[str, str]:
+    """What the package's readers say of a case, and whether of the model or of the proof; nothing where they read both,
+    since whether a proof is about its model is seen with both files alone."""
+    model, proof = files(case)
+    try:
+        if model.suffix == ".safetensors":
+            soft_loads(model.read_bytes())
+        else:
+            n = json.loads(proof.read_bytes()).get("n", 5) if model.name != "good.model.json" else 5
+            loads(model.read_bytes(), "model", CORPUS).at(n)
+    except RestrictError as error:
+        return "model", str(error)
+    record = next((kind for start, kind in RECORDS.items() if case.startswith(start)), Certificate)
+    try:
+        if record is not None:
+            record.load(proof)
+    except RestrictError as error:
+        return "proof", str(error).replace(f"{proof}: ", "certificate: ")
+    return "", ""
+
+
+def test_the_package_refuses_a_malformed_file_for_what_the_checker_says() -> None:
+    """Every model that the checker refuses, and the proofs that are wrong by themselves; most in the same words."""
+    same, refused = 0, 0
+    for case in CASES:
+        with pytest.raises(check.Reject) as caught:
+            check.verify(*(path.read_bytes() for path in files(case)), folder=CORPUS)
+        line, (which, said) = str(caught.value), package(case)
+        of_model = not line.startswith("certificate: ")
+        assert (which == "model") == of_model or case in LENIENT, (case, line, said)
+        assert "\n" not in said
+        assert which != "proof" or said.startswith("certificate: "), "the file is named"
+        refused, same = refused + bool(said), same + (said.removeprefix("model: ") == line.removeprefix("model: "))
+    assert refused > 390
+    assert same > 230, "most are read with one table"
 
 
 # -- Mutations: whatever the bytes, an answer.

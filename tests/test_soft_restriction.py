@@ -193,53 +193,14 @@ def certificate(model: SoftModel, n: int, fixed: dict[int, str], epsilon: str = 
     return dict(json.loads(made.to_bytes()))
 
 
-MUTATIONS = [
-    ({"fixed": []}, 3, "epsilon: the probability is bounded by"),
-    ({"fixed": [[2, "1"]]}, 3, "bounded by"),
-    ({"epsilon": "1/1000000000000000000000000000000000000000"}, 3, "bounded by"),
-    ({"epsilon": "0"}, 4, "epsilon: expected a positive number"),
-    ({"epsilon": "-1"}, 4, "epsilon: expected a number such as"),
-    ({"epsilon": 1}, 4, "epsilon"),
-    ({"epsilon": "1/100\n"}, 4, "epsilon"),
-    ({"epsilon": "1_0"}, 4, "epsilon"),
-    ({"epsilon": " 1/100"}, 4, "epsilon"),
-    ({"epsilon": "\u0661"}, 4, "epsilon"),
-    ({"epsilon": "1e99999999"}, 4, "epsilon"),
-    ({"epsilon": "1e999"}, 4, "epsilon: expected a positive number of at most 200 bits"),
-    ({"n": 0}, 4, "n: expected an integer in 1 .."),
-    ({"n": True}, 4, "n: expected"),
-    ({"position": 7}, 4, "position: the model has no output"),
-    ({"position": 20}, 4, "position: the model has no output"),
-    ({"quantity": "loss"}, 4, "quantity"),
-    ({"fixed": [[1, "1"], [1, "1"]]}, 4, "fixed[1]: position 1 is fixed twice"),
-    ({"fixed": [[0, "1"]]}, 4, "marker"),
-    ({"fixed": [[1, "2"]]}, 4, "not a symbol"),
-    ({"fixed": [[1.5, "1"]]}, 4, "only integers"),
-    ({"fixed": [[20, "1"]]}, 4, "fixed[0]: expected an integer in 0 .. 19"),
-    ({"fixed": [[2, "1", 1]]}, 4, "fixed[0]"),
-    ({"fixed": {}}, 4, "list"),
-    ({"format": "restrict-soft-certificate/2"}, 4, "unknown key"),
-    ({"model": {"name": "x", "sha256": "0" * 64}}, 4, "not the SHA-256 of the model file"),
-    ({"norms": []}, 4, "norms"),
-    ({"norms": {"layers.1.heads.0.query": "x"}}, 4, "norms.layers.1.heads.0.query: expected a number"),
-    ({"norms": {"layers.1.heads.0.query": "1e9999999"}}, 4, "norms.layers.1.heads.0.query: expected a number"),
-    (
-        {"norms": {"layers.9.heads.0.query": "1"}},
-        4,
-        'norms: no such matrix in a head or a network, not "layers.9.heads.0.query"',
-    ),
-    ({"extra": 1}, 4, "unknown key"),
-]
-
-
-@pytest.mark.parametrize(("change", "code", "message"), MUTATIONS)
-def test_a_changed_certificate_is_refused(change: dict[str, Any], code: int, message: str) -> None:
+@pytest.mark.parametrize("change", [{"fixed": []}, {"fixed": [[2, "1"]]}, {"epsilon": f"1/{10**39}"}])
+def test_a_claim_that_is_not_shown_is_refused(change: dict[str, Any]) -> None:
+    """Malformed ones are in tests/test_malformed.py."""
     model = first(log=1)
     document = certificate(model, 20, {1: "1"}) | change
-    with pytest.raises(Reject) as caught:
+    with pytest.raises(Reject, match="epsilon: the probability is bounded by") as caught:
         verify(dumps(model), json.dumps(document).encode())
-    assert caught.value.code == code
-    assert message in str(caught.value)
+    assert caught.value.code == 3
 
 
 def test_the_claim_at_another_length_is_another_claim_and_here_a_true_one() -> None:
