@@ -6,15 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import restrict
 from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
-from restrict.model.fileformat import loads
-from tests import generator, naive
-from tests.marks import heavy_after
 
 
 def example(n: int = 5, fixed: dict[int, str] | None = None, **more: Any) -> Certificate:
@@ -28,28 +24,6 @@ def test_the_claim_is_what_the_abstract_run_gives() -> None:
     assert example(fixed={}).claim == Claim(5, 5, (0, 1, 2, 3, 4), (0, 1))
     assert (example().c, example().free, example().cone_size) == (0, 4, 1)
     assert example(fixed={0: "0", 1: "0"}).claim == Claim(3, 3, (2, 3, 4), (0, 1))
-
-
-@pytest.mark.parametrize("seeds", heavy_after((range(20), range(20, 150)), 1))
-def test_claims_are_those_of_the_slow_abstract_run(seeds: range) -> None:
-    for seed in seeds:
-        rng = np.random.default_rng([seed, 11])
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document)
-        fixed = generator.random_restriction(rng, document, n)
-        cone = generator.random_cone(rng, document, n)
-        model = loads(json.dumps(document).encode())
-        at = model.at(n)
-        spread = (
-            cone if isinstance(cone, str) else {v: [p for s, c in r for p in range(s, s + c)] for v, r in cone.items()}
-        )
-        found = certificate_of(at, Restriction.of(at, dict(fixed)), spread)
-        expected = naive.abstract_run(document, n, fixed, cone)
-        dependencies = tuple(sorted(expected.dependencies["label", n - 1]))
-        values = tuple(sorted(expected.values[document["output"]["variable"], n - 1]))
-        free = len(naive.free_positions(document, n, fixed))
-        assert found.claim == Claim(free, len(dependencies), dependencies, values), seed
-        assert restrict.check(model, found).startswith(f"s VERIFIED n={n} target=last free={free}")
 
 
 # ---------------------------------------------------------------- bytes
