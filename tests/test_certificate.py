@@ -139,6 +139,7 @@ def test_the_work_of_the_checker_may_be_limited() -> None:
         lambda: dataclasses.replace(example(), cone={"seen": (4,), "frog": (0,)}),
         lambda: dataclasses.replace(example(), restriction=Restriction(5, {0: "x"})),
         lambda: dataclasses.replace(example(), target=4),
+        lambda: dataclasses.replace(example(), split=(0, 2)),
         lambda: claim(example(), values=(1, 2)),
     ],
 )
