@@ -25,7 +25,7 @@ from restrict.checker.formats import Model
 from restrict.checker.lower import lower
 from restrict.checker.normal_form import Head, Program
 from restrict.elaboration.make import Elaboration
-from tests import documents, generator, kernel_cases, naive
+from tests import generator, kernel_cases, naive
 from tests.commands import typed
 from tests.marks import heavy_after
 from tests.mutations import Pair, encode
@@ -100,20 +100,6 @@ def names_of(model: Model) -> list[str] | None:
     if model.accept is not None:
         return ["reject", "accept"]
     return list(model.label_names) or None
-
-
-@pytest.mark.parametrize(
-    "expression", ["hash(k, j, 7)", "min(q, k) - max(q, j)", "abs(j - i) // 2 % 3", "isqrt(k + j)"]
-)
-def test_blocks_are_evaluated_as_numbers_are(expression: str) -> None:
-    scored = documents.head("h", expression, query="token", key="token")
-    document = documents.model(scored, alphabet="012", position="last")
-    head = Program(lower(read_model(document, 50)), Place("program"), Meter(10**9)).variables[2]
-    assert isinstance(head, Head)
-    places, keys = list(range(50)), [j % 3 for j in range(50)]
-    found = head.code.given({0: 9, 1: 2}).value({2: places, 3: keys})
-    env = [{"n": 50, "i": 9, "q": 2, "j": j, "k": k} for j, k in zip(places, keys, strict=True)]
-    assert found == [naive.evaluate(expression, one) for one in env]
 
 
 # ---------------------------------------------------------------- the same verdicts, and nothing false
