@@ -68,6 +68,8 @@ def test_a_language_becomes_a_model_and_the_model_its_language_again(
     assert _run(["automaton", model, "-o", dfa, "--json"]) == 0
     assert _run(["verify", model, "-L", f"dfa:{dfa}", "-o", proof]) == 0
     assert json.loads(Path(proof).read_text())["format"] == "restrict-automaton/1"
+    assert _run(["compile", "--language", dfa, "-o", str(tmp_path / "again.json")]) == 0
+    assert _run(["verify", str(tmp_path / "again.json"), "-L", "regex[ab]:(ab)*"]) == 0
     capsys.readouterr()
     assert _run(["check", model, proof]) == 0
     assert capsys.readouterr().out.startswith("s VERIFIED all-lengths recognises=dfa-of-")
@@ -82,11 +84,3 @@ def test_labels_that_differ_are_shown_where(tmp_path: Path, capsys: pytest.Captu
     assert "differ on aa (n = 2, position 1, a shortest one): the labels are 'double' and 'again'" in said.err
     assert _run(["check", TAGGER, proof]) == 0
     assert "deviates-from=bimachine-of-" in capsys.readouterr().out
-
-
-def test_a_language_may_be_the_file_of_an_automaton(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dfa, model = str(tmp_path / "dfa.json"), str(tmp_path / "model.json")
-    assert _run(["automaton", str(INSTANCES / "brasp-ab-star.json"), "-o", dfa]) == 0
-    assert _run(["compile", "--language", dfa, "-o", model]) == 0
-    assert _run(["verify", model, "-L", "regex[ab]:(ab)*"]) == 0
-    capsys.readouterr()

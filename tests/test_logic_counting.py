@@ -8,6 +8,7 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic import compile_formula, evaluate, parse
 from restrict.logic.counting import Inequality, Predicate, truths
 from restrict.logic.fragments import NAMES, fragment
+from restrict.logic.operators import MIRROR
 from restrict.logic.semantics import evaluate_tokens
 from tests import naive_logic
 from tests.random_counting import random_in
@@ -40,6 +41,7 @@ def test_what_is_printed_is_read_back() -> None:
     for _, _, formula in random_formulas(2, 40):
         assert parse(str(formula), AB) == formula
         assert formula.mirror().mirror().symbols == formula.symbols
+    assert {MIRROR[MIRROR[op]] == op for op in MIRROR} == {True}
 
 
 def test_the_mirror_image_reads_the_word_backwards() -> None:

@@ -1,20 +1,15 @@
-"""Star-free languages as formulas: equal to a regular expression on all short words, and the engine's optimum on the
-compiled program is the language's own forcing cost."""
+"""Star-free languages as formulas: equal to a regular expression on all short words."""
 
 import itertools
 import re
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from restrict import check, compile_formula
+from restrict import compile_formula
 from restrict.base.arrays import all_words
 from restrict.logic import evaluate_tokens, parse
 from restrict.model.trace import run_batch
-from restrict.optimum.exact import exact
-from tests.marks import heavy_after
-from tests.test_exact import recheck
 
 ODD = "0*1(?:0*10*1)*0*"
 ODD_OF_FIVE = f"(?=.{{0,4}}$){ODD}|.*(?=.{{5}}$){ODD}"
@@ -61,19 +56,6 @@ def words(alphabet: str, n: int) -> list[str]:
     return ["".join(w) for w in itertools.product(alphabet, repeat=n)]
 
 
-def forcing_cost(alphabet: str, n: int, language: re.Pattern[str]) -> int:
-    """Fewest fixed symbols that decide membership, over all restrictions, smallest first: only sets and words."""
-    member = {w: bool(language.fullmatch(w)) for w in words(alphabet, n)}
-    for size in range(n + 1):
-        for positions in itertools.combinations(range(n), size):
-            answers: dict[tuple[str, ...], set[bool]] = {}
-            for word, answer in member.items():
-                answers.setdefault(tuple([word[p] for p in positions]), set()).add(answer)
-            if any(len(answer) == 1 for answer in answers.values()):
-                return size
-    raise AssertionError("fixing every position decides membership")
-
-
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_formula_is_the_regular_expression(name: str) -> None:
     alphabet, formula, at, pattern = LANGUAGES[name]
@@ -87,26 +69,3 @@ def test_formula_is_the_regular_expression(name: str) -> None:
         assert evaluate_tokens(parsed, tokens, symbols)[:, -1 if at == "last" else 0].tolist() == member
         values = run_batch(model.at(n), tokens).values[model.output.variable][:, -1]
         assert np.isin(values, sorted(model.output.accept or ())).tolist() == member
-
-
-@pytest.mark.parametrize("name", LANGUAGES)
-@pytest.mark.parametrize("lengths", heavy_after(((2, 4), range(1, 8)), 1))
-def test_the_optimum_is_the_languages_forcing_cost(name: str, lengths: Sequence[int]) -> None:
-    alphabet, formula, at, pattern = LANGUAGES[name]
-    model = compile_formula(formula, list(alphabet), at=at)
-    for n in (n for n in lengths if len(alphabet) == 2 or n <= max(lengths) - 2):
-        cost = forcing_cost(alphabet, n, re.compile(pattern))
-        found = exact(model, n)
-        assert (found.lower, found.upper) == (cost, cost), (name, n)
-        assert recheck(model, found)
-        if found.certificate is not None:
-            assert check(model, found.certificate).startswith("s VERIFIED")
-            assert len(found.certificate.restriction.fixed) == cost
-
-
-def test_the_oracle_knows_what_it_costs() -> None:
-    """Known answers of the brute force: constants cost nothing, 1* one symbol, 01 two, a parity all of its symbols."""
-    cases = {"1*": 1, "contains 11": 2, "everything": 0, "nothing": 0, "first = last": 2, "odd among the last five": 5}
-    assert {
-        name: forcing_cost("".join(LANGUAGES[name][0]), 7, re.compile(LANGUAGES[name][3])) for name in cases
-    } == cases
