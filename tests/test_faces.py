@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict import Restriction
 from restrict.base.deadline import Deadline, OutOfTime
-from restrict.base.errors import ModelError, NotEstablished
-from restrict.certificate.cases import Leaf, Question, leaves
-from restrict.certificate.certificate import certified, load_certificate
+from restrict.certificate.certificate import load_certificate
 from restrict.force.cases import confirm, confirm_by_tree
 from restrict.model.fileformat import loads
 from restrict.model.task import Task
 from restrict.optimum import enumeration
 from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
 from restrict.optimum.faces import largest_faces
-from tests import documents, generator
+from tests import generator
 from tests.marks import heavy_after
 
 
@@ -91,43 +88,3 @@ def _words(task: Task, fixed: dict[int, int]) -> list[list[str]]:
     alphabet = task.instance.model.alphabet
     choices = [[alphabet[fixed[i]]] if i in fixed else alphabet for i in task.instance.unpinned]
     return [list(word) for word in itertools.product(*choices)]
-
-
-@pytest.fixture
-def tree() -> tuple[restrict.Model, restrict.Certificate]:
-    """PARITY of the first two symbols is odd or even: both cases are one label for `accept` everywhere."""
-    a, b = documents.head("a", "j == 0"), documents.head("b", "j == 0", ties="right")
-    document = documents.model(a, b, documents.map_("out", ["a", "b"], 2, "a == b"), position="last", accept=[1])
-    model = loads(json.dumps(document).encode())
-    found = confirm_by_tree(Task.of(model, 5), {})
-    assert found is not None
-    return model, found
-
-
-def test_a_tree_has_one_question_and_no_fixed_position(tree: tuple[restrict.Model, restrict.Certificate]) -> None:
-    model, found = tree
-    assert found.free == 5
-    assert isinstance(found.cases, Question)
-    assert [path for path, _ in leaves(found.cases)] == [{0: 0}, {0: 1}]
-    assert restrict.check(model, found).startswith("s VERIFIED n=5 target=last free=5 c=0 values=1")
-
-
-def test_a_wrong_tree_is_refused(tree: tuple[restrict.Model, restrict.Certificate]) -> None:
-    model, found = tree
-    assert isinstance(found.cases, Question)
-    leaf = found.cases.children[0]
-    for cases, reason in (
-        (Question(1, found.cases.children), NotEstablished),
-        (Question(0, (leaf,)), ModelError),
-        (Question(0, (Question(0, (leaf, leaf)), leaf)), ModelError),
-        (Leaf({}), NotEstablished),
-    ):
-        task = Task.of(model, 5)
-        claim = restrict.Certificate(
-            found.model_name, found.sha256, 5, "last", Restriction(5), {}, found.claim, {}, (), cases
-        )
-        for fast in (False, True):
-            with pytest.raises(reason):
-                restrict.check(model, claim, fast=fast)
-        if reason is NotEstablished:
-            assert certified(task, {}, {}, cases=cases).c > 0

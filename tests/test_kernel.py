@@ -390,16 +390,6 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert by_kernel.stderr.startswith("checked by the kernel")
 
 
-def test_an_input_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    typed("certify", "and-of-ors", "-n", "25", "-o", "c.json")
-    Path("d.program").write_bytes(Path("c.json").read_bytes())
-    for certificate, output in (("c.json", "c.json"), ("d.program", "d")):
-        before = Path(certificate).read_bytes()
-        assert typed("elaborate", "and-of-ors", certificate, "-o", output).exit_code != 0
-        assert Path(certificate).read_bytes() == before
-
-
 def test_a_false_certificate_is_refused_with_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     typed("certify", "and-of-ors", "-n", "25", "-o", "c.json")

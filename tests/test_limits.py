@@ -29,6 +29,7 @@ from tests import documents, naive
 from tests.commands import typed
 from tests.marks import heavy_after
 
+TRAINED = Path(__file__).parent / "corpus" / "trained"
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"
 SECONDS, MEBIBYTES = 60, 4096
 """Processor seconds, most of them for the compilation of kernels, and address space."""
@@ -204,6 +205,8 @@ OVERWRITING = [
     "verify M --equals M -o M", "automaton M -o M", "automaton M --dot M", "automaton V --figure V",
     "compile M --to ltl -o M", "report C -o C", "report C --model M -o M", "simulate M -n 4 -o M",
     "import b-rasp M -o M", "sweep T -o L", "soft write S -o S", "soft import S --heads 1 --alphabet 01 -o S",
+    "soft import K --config J -o J", "soft import K --compare J -o J", "soft import K --weights K",
+    "elaborate M C -o C", "elaborate M P.program -o P",
 ]  # fmt: skip
 
 
@@ -211,20 +214,25 @@ OVERWRITING = [
 def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One file of each kind. Those who use them hold that they stay as they are."""
     folder = tmp_path_factory.mktemp("read")
-    listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg"
+    listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg J=j.json K=k.safetensors"
     names = {letter: folder / name for letter, name in (word.split("=") for word in listed.split())}
     for line in ("new induction-head -o M", "certify M -n 4 -o C", "soft write parity -o S"):
         assert typed(*[str(names.get(word, word)) for word in line.split()]).exit_code == 0
     names["T"].write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
     names["G"].write_text("S -> a S | b")
     names["L"].hardlink_to(names["T"])
+    names["J"].write_text("{}")
+    for ending in ("safetensors", "config.json"):
+        (folder / f"k.{ending}").write_bytes((TRAINED / f"tomita2-1l1h16d.{ending}").read_bytes())
+    names |= {"P": folder / "p", "P.program": folder / "p.program"}
+    names["P.program"].write_bytes(names["C"].read_bytes())
     names["V"].write_bytes(names["M"].read_bytes())  # a model whose name is that of a figure
     return names
 
 
 @pytest.mark.parametrize("line", OVERWRITING)
 def test_no_command_replaces_what_it_reads(line: str, read: dict[str, Path]) -> None:
-    before = {path: path.read_bytes() for path in read.values()}
+    before = {path: path.read_bytes() for path in read.values() if path.exists()}
     names = {**read, "cfg:G": Path(f"cfg:{read['G']}")}
     words = [str(names.get(word, word)) for word in line.split()]
     done = typed(*words)

@@ -458,17 +458,3 @@ def test_records_of_numpy(tmp_path: Path) -> None:
     (tmp_path / "c.npz").write_bytes((tmp_path / "r.npz").read_bytes()[:-30])
     for name in "otc":
         refused(path, tmp_path, ModelError, "--compare", tmp_path / f"{name}.npz")
-
-
-@pytest.mark.parametrize("option", ["--config", "--compare"])
-def test_the_model_never_replaces_what_the_command_reads(option: str, tmp_path: Path) -> None:
-    path = gpt2_file(tmp_path)
-    arrays = gpt2_arrays(np.random.default_rng(8))
-    record = write_record(tmp_path / "r.json", [[2, 0]], [gpt2_by_hand(arrays, [2, 0], 2)])
-    given = record if option == "--compare" else tmp_path / "g.config.json"
-    for output in (given, path):
-        before = output.read_bytes()
-        done = command(path, option, given, "-o", output)
-        assert isinstance(done.exception, UsageError)
-        assert "would replace a file that the command reads" in str(done.exception)
-        assert output.read_bytes() == before
