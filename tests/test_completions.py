@@ -1,10 +1,12 @@
-"""Forced decisions of nearly false claims, against all completions: what is verified is true, whatever the hints."""
+"""Nearly false claims against all completions, and against words with cycles that are repeated up to 10^9 times."""
 
 import numpy as np
 import pytest
 
+from restrict.soft.trained.graph import Graph
 from tests import completions, counts, near_claims, verdict_cases
 from tests.marks import heavy_after
+from tests.near_claims import asked
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 12))
@@ -31,3 +33,44 @@ def test_what_is_verified_as_forced_is_so_behind_all_completions(seed: int) -> N
     rng = np.random.default_rng([20261127, seed])
     said = near_claims.attack_forced(rng, near_claims.drawn_held(rng))
     assert said.total() >= 4
+
+
+# ----------------------------------------------------------------
+# Claims about every length against all words by their counts, and against words whose cycles are repeated up to 10^9
+# times: what is verified is true of them, and a claim that is false by little is not verified, whatever its hints.
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(60), 6))
+def test_logits_by_counts_are_those_of_forward_passes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    norm = ("", "post", "no-last", "none")[seed % 4]
+    model, naive = verdict_cases.random_checkpoint(rng, start=bool(seed % 3), norm=norm)
+    if model.positions is not None:
+        return
+    one = Graph(((0,) * len(model.symbols),), frozenset({0}), (0,), (frozenset(),))
+    read = counts.Counted(model.content, asked(one, model)["model"])
+    for n in (0, 1, 2, 9) if not model.first else (1, 2, 9):
+        word = rng.integers(len(model.symbols), size=n)
+        row = np.bincount(word, minlength=len(model.symbols))[None]
+        said = read.logits(row.astype(float), word[-1:] if n else np.array([-1]))
+        assert np.allclose(said[0], naive.logits(tuple(model.tokens[s] for s in word)), atol=1e-9)
+
+
+def test_long_words_are_words_of_the_automaton() -> None:
+    """Counts with repeated cycles, against all words of up to eight symbols."""
+    rng = np.random.default_rng(5)
+    language = {"delta": [[1, 2], [0, -1], [2, 1]], "accept": [0]}
+    every, _ = counts.short(language, 8, True)
+    some = counts.long(rng, language, 400, most=1.0)
+    known, few = (set(zip(map(tuple, w.counts.tolist()), w.last, w.state, strict=True)) for w in (every, some))
+    few = {word for word in few if sum(word[0]) <= 8}
+    assert len(few) > 20
+    assert known >= few
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(400), 4))
+def test_what_is_verified_of_every_length_is_true_of_short_and_of_long_words(seed: int) -> None:
+    """Of a claim that is true by little, of its twin that is false by little, and of forgeries."""
+    rng = np.random.default_rng([20261127, seed])
+    said = near_claims.attack_every_length(rng, near_claims.drawn_near(rng))
+    assert said.total() >= 2
