@@ -7,7 +7,6 @@ checker's values and dependencies are compared with the oracle's, and with the t
 import hashlib
 import random
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -275,78 +274,6 @@ def test_the_order_of_a_cone_does_not_matter() -> None:
     document = model(map_("a", ["token"], 2, "1 - token"), head("b", "k", key="a", value="a"), map_("c", ["b"], 2, "b"))
     cone = {"c": [[2, 1]], "b": [[1, 1], [2, 1]], "a": [[0, 3]]}
     same_as_the_oracle(document, 3, {1: "0"}, cone)
-
-
-# ---------------------------------------------------------------- expressions at large
-
-FUZZ_NAMES = {"n": 5, "i": 3, "j": 4, "q": 1, "k": 2}
-
-
-def random_text(rng: random.Random, depth: int) -> str:
-    """A random sentence of the grammar, with few parentheses, so that precedence decides, and odd white space."""
-    if depth == 0 or rng.random() < 0.15:
-        return rng.choice([*FUZZ_NAMES, "0", "1", "2", "7", "9223372036854775807", "4611686018427387904"])
-
-    def inner() -> str:
-        text = random_text(rng, depth - 1)
-        return f"({text})" if rng.random() < 0.3 else text
-
-    gap = rng.choice(["", " ", "\n", "\t "])
-    match rng.randrange(9):
-        case 0:
-            return f"{inner()} if {inner()} else {inner()}"
-        case 1:
-            return f"{inner()} {rng.choice(['and', 'or'])} {inner()}"
-        case 2:
-            return f"not {inner()}"
-        case 3:
-            return f"-{gap}{inner()}"
-        case 4:
-            sign = [rng.choice(["==", "!=", "<", "<=", ">", ">="]) for _ in range(rng.randint(1, 3))]
-            return inner() + "".join(f"{gap}{s}{gap}{inner()}" for s in sign)
-        case 5:
-            name = rng.choice(["min", "max", "hash"])
-            return f"{name}({gap}{', '.join(inner() for _ in range(rng.randint(2, 4)))}{gap})"
-        case 6:
-            return f"{rng.choice(['abs', 'isqrt', 'hash'])}({inner()})"
-        case _:
-            return f"{inner()}{gap}{rng.choice(['+', '-', '*', '//', '%'])}{gap}{inner()}"
-
-
-def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result, or None where the checker refuses."""
-    try:
-        return function(*arguments)
-    except check.Reject:
-        return None
-
-
-@pytest.mark.parametrize("chunk", heavy_after(range(4), 1))
-def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
-    """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
-    rng, compared = random.Random(chunk), 0
-    spans = {name: (0, value + 2) for name, value in FUZZ_NAMES.items()}
-    many = 3000 if chunk > 1 else 600
-    for _ in range(many):
-        text = random_text(rng, 4)
-        parser = outcome(check.parse, text, check.Place("test"), FUZZ_NAMES)
-        if parser is None:
-            # The grammar is smaller than Python's: for example "1 + not 2" or "- not 2" is in neither.
-            assert "not" in text or "if" in text or "-" in text, text
-            continue
-        span = outcome(check.interval, parser, spans, check.Place("test"))
-        if span is None:
-            continue
-        compared += 1
-        point = {name: rng.randint(0, value + 2) for name, value in FUZZ_NAMES.items()}
-        expected = naive.evaluate(text, point)
-        for kept in ([], ["j", "k"], list(point)):
-            known = {name: value for name, value in point.items() if name not in kept}
-            found = check.bind(parser, known, kept)(tuple(point[name] for name in kept))
-            assert type(found) is int, (text, kept)
-            assert found == expected, (text, point, kept)
-        assert span[0] <= expected <= span[1], (text, point)
-    assert compared >= many // 3
 
 
 # ---------------------------------------------------------------- tensor files
