@@ -113,6 +113,8 @@ BAD = [
     ('[[grid]]\nmodel = "a"\nn = 4\nmethod = "magic"', "method: 'magic' is not allowed"),
     ('[[grid]]\nmodel = "a"\nn = 4\ntarget = "first"', "target: 'first' is not allowed"),
     ('[[grid]]\nmodel = "a"\nn = 4\ntime = -1', "time: -1 is not allowed"),
+    ('[[grid]]\ntask = "verify"\nmodel = "a"\nn = "all"\nfree = 0.5', "free: is not for the task verify"),
+    ('[[grid]]\nmodel = "a"\nn = "all"', "n: 'all' is not allowed here"),
 ]
 
 
@@ -631,13 +633,3 @@ def test_verdicts_are_rows_like_others(tmp_path: Path) -> None:
     document = json.loads(certificate.read_text())
     certificate.write_text(json.dumps({**document, "model": {**document["model"], "sha256": "0" * 64}}))
     assert len(result.recheck(jobs=0).wrong) == 1
-
-
-def test_axes_of_other_tasks_are_refused_for_verify(tmp_path: Path) -> None:
-    for text, said in (
-        ('task = "verify"\nmodel = "a"\nn = "all"\nfree = 0.5', "free: is not for the task verify"),
-        ('model = "a"\nn = "all"', "n: 'all' is not allowed here"),
-    ):
-        (tmp_path / "s.toml").write_text(f"[[grid]]\n{text}\n", encoding="utf-8")
-        with pytest.raises(ModelError, match=said):
-            read_spec(tmp_path / "s.toml")
