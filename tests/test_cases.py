@@ -96,8 +96,7 @@ def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> 
     and its fast twin; it is true, and nothing less is."""
     rng, done, kinds = np.random.default_rng(seed), 0, Counter[str]()
     while done < count:
-        model = generator.random_program(rng, None, 6)
-        n = generator.random_length(rng, model)
+        model, n = generator.random_case(rng)
         fixed = generator.random_restriction(rng, model, n, 256)
         at = loads(mutations.encode(model)).at(n)
         free = [i for i in range(n) if i not in fixed and i not in at.pinned]
@@ -150,8 +149,7 @@ def test_the_file_keeps_the_tree(tmp_path: Any) -> None:
 def test_enumeration_finds_the_optimum(many: int) -> None:
     rng, done = np.random.default_rng(8), 0
     while done < many:
-        document = generator.random_program(rng, None, 6)
-        n = generator.random_length(rng, document)
+        document, n = generator.random_case(rng)
         at = loads(json.dumps(document).encode()).at(n)
         letters = n - len(at.pinned)
         if letters < 1 or (len(at.model.alphabet) + 1) ** letters > 3000:

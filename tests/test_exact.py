@@ -85,9 +85,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
 @pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_the_optimum_of_random_programs_is_that_of_brute_force(block: int) -> None:
     for seed in range(block, 120, 4):
-        rng = np.random.default_rng(1000 + seed)
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document, 5)
+        document, n = generator.random_case(np.random.default_rng(1000 + seed), 5)
         check(document, loads(dumps(document), "random"), n)
 
 
@@ -166,12 +164,7 @@ def test_the_least_hitting_set_is_that_of_enumeration() -> None:
 
 def programs(first: int, count: int) -> list[tuple[naive.Model, int]]:
     """Small random programs with a length."""
-    found = []
-    for seed in range(first, first + count):
-        rng = np.random.default_rng(seed)
-        document = generator.random_program(rng)
-        found.append((document, generator.random_length(rng, document, 5)))
-    return found
+    return [generator.random_case(np.random.default_rng(seed), 5) for seed in range(first, first + count)]
 
 
 def test_the_descent_ends_at_the_optimum_of_brute_force() -> None:
@@ -227,9 +220,7 @@ def minimum_for(document: naive.Model, n: int, c: int) -> int:
 
 def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
     for seed in range(12):
-        rng = np.random.default_rng(2000 + seed)
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document, 3)
+        document, n = generator.random_case(np.random.default_rng(2000 + seed), 3)
         model = loads(dumps(document), "random")
         for c in (1, 2):
             found = exact(model, n, c=c)

@@ -25,8 +25,7 @@ Case = tuple[naive.Model, Model, tuple[int, ...]]
 def random_case(seed: int) -> Case:
     """A random program with an input."""
     rng = np.random.default_rng(seed)
-    document = generator.random_program(rng)
-    n = generator.random_length(rng, document, 6)
+    document, n = generator.random_case(rng, 6)
     x = tuple(int(rng.integers(len(document["alphabet"]))) for _ in naive.letters(document, n))
     return document, loads(dumps(document), "random"), x
 

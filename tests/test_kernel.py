@@ -60,8 +60,7 @@ def files(path: Path) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_lowered_program_has_the_values_of_the_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    document = generator.random_program(rng)
-    n = generator.random_length(rng, document)
+    document, n = generator.random_case(rng)
     text = lower(read_model(document, n))
     read, instance = Program(text, Place("program"), Meter(10**9)), naive.at(document, n)
     for at, variable in enumerate(document["variables"], 2):
@@ -82,12 +81,7 @@ def test_a_lowered_program_has_the_values_of_the_model(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_lowered_program_runs_as_the_model_does(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    while True:
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document)
-        if len(document["alphabet"]) ** len(naive.letters(document, n)) <= 100:
-            break
+    document, n = generator.random_case(np.random.default_rng(seed), inputs=100)
     model = read_model(document, n)
     oracle = Oracle(lower(model).decode())
     names = names_of(model)

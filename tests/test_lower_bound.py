@@ -254,8 +254,7 @@ def test_disjoint_boxes_are_counted() -> None:
 
 
 def random_case(rng: np.random.Generator) -> tuple[Model, int] | None:
-    document = generator.random_program(rng, None, 7)
-    n = generator.random_length(rng, document)
+    document, n = generator.random_case(rng, longest_list=7)
     model = loads(json.dumps(document).encode())
     few = (len(model.alphabet) + 1) ** (n - len(model.markers)) <= 3000
     return (model, n) if few else None

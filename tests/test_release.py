@@ -48,9 +48,7 @@ def test_dependence_on_demand_is_that_of_the_run_over_all_nodes(seeds: range) ->
     exactly where D is larger."""
     rng, looked, refused = np.random.default_rng(0), 0, 0
     for seed in seeds:
-        draw = np.random.default_rng(seed)
-        document = generator.random_program(draw)
-        n = generator.random_length(draw, document)
+        document, n = generator.random_case(np.random.default_rng(seed))
         model = loads(json.dumps(document).encode())
         instance = model.at(n)
         state = DependenceState(instance, n - 1)

@@ -53,11 +53,7 @@ def test_random_two_layer_models_are_tightened_to_the_truth(many: int) -> None:
 @pytest.mark.parametrize("many", heavy_after((30, 60), 1))
 def test_random_programs_are_tightened_to_the_truth(many: int) -> None:
     for seed in range(many):
-        rng = np.random.default_rng(seed)
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document)
-        fixed = generator.random_restriction(rng, document, n, 100)
-        model = loads(dumps(document), "random")
+        document, model, n, fixed = random_cone(seed)
         compare(document, model, certificate_of(model.at(n), Restriction.of(model.at(n), fixed), "all"))
 
 
@@ -176,8 +172,7 @@ SEEDS = range(300)
 def random_cone(seed: int) -> tuple[naive.Model, Model, int, dict[int, str]]:
     """A random program, as a document and loaded, with a length and a restriction."""
     rng = np.random.default_rng(seed)
-    document = generator.random_program(rng)
-    n = generator.random_length(rng, document)
+    document, n = generator.random_case(rng)
     fixed = generator.random_restriction(rng, document, n, 100)
     return document, loads(dumps(document), "random"), n, fixed
 
