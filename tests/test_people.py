@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import restrict
@@ -31,26 +30,6 @@ def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, 
     code = command_line._run([str(word) for word in words])
     out, err = capsys.readouterr()
     return code, out, err
-
-
-@pytest.fixture
-def trained(tmp_path: Path) -> Path:
-    """Weights with names that no reader knows."""
-    from safetensors.numpy import save_file
-
-    path = tmp_path / "mine.safetensors"
-    save_file({"blocks.0.wq": np.zeros((2, 2), np.float32)}, path)
-    return path
-
-
-@pytest.mark.parametrize("words", [["certify", "-n", 5], ["refute", "-L", "parity", "-n", 5], ["import", "weights"]])
-def test_softmax_weights_point_to_soft_import(
-    words: list[object], trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    rest = [*words[1:], trained] if words[0] != "import" else ["weights", trained, "-o", tmp_path / "m.json"]
-    code, _, err = said(capsys, words[0], *rest)
-    assert code == 4
-    assert "`restrict soft import`" in err
 
 
 def test_the_checker_says_how_to_write_a_built_in_model(tmp_path: Path) -> None:

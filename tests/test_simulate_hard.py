@@ -13,7 +13,7 @@ from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, Rest
 from restrict.importers.brasp import import_brasp
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
-from restrict.model.source import document_bytes, load
+from restrict.model.source import load
 from restrict.model.trace import run_batch
 from restrict.model.variables import Head, Map, Output
 from restrict.simulate.atoms import reach, term_text
@@ -301,9 +301,3 @@ def test_the_command_simulates_and_measures(tmp_path: Path) -> None:
     for bad in ("0.3", "0", "x", "-1", "1e999"):
         found = typed("simulate", "tribes", "-n", "8", "--epsilon", bad)
         assert found.exit_code == 2 or isinstance(found.exception, UsageError), bad
-
-
-def test_generated_models_have_the_same_bytes() -> None:
-    assert compile_program(loads(document_bytes("flip-flop"), "x"), 5).soft.digest == (
-        compile_program(load("flip-flop"), 5).soft.digest
-    )

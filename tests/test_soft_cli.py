@@ -11,13 +11,11 @@ from safetensors.numpy import save
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.soft.importers import Options, from_torch, import_weights, read_arrays
+from restrict.soft.importers import from_torch, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
-from tests import verdict_cases
 from tests.commands import typed
-from tests.naive_gpt2 import Naive
 
 
 def run(*arguments: object) -> Result:
@@ -107,7 +105,6 @@ def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
     ],
 )
 def test_bad_weights_are_one_line_in_every_command(name: str, value: Any, message: str, tmp_path: Path) -> None:
-    from safetensors.numpy import save
 
     from restrict.soft.models.format import document_of, tensors_of
 
@@ -149,37 +146,6 @@ def test_figures_are_written_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- importers
-
-
-def gpt2_arrays(rng: np.random.Generator, prefix: str = "transformer.") -> dict[str, Any]:
-    """Random weights with GPT-2's names, two layers of width 8."""
-    config = {"n_embd": 8, "vocab_size": 5, "n_layer": 2, "n_positions": 12, "tie_word_embeddings": True}
-    made = verdict_cases.weights(rng, config | {"position_embeddings": "learned"}, 1.0)
-    return {prefix + name.removeprefix("transformer."): array for name, array in made.items()}
-
-
-def gpt2_by_hand(arrays: dict[str, Any], tokens: list[int], heads: int) -> Any:
-    """The logits at every position, from GPT-2's description."""
-    config = {"n_head": heads, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "bos_token_id": tokens[0]}
-    slow = Naive(save(arrays), config)
-    return np.array([slow.logits(tuple(tokens[1:end])) for end in range(1, len(tokens) + 1)])
-
-
-@pytest.mark.parametrize("prefix", ["transformer.", ""])
-def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
-    arrays = gpt2_arrays(np.random.default_rng(8), prefix)
-    save_file(arrays, tmp_path / "g.safetensors")
-    text = ok("import", tmp_path / "g.safetensors", "--heads", "2", "-o", tmp_path / "m.safetensors")
-    assert "heads per layer: 2, 2" in text
-    model = load(tmp_path / "m.safetensors")
-    tokens = [4, 0, 3, 3, 1]
-    np.testing.assert_allclose(
-        evaluate.logits(model, np.array([tokens]))[0], gpt2_by_hand(arrays, tokens, 2), atol=1e-10
-    )
-    with pytest.raises(UsageError, match="3 heads do not divide"):
-        import_weights(tmp_path / "g.safetensors", Options(heads=3))
 
 
 def test_pickle_files_are_refused(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.format import load
 from restrict.soft.restriction.restriction import certify_soft
 from tests.commands import typed
-from tests.layouts import drawn, encoder_layers, lens
+from tests.layouts import drawn, encoder_layers, gpt2_arrays, gpt2_by_hand, lens
 from tests.naive_soft import run as naive
-from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
 
 Arrays = dict[str, Any]
 TOKENS = ["a", "b", "<bos>", "<eos>", "<pad>"]
@@ -262,22 +261,6 @@ def test_what_a_module_says_is_not_overruled_without_a_word(tmp_path: Path) -> N
         import_weights(module(*norms), options)
     with pytest.raises(ModelError, match="add_zero_attn"):
         import_weights(module(add_zero_attn=True), options)
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_a_module_of_torch_is_the_same_function(norm_first: bool) -> None:
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(2)
-    layer = torch.nn.TransformerEncoderLayer(8, 4, 12, 0.0, "gelu", batch_first=True, norm_first=norm_first)
-    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    module = torch.nn.ModuleDict({"embed": torch.nn.Embedding(3, 8), "encoder": encoder, "head": torch.nn.Linear(8, 2)})
-    found = import_weights(module.eval(), Options(alphabet=tuple("abc"), place="every"))
-    words = np.random.default_rng(1).integers(0, 3, (5, 6))
-    with torch.no_grad():
-        true = module["head"](module["encoder"](module["embed"](torch.tensor(words)))).numpy()
-    np.testing.assert_allclose(evaluate.logits(found.model, found.model.encode(words)), true, atol=2e-5)
-    assert {s.name for s in found.assumed} <= {"causal mask", "embedding", "unembedding", "start marker", "end marker",
-                                               "in no input", "positions", "read-out", "labels"}  # fmt: skip
 
 
 # ---------------------------------------------------------------- malformed files

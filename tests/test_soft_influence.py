@@ -17,7 +17,7 @@ from restrict.soft.bounds.values import allowed_tokens, run_values
 from restrict.soft.influence.influence import exchangeable, fit_decay, influence, influence_matrix
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import parity
-from restrict.soft.models.model import SoftModel, visible
+from restrict.soft.models.model import SoftModel
 from restrict.soft.models.source import load
 from tests.marks import heavy_after
 from tests.soft_words import all_words, masked
@@ -236,12 +236,6 @@ def test_the_matrix_bounds_every_pair_of_positions() -> None:
         other[:, i] ^= 1
         change = np.linalg.norm(evaluate.activations(model, words) - evaluate.activations(model, other), axis=2)
         assert (change.max(axis=0) <= found[i] + ROUNDING).all()
-
-
-def test_masks_see_what_they_say() -> None:
-    rows = np.arange(3)
-    assert visible("strict_past", rows, 3).sum() == 3
-    assert visible("past", rows, 3).sum() == 6
 
 
 # ---------------------------------------------------------------- what is claimed of known models
