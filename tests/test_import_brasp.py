@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import restrict
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.importers import import_brasp
 from restrict.importers.brasp_text import parse
@@ -137,17 +136,6 @@ def test_operators_bind_as_documented(tmp_path: Path) -> None:
         path.write_text(f"alphabet: {' '.join(word)}\n{bits}Y(i) = {text}\n")
         expected = [meaning(bool(k & 4), bool(k & 2), bool(k & 1)) for k in range(8)]
         assert evaluate(parse(path), word)["Y"] == expected, text
-
-
-def test_imported_models_are_certified() -> None:
-    model = restrict.load(INSTANCES / "brasp-dyck1-depth2.json")
-    certificate = restrict.certify(model, 60)
-    assert (certificate.c, len(certificate.restriction.fixed)) == (0, 1)
-    assert restrict.check(model, certificate).startswith("s VERIFIED n=60")
-    tagger = restrict.load(INSTANCES / "brasp-flip-flop.json")
-    certificate = restrict.certify(tagger, 20, target=8)
-    assert len(certificate.restriction.fixed) == 1
-    assert restrict.check(tagger, certificate).startswith("s VERIFIED n=20 target=8")
 
 
 BAD = [

@@ -103,75 +103,67 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
         assert complete == (len(pairs) <= count)
 
 
+Drawn = tuple[Instance, int, int, dict[int, tuple[int, ...]]]
+
+
+def drawn(rng: np.random.Generator, score: str, masks: tuple[str, ...], most: int = 25, share: float = 0.4) -> Drawn:
+    """A row of a random instance: position, query value, and positions with fewer key values."""
+    n, domain, ties = int(rng.integers(1, most)), int(rng.integers(1, 6)), str(rng.choice(["left", "right"]))
+    query = "x" if score.startswith("hash(i, q") else str(rng.choice(["x", "token"]))
+    at = instance(score, n, domain, ties=ties, mask=str(rng.choice(masks)), query=query)
+    exceptions = {
+        j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
+        for j in range(n)
+        if rng.random() < share
+    }
+    return at, int(rng.integers(n)), int(rng.integers(domain if query == "x" else min(domain, 2))), exceptions
+
+
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", heavy_after(range(60), 30))
 def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the floor of the restricted positions computed beforehand, as in long rows, and without."""
     rng = np.random.default_rng(seed)
-    n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
-    more = {"ties": ("left", "right")[seed % 2], "mask": str(rng.choice(["none", "past", "strict_past", "future"]))}
-    more |= {"query": str(rng.choice(["x", "token"]))}
-    at = instance(SCORES[seed % len(SCORES)], n, domain, **more)
     for _ in range(4):
-        exceptions = {
-            j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
-            for j in range(n)
-            if rng.random() < 0.4
-        }
-        i, u = int(rng.integers(n)), int(rng.integers(min(domain, 2) if more["query"] == "token" else domain))
+        row = drawn(rng, SCORES[seed % len(SCORES)], ("none", "past", "strict_past", "future"))
         for wide in (rows.WIDE_KEY, 1):
-            with monkeypatch.context() as patch:
-                patch.setattr(rows, "WIDE_KEY", wide)
-                check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+            monkeypatch.setattr(rows, "WIDE_KEY", wide)
+            check_row(*row, (1, 2, 7, 1000))
+
+
+HASHED = "hash(i, q, j, k)"
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(24))
 def test_short_hashed_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By numpy with the pairs of all positions, which rows share, with those that the row sees, and by the kernel."""
-    rng = np.random.default_rng(seed)
-    n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
-    more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
-    at = instance("hash(i, q, j, k)", n, domain, **more)
+    rng, usual = np.random.default_rng(seed), (rows.SHORT_ROW, rows.NUMPY_PAIRS)
     for _ in range(4):
-        exceptions = {
-            j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
-            for j in range(n)
-            if rng.random() < 0.4
-        }
-        i, u = int(rng.integers(n)), int(rng.integers(domain))
-        assert row_of(at, i, u).seed is not None
-        for short, numpys in ((rows.SHORT_ROW, 0), (0, rows.NUMPY_PAIRS), (0, 0)):
-            with monkeypatch.context() as patch:
-                patch.setattr(rows, "SHORT_ROW", short)
-                patch.setattr(rows, "NUMPY_PAIRS", numpys)
-                check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+        row = drawn(rng, HASHED, ("none", "past", "strict_future"))
+        assert row_of(*row[:3]).seed is not None
+        for short, numpys in ((usual[0], 0), (0, usual[1]), (0, 0)):
+            monkeypatch.setattr(rows, "SHORT_ROW", short)
+            monkeypatch.setattr(rows, "NUMPY_PAIRS", numpys)
+            check_row(*row, (1, 2, 7, 1000))
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(24))
 def test_parts_of_a_long_hashed_row_make_the_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
-    rng = np.random.default_rng(seed)
-    n, domain = int(rng.integers(1, 40)), int(rng.integers(1, 6))
-    more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
-    at = instance("hash(i, q, j, k)", n, domain, **more)
-    exceptions: dict[int, tuple[int, ...]] = {
-        j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
-        for j in range(n)
-        if rng.random() < 0.2
-    }
+    rng, usual = np.random.default_rng(seed), rows.LONG_ROW
     monkeypatch.setenv("RESTRICT_THREADS", "1")
     for name in ("SHORT_ROW", "NUMPY_PAIRS"):
         monkeypatch.setattr(rows, name, 0)
-    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, rows.LONG_ROW, 0), (4, rows.LONG_ROW, 0)):
+    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, usual, 0), (4, usual, 0)):
         for module in (rows, values):
             monkeypatch.setattr(module, "PART", size)
         monkeypatch.setattr(rows, "LONG_ROW", long)
         monkeypatch.setattr(rows, "FEW_LESS", few)
-        for i, u in rng.integers((n, domain), size=(4, 2)).tolist():
-            assert row_of(at, i, u).seed is not None
-            check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+        for _ in range(4):
+            row = drawn(rng, HASHED, ("none", "past", "strict_future"), 40, 0.2)
+            check_row(*row, (1, 2, 7, 1000))
 
 
 @pytest.mark.nojit

@@ -22,7 +22,6 @@ from restrict.kernels import exchange as kernels
 from restrict.model.examples.hard import HARD
 from restrict.model.fileformat import dumps, loads
 from restrict.model.task import Task
-from restrict.rows.lists import Lists
 from scripts.make_instances import INSTANCES
 from tests import naive
 from tests.commands import typed
@@ -122,14 +121,6 @@ def test_same_seed_same_bytes() -> None:
     model = restrict.load("random:layers=1,heads=2,states=2,every=1,seed=1")
     first, second = (certify_all(model, 120, free=0.8, seed=4).certificate.to_bytes() for _ in range(2))
     assert first == second
-
-
-def test_c_wanted_instead_of_a_share() -> None:
-    model = restrict.load("random:layers=1,heads=1,states=2,every=1,seed=1")
-    loose, tight = certify_all(model, 80, c=12).certificate, certify_all(model, 80, c=4).certificate
-    assert loose.c <= 12
-    assert tight.c <= 4
-    assert tight.free <= loose.free
 
 
 # --- the exchange ---
@@ -294,10 +285,6 @@ def test_what_cannot_be_certified_is_refused() -> None:
     fixed = t.restrict(restrict.Restriction(10, {0: "a"}))
     with pytest.raises(UsageError, match="does not refine"):
         fixed.restrict(restrict.Restriction(10))
-
-
-def test_lists_are_immutable_data() -> None:
-    assert Lists.__dataclass_params__.frozen
 
 
 @pytest.mark.parametrize(
