@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import random
-import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -12,11 +11,11 @@ import pytest
 
 import restrict
 from restrict.base.errors import UsageError
-from restrict.cli import main as cli
 from restrict.depth_reduction.constants import tower
 from restrict.depth_reduction.constants.inequalities import LayerBounds, TheoremBounds, verify
 from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds as computed
 from restrict.depth_reduction.constants.tower import Tower, exp2, ln, log2, log2_up, of, power, short
+from tests.commands import Shell
 from tests.marks import heavy_after, rows_after
 
 theorem_bounds = lru_cache(maxsize=None, typed=True)(computed)
@@ -267,18 +266,8 @@ def test_bad_arguments_are_refused(arguments: tuple[int, int, float], options: d
 # ---------------------------------------------------------------- the command
 
 
-def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *words: str) -> tuple[object, str, str]:
-    monkeypatch.setattr(sys, "argv", ["restrict", "bounds", *words])
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return (stop.value.code or 0, *capfd.readouterr())
-
-
-def test_the_command_prints_the_constants_and_checks_the_inequalities(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = command(monkeypatch, capfd, "-L", "2", "-H", "2", "-C", "0.9", "--inequalities")
+def test_the_command_prints_the_constants_and_checks_the_inequalities(shell: Shell) -> None:
+    code, out, err = shell("bounds", "-L", "2", "-H", "2", "-C", "0.9", "--inequalities")
     assert (code, err) == (0, "")
     assert "c  = 2^(11" in out
     assert "(certified bound)" in out
@@ -287,13 +276,13 @@ def test_the_command_prints_the_constants_and_checks_the_inequalities(
     assert out.count("pair events") == 2
     assert "inf" not in out
     assert "nan" not in out
-    code, out, err = command(monkeypatch, capfd, "-L", "4", "-H", "2", "-C", "0.9")
+    code, out, err = shell("bounds", "-L", "4", "-H", "2", "-C", "0.9")
     assert (code, err) == (0, "")
     assert "2^2^2^(1" in out
 
 
-def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = command(monkeypatch, capfd, "-L", "2", "-H", "2", "-C", "0.9", "--alphabet", "1000", "--json")
+def test_the_command_prints_json(shell: Shell) -> None:
+    code, out, err = shell("bounds", "-L", "2", "-H", "2", "-C", "0.9", "--alphabet", "1000", "--json")
     assert (code, err) == (0, "")
     document = json.loads(out)
     assert document["c"]["height"] == 1
@@ -311,10 +300,8 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.
         ("-L one -H 2 -C .9", "'one' is not a valid integer"),
     ],
 )
-def test_wrong_use_of_the_command_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: str, message: str
-) -> None:
-    code, out, err = command(monkeypatch, capfd, *words.split())
+def test_wrong_use_of_the_command_is_one_line(shell: Shell, words: str, message: str) -> None:
+    code, out, err = shell("bounds", *words.split())
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
