@@ -12,7 +12,7 @@ from click.testing import Result
 
 from restrict.base.errors import UsageError
 from restrict.elaboration import verified
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.conftest import VERIFIED
 from tests.marks import LONG_TO_COMPILE
 
@@ -157,9 +157,7 @@ EVERY = "random:layers=1,heads=2,states=2,every=1"
     ],
 )
 def test_compiled_scans_check_a_result(words: tuple[str, ...]) -> None:
-    found = typed(*words, "--fast")
-    assert found.exit_code == 0, found.output
-    assert "  checked by compiled scans: s VERIFIED n=" in found.output
+    assert "  checked by compiled scans: s VERIFIED n=" in succeeded(*words, "--fast").output
     document = json.loads(typed(*words, "--fast", "--json").output)
     assert document["checker"] == "compiled"
     assert document["checked"].startswith("s VERIFIED n=")
@@ -183,6 +181,5 @@ def test_one_checker_at_most(words: str) -> None:
 
 @pytest.mark.skipif(not VERIFIED.exists(), reason="restrict-verified is not built")
 def test_the_verified_checker_checks_a_result() -> None:
-    found = typed("certify", "and-of-ors", "-n", "25", "--verified")
-    assert found.exit_code == 0, found.output
+    found = succeeded("certify", "and-of-ors", "-n", "25", "--verified")
     assert "  checked by restrict-verified: s VERIFIED n=25 " in found.output

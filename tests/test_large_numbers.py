@@ -14,7 +14,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from tests import documents
 from tests.clock import within
-from tests.commands import typed
+from tests.commands import failed, typed
 from tests.fuzzing.kinds import sealed
 from tests.marks import heavy_after
 from tests.test_account import spent
@@ -57,9 +57,7 @@ def test_no_command_ends_in_an_internal_error(words: tuple[str, ...], tmp_path: 
     path = tmp_path / "m.json"
     for rule in (WRAPPED["two lines"], WRAPPED["abs at the least number"]):
         path.write_text(json.dumps(document(rule)))
-        found = typed(words[0], path, *words[1:])
-        assert isinstance(found.exception, NotEstablished), found.output
-        assert "is not order-only" in str(found.exception)
+        assert "is not order-only" in failed(NotEstablished, words[0], path, *words[1:])
 
 
 def test_a_simulation_does_not_read_what_it_cannot_follow(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from restrict.model.program import Model
 from restrict.model.task import Task
 from restrict.optimum.lower_bound import lower_bound
 from tests import documents, naive
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.marks import heavy_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
@@ -113,8 +113,7 @@ def test_summaries_are_bounded_before_they_fill_the_memory() -> None:
 def test_an_answer_is_kept_where_its_proof_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by the sweep over all lengths: 9 GB of sets, then a MemoryError."""
     monkeypatch.setattr(proof, "MOST_BYTES", 20)
-    result = typed("certify", "--all-lengths", "first-symbol")
-    assert result.exit_code == 0
+    result = succeeded("certify", "--all-lengths", "first-symbol")
     assert "is forced at every n >= 1" in result.output
     assert "no proof file: a proof would be larger than 0 MiB" in result.output
 
@@ -235,9 +234,7 @@ def test_no_command_replaces_what_it_reads(line: str, read: dict[str, Path]) -> 
     before = {path: path.read_bytes() for path in read.values() if path.exists()}
     names = {**read, "cfg:G": Path(f"cfg:{read['G']}")}
     words = [str(names.get(word, word)) for word in line.split()]
-    done = typed(*words)
-    assert isinstance(done.exception, UsageError)
-    assert "would replace a file that the command reads" in str(done.exception)
+    assert "would replace a file that the command reads" in failed(UsageError, *words)
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -36,7 +36,7 @@ from restrict.model.task import Task as Job
 from restrict.optimum.box_search import BoxSearch, FoundBox
 from restrict.optimum.lower_bound import CHEAP, CHECKED_A_SECOND, GRACE, STEP, _Proving, lower_bound
 from tests import generator, naive
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.fuzzing.at_one_length import least_forcing
 from tests.fuzzing.meaning import meaning
 from tests.marks import heavy_after
@@ -430,8 +430,7 @@ def test_a_worker_out_of_time_ends_the_search(monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_gives_the_same_bound_by_two_processes(tmp_path: Path) -> None:
     words = ["lower-bound", "random:layers=2,heads=2,states=4,seed=2", "-n", "40", "-k", "2", "-o"]
     for name, more in (("alone", []), ("jobs", ["--jobs", "2"])):
-        result = typed(*words, tmp_path / name, *more)
-        assert result.exit_code == 0, result.exception
+        succeeded(*words, tmp_path / name, *more)
     assert (tmp_path / "alone").read_bytes() == (tmp_path / "jobs").read_bytes()
 
 
@@ -476,9 +475,8 @@ def test_labels_that_are_not_claimed_count_as_zero_and_others_are_all_the_rest()
 def test_the_commands_prove_check_and_show_a_bound(tmp_path: Path) -> None:
     spec = "random:layers=2,heads=2,states=4,seed=1"
     bound = str(tmp_path / "b.json")
-    shown = typed("lower-bound", spec, "-n", "7", "-k", "1", "-o", bound)
-    assert shown.exit_code == 0
-    assert "at least 2 positions (certified bound)" in shown.output
+    found = succeeded("lower-bound", spec, "-n", "7", "-k", "1", "-o", bound)
+    assert "at least 2 positions (certified bound)" in found.output
     for options in ([], ["--fast"]):
         checked = typed("check", spec, bound, *options)
         assert checked.output.startswith("s VERIFIED n=7 target=last at_least=2 labels=")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from restrict.report.source import page_of
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.test_report import BROWSER, browse
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(BROWSER is None, reason="no Chromium here")]
@@ -93,8 +93,7 @@ def written(folder: Path) -> dict[str, Path]:
     """A small file of each kind that has a report."""
     files = {name: folder / f"{name}.json" for name in (*FILES, "influence")}
     for name, command in FILES.items():
-        done = typed(*command.split(), files[name])
-        assert done.exit_code == 0, done.output
+        done = succeeded(*command.split(), files[name])
     done = typed("soft", "influence", "random:layers=1,width=4,seed=1", "-n", "4,8", "--samples", "9", "--json")
     files["influence"].write_text(done.output)
     files["sweep"] = folder / "sweep.jsonl"

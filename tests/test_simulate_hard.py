@@ -24,7 +24,7 @@ from restrict.soft.models.evaluate import activations
 from restrict.soft.models.format import loads as loads_soft
 from restrict.soft.models.terms import Term
 from scripts.bench_simulate import sharpened, smallest_factor
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.generator import random_length, random_order_only, random_program
 from tests.marks import heavy_after
 from tests.random_brasp import random_brasp
@@ -289,8 +289,7 @@ def test_a_long_compilation_says_how_long_it_takes(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_command_simulates_and_measures(tmp_path: Path) -> None:
-    found = typed("simulate", "flip-flop", "-n", "5", "-o", tmp_path / "m.safetensors")
-    assert found.exit_code == 0
+    found = succeeded("simulate", "flip-flop", "-n", "5", "-o", tmp_path / "m.safetensors")
     assert "no wrong label" in found.output
     assert "every length" in found.output
     found = typed("simulate", "tribes", "-n", "8", "--json", "--epsilon", "1/50")

@@ -21,7 +21,7 @@ from restrict.simulate.srasp.source import load
 from restrict.simulate.srasp.syntax import Program
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.marks import heavy_after
 
 QUARTER = Fraction(1, 4)
@@ -240,8 +240,7 @@ def test_rounding_is_within_its_bound(kind: str) -> None:
 def test_the_command_simulates_a_program(tmp_path: Path) -> None:
     file = tmp_path / "p.srasp"
     file.write_text(dyck(1), encoding="utf-8")
-    found = typed("simulate", file, "-n", "6", "-o", tmp_path / "m.safetensors")
-    assert found.exit_code == 0
+    found = succeeded("simulate", file, "-n", "6", "-o", tmp_path / "m.safetensors")
     assert "no wrong label" in found.output
     assert "every length up to 6" in found.output
     found = typed("simulate", "srasp:induction-1", "-n", "6", "--json")

@@ -21,7 +21,7 @@ from restrict.simulate.torch_export import load_module, save, state_of, structur
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import SoftModel
-from tests.commands import typed
+from tests.commands import succeeded, typed
 
 
 def models(n: int) -> list[SoftModel]:
@@ -145,6 +145,4 @@ def test_the_torch_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.Mo
     if "save_gpt2_names" in block:
         line = re.search(r"`restrict (soft verify .*)` proves", PAGE)
         assert line
-        done = typed(*shlex.split(line[1]))
-        assert done.exit_code == 0, done.output
-        assert "s VERIFIED right n=0..50" in done.output
+        assert "s VERIFIED right n=0..50" in succeeded(*shlex.split(line[1])).output

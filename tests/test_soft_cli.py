@@ -15,7 +15,7 @@ from restrict.soft.importers import from_torch, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 
 
 def run(*arguments: object) -> Result:
@@ -23,8 +23,7 @@ def run(*arguments: object) -> Result:
 
 
 def ok(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    result = succeeded("soft", *arguments)
     return result.output
 
 
@@ -89,10 +88,7 @@ def test_run_and_write_take_built_in_models_and_files(tmp_path: Path) -> None:
     ],
 )
 def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
-    result = run(*arguments)
-    assert isinstance(result.exception, RestrictError), result.output
-    assert message in str(result.exception)
-    assert "\n" not in str(result.exception)
+    assert message in failed(RestrictError, "soft", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +127,8 @@ def test_hard_commands_name_the_soft_ones(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"a softmax model .restrict-soft/1.; Theorem 1 and Corollary 2"):
         restrict.load(tmp_path / "m.safetensors")
     for command in (["refute", "--language", "parity"], ["certify"]):
-        result = typed(command[0], tmp_path / "m.safetensors", *command[1:], "-n", "9")
-        assert isinstance(result.exception, ModelError), result.output
-        assert "use the soft commands" in str(result.exception)
+        found = failed(ModelError, command[0], tmp_path / "m.safetensors", *command[1:], "-n", "9")
+        assert "use the soft commands" in found
 
 
 def test_figures_are_written_and_the_same_each_time(tmp_path: Path) -> None:
@@ -187,6 +182,4 @@ def test_a_torch_encoder_is_the_same_function(norm_first: bool, activation: Any,
 
 
 def test_an_empty_word_of_a_model_without_markers_is_refused() -> None:
-    found = typed("soft", "run", "random:layers=1,width=8,percent=30,seed=1", "")
-    assert isinstance(found.exception, UsageError), found.exception
-    assert "length 0" in str(found.exception)
+    assert "length 0" in failed(UsageError, "soft", "run", "random:layers=1,width=8,percent=30,seed=1", "")

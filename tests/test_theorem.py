@@ -24,7 +24,7 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.task import Task
 from scripts.make_instances import INSTANCES
 from tests import naive
-from tests.commands import typed
+from tests.commands import succeeded
 from tests.generator import random_length, random_program, shortest
 from tests.marks import LONG_TO_COMPILE, heavy_after
 
@@ -297,12 +297,10 @@ def test_what_cannot_be_certified_is_refused() -> None:
 )
 def test_the_commands_certify_every_position_and_check_it(words: tuple[str, ...], tmp_path: Path) -> None:
     target = tmp_path / "c.json"
-    result = typed(*words, "-o", target)
-    assert result.exit_code == 0, result.output
+    result = succeeded(*words, "-o", target)
     assert "s VERIFIED" in result.output
     assert ("  how     start" in result.output) == ("--trace" in words)
-    again = typed("check", words[1], target)
-    assert again.exit_code == 0
+    again = succeeded("check", words[1], target)
     assert again.output.startswith("s VERIFIED n=")
     if "--json" in words:
         assert json.loads(result.output)["trace"][0]["layer"] == 1

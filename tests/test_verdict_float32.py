@@ -17,7 +17,7 @@ from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.verdict import SAFE, Search
 from tests import verdict_cases
-from tests.commands import typed
+from tests.commands import failed, typed
 from tests.marks import heavy_after
 from tests.test_soft_rounding import F, Shuffled, by_torch
 
@@ -233,9 +233,8 @@ def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -
 def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> None:
     source, made = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "made.safetensors"
     assert typed("soft", "import", source, "-o", made).exit_code == 0
-    answer = typed("soft", "verify", made, "-n", "4")
-    assert isinstance(answer.exception, ModelError)
-    assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in str(answer.exception)
+    found = failed(ModelError, "soft", "verify", made, "-n", "4")
+    assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in found
     with pytest.raises(ModelError, match=r"JSON, where a verdict is about a checkpoint: .* imported from"):
         load(Path(__file__).parents[1] / "instances" / "parity8.json")
 

@@ -37,7 +37,7 @@ from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import Trained, forward, load
 from tests import verdict_cases
 from tests.clock import quicker_than
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
 from tests.verdict_cases import refusal
@@ -410,9 +410,7 @@ def test_the_symbols_of_a_verdict_have_names_of_their_own() -> None:
 def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     right, wrong = (verdict_cases.FOLDER / f"{name}.safetensors" for name in verdict_cases.NAMES[::2])
     out = tmp_path / "v.json"
-    found = typed("soft", "verify", right, "-n", 6, "-o", out)
-    assert found.exit_code == 0, found.output
-    assert "s VERIFIED right n=0..6" in found.output
+    assert "s VERIFIED right n=0..6" in succeeded("soft", "verify", right, "-n", 6, "-o", out).output
     found = typed("soft", "verify", wrong, "-n", 6, "--json")
     assert found.exit_code == 3
     document = json.loads(found.stdout)
@@ -433,9 +431,7 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
     positions = verdict_cases.kept("tomita2-1l1h16d")[0].positions
     assert positions is not None
     for offset in (len(positions) - 4, len(positions), 4000):
-        found = typed("soft", "verify", path, "-n", 4, "--offset", offset)
-        assert isinstance(found.exception, UsageError)
-        assert "position embeddings" in str(found.exception)
+        assert "position embeddings" in failed(UsageError, "soft", "verify", path, "-n", 4, "--offset", offset)
     unplaced = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
     assert "0 position embeddings" in str(typed("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
 
@@ -665,16 +661,12 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
     ],
 )  # fmt: skip
 def test_an_automaton_that_does_not_fit_is_refused_in_one_line(tmp_path: Path, dfa: Any) -> None:
-    found = typed("soft", "verify", verdict_cases.changed(tmp_path, task={"dfa": dfa}), "-n", 3)
-    assert isinstance(found.exception, ModelError), found.output
-    assert "\n" not in str(found.exception)
+    assert "\n" not in failed(ModelError, "soft", "verify", verdict_cases.changed(tmp_path, task={"dfa": dfa}), "-n", 3)
 
 
 def test_a_language_over_other_symbols_is_refused() -> None:
     path = verdict_cases.FOLDER / f"{verdict_cases.NAMES[0]}.safetensors"
-    other = typed("soft", "verify", path, "-n", 3, "-L", "regex[ab]:(ab)*")
-    assert isinstance(other.exception, UsageError)
-    assert "is over" in str(other.exception)
+    assert "is over" in failed(UsageError, "soft", "verify", path, "-n", 3, "-L", "regex[ab]:(ab)*")
 
 
 def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.verdict import Search
 from restrict.soft.trained.wrong import logits
 from tests import verdict_cases
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.layouts import by_hand, encoder
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
@@ -352,8 +352,7 @@ COMMANDS = {
 def test_the_command(path: Path, tmp_path: Path) -> None:
     """From a checkpoint to its verdict, its check, its report, an import and a restriction; then to a wrong word."""
     (mark, prefixes, shown, symbols), model, proof = COMMANDS[path], f"{path}.safetensors", tmp_path / "c.json"
-    said = typed("soft", "verify", model, "-n", 3, "-o", proof)
-    assert said.exit_code == 0, said.output
+    said = succeeded("soft", "verify", model, "-n", 3, "-o", proof)
     assert "n = 0 .. 3: right" in said.output
     assert "right as run in float32: every prefix; every margin is at least " in said.output
     assert ("no start token: nothing is asked behind the empty word" in said.output) == (mark == "start=none")
@@ -365,8 +364,7 @@ def test_the_command(path: Path, tmp_path: Path) -> None:
     assert shown in page
     assert f"behind every prefix of {prefixes} symbols" in page
     weights, record = tmp_path / "again.safetensors", f"{path}.record.json"
-    made = typed("soft", "import", model, "--compare", record, "--weights", weights)
-    assert made.exit_code == 0, made.output
+    made = succeeded("soft", "import", model, "--compare", record, "--weights", weights)
     assert ("LayerNorm last" in made.output) == (mark is None)
     same = typed("soft", "verify", weights, "-n", 3)
     assert same.output.splitlines()[-1].rsplit(" ", 1)[0] == line.rsplit(" ", 1)[0]
