@@ -33,7 +33,7 @@ from tests.commands import succeeded, typed
 from tests.marks import heavy_after
 from tests.mutations import Pair, encode
 from tests.naive_kernel import Oracle
-from tests.test_trusted_base import code_lines
+from tests.test_architecture import code_lines
 from tests.trusted import Reject
 
 ROOT = Path(__file__).resolve().parent.parent
