@@ -28,10 +28,10 @@ from restrict.depth_reduction.lemma.stage2 import stage2
 from restrict.depth_reduction.lemma.stage3 import stage3
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
-from restrict.model.program import Head, Model, Output
+from restrict.model.program import Head, Instance, Model, Output
 from restrict.model.restriction import Restriction
 from tests import naive
-from tests.generator import random_length, random_program, random_restriction
+from tests.generator import random_case, random_restriction
 from tests.marks import LONG_TO_COMPILE, heavy_after
 from tests.random_ctransformer import random_ctransformer
 
@@ -58,22 +58,26 @@ def small(seed: int) -> CTransformer:
 # --- c-transformers ---
 
 
+def drawn(seed: int, document: dict[str, Any], n: int) -> tuple[np.random.Generator, Instance, list[Restriction]]:
+    """A random program, or the given one at its length, with a restriction and one that fixes less."""
+    rng = np.random.default_rng(seed)
+    if seed % 3:
+        document, n = random_case(rng)
+    at = loads(dumps(document), "x").at(n)
+    rho = Restriction.of(at, random_restriction(rng, document, n))
+    return rng, at, [rho, Restriction(n, {i: s for i, s in rho.fixed.items() if rng.random() < 0.5}, rho.pinned)]
+
+
 @pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_collapsing_gives_the_abstract_run(block: int) -> None:
     """V and D of every node are those of the abstract run, whether the lists were scanned or refined."""
     for seed in range(40 * block, 40 * block + 40):
-        rng = np.random.default_rng(seed)
-        document = random_program(rng) if seed % 3 else random_model(layers=1 + seed % 3, states=3, seed=seed)
-        n = random_length(rng, document) if seed % 3 else 5 + seed % 4
-        at = loads(dumps(document), "x").at(n)
-        rho = Restriction.of(at, random_restriction(rng, document, n))
-        fewer = Restriction(n, {i: s for i, s in rho.fixed.items() if rng.random() < 0.5}, rho.pinned)
-        run, fresh, refined = abstract_run(at, rho, "all"), CTransformer.of_model(at, None, rho), None
-        refined = CTransformer.of_model(at, None, fewer)
+        _, at, (rho, fewer) = drawn(seed, random_model(layers=1 + seed % 2, states=3, seed=seed), 5 + seed % 4)
+        run, fresh, refined = abstract_run(at, rho, "all"), *(CTransformer.of_model(at, None, r) for r in (rho, fewer))
         while fresh.above:
             fresh, refined = fresh.collapse(), refined.collapse()
         for t in (fresh, refined.restrict(rho)):
-            for name, i in itertools.product(t.base, range(n)):
+            for name, i in itertools.product(t.base, range(at.n)):
                 assert t.base[name].possible(i) == tuple(run.values(name, i)), (seed, name, i)
                 assert t.base[name].inputs(i) == positions_of(run.depends(name, i)), (seed, name, i)
 
@@ -82,13 +86,9 @@ def test_collapsing_gives_the_abstract_run(block: int) -> None:
 def test_streamed_heads_are_those_with_lists(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """V, D and the trace do not depend on whether lists are kept; refining streams again."""
     for seed in range(6 * block, 6 * block + 6):
-        rng = np.random.default_rng(seed)
         symbols = (2, 30, 5)[seed // 3 % 3]  # the kernel scores positions of many key values in another way
-        document = random_program(rng) if seed % 3 else random_model(layers=1 + seed % 2, symbols=symbols, seed=seed)
-        n = random_length(rng, document) if seed % 3 else 7 + seed % 4
-        at = loads(dumps(document), "x").at(n)
-        rho = Restriction.of(at, random_restriction(rng, document, n))
-        fewer = Restriction(n, {i: s for i, s in rho.fixed.items() if rng.random() < 0.5}, rho.pinned)
+        given = random_model(layers=1 + seed % 2, symbols=symbols, seed=seed)
+        rng, at, (rho, fewer) = drawn(seed, given, 7 + seed % 4)
         kept = collapsed(at, rho)
         monkeypatch.setattr(streamed, "KEPT", -1)
         fresh, refined = collapsed(at, rho), collapsed(at, fewer)[-1].restrict(rho)
@@ -99,7 +99,7 @@ def test_streamed_heads_are_those_with_lists(block: int, monkeypatch: pytest.Mon
                 assert np.array_equal(t.base[name].depends.items, known.depends.items), (seed, name)
                 assert np.array_equal(t.base[name].values.flat, known.values.flat), (seed, name)
                 assert np.array_equal(t.base[name].values.ptr, known.values.ptr), (seed, name)
-        words = rng.integers(0, len(at.model.alphabet), (3, n))
+        words = rng.integers(0, len(at.model.alphabet), (3, at.n))
         words = np.where(kept[0].fixed >= 0, kept[0].fixed, words)
         assert fresh[-1].output(words) == kept[-1].output(words)
         for ours, theirs in zip(layer_traces(fresh, ()), layer_traces(kept, ()), strict=True):

@@ -60,6 +60,14 @@ def can_hit(boxes: Sequence[Mapping[int, int]], positions: int, symbols: int, mo
     )
 
 
+Boxes = Sequence[Sequence[tuple[int, frozenset[int]]]]
+
+
+def cells_of(boxes: Sequence[Mapping[int, int]]) -> Boxes:
+    """The same boxes as the kernel has them."""
+    return [[(p, frozenset(indices(bits))) for p, bits in sorted(box.items())] for box in boxes]
+
+
 # ---------------------------------------------------------------- the tree
 
 
@@ -84,7 +92,7 @@ def test_both_trees_decide_what_all_restrictions_decide() -> None:
         except NotEstablished:
             assert expected
         else:
-            cells = [[(p, frozenset(indices(bits))) for p, bits in sorted(boxes[box].items())] for box in kept]
+            cells = cells_of([boxes[box] for box in kept])
             assert Tree(cells, frozenset(range(symbols)), most).closes(iter(words), {}, frozenset())
             assert not expected
         try:
@@ -158,7 +166,7 @@ def test_a_tree_goes_first_through_the_positions_that_meet_most(small: bool) -> 
     words = tree.run()
     assert tree.nodes == 43
     if small:
-        cells = [[(p, frozenset((0,))) for p in sorted(box)] for box in family]
+        cells = cells_of(family)
         assert words[:1] == [0]  # a core comes last by position
         assert Tree(cells, frozenset((0, 1)), 6).closes(iter(words), {}, frozenset())
         assert not Tree(cells, frozenset((0, 1)), 7).closes(iter(words), {}, frozenset())
@@ -190,7 +198,7 @@ def test_no_tree_closes_where_few_positions_conflict_with_every_box() -> None:
             for _ in range(int(rng.integers(1, 4)))
         ]
         expected = can_hit(family, 2, symbols, most)
-        cells = [[(p, frozenset(indices(bits))) for p, bits in sorted(box.items())] for box in family]
+        cells = cells_of(family)
         for _ in range(60):
             words = random_tree(rng, len(cells), 2, depth)
             if Tree(cells, frozenset(range(symbols)), most).closes(iter(words), {}, frozenset()):
@@ -607,26 +615,14 @@ def test_levels_are_skipped_only_where_the_last_one_was_cheap() -> None:
 # weaker rules are found out.
 
 
-Boxes = Sequence[Sequence[tuple[int, frozenset[int]]]]
-
-
-def conflicting(boxes: Boxes, positions: int, symbols: int, most: int) -> bool:
-    """Whether some restriction of so few positions conflicts with all boxes, by trying all."""
-    free = [None, *range(symbols)]
-    every = (rho for rho in itertools.product(free, repeat=positions) if positions - rho.count(None) <= most)
-    return any(all(any(rho[p] not in (None, *a) for p, a in box) for box in boxes) for rho in every)
-
-
 def false_bound(rng: random.Random) -> tuple[Boxes, frozenset[int], int]:
     """Boxes, the symbols, and a number of positions that suffices to conflict with all of them."""
     while True:
         positions, symbols, most = rng.randint(2, 4), rng.randint(2, 3), rng.randint(1, 3)
-        boxes = [
-            [(p, frozenset(rng.sample(range(symbols), rng.randint(1, symbols - 1)))) for p in sorted(some)]
-            for some in (rng.sample(range(positions), rng.randint(1, positions)) for _ in range(rng.randint(1, 5)))
-        ]
-        if conflicting(boxes, positions, symbols, most):
-            return boxes, frozenset(range(symbols)), most
+        some = (rng.sample(range(positions), rng.randint(1, positions)) for _ in range(rng.randint(1, 5)))
+        boxes = [{p: rng.randint(1, (1 << symbols) - 2) for p in chosen} for chosen in some]
+        if can_hit(boxes, positions, symbols, most):
+            return cells_of(boxes), frozenset(range(symbols)), most
 
 
 def shown(tree: Tree, has: Symbols, chosen: frozenset[int], depth: int) -> bool:

@@ -1,10 +1,8 @@
 """Refutations: witnesses, exact optima against enumeration, immunity, files, and the trusted checker on forgeries."""
 
-import contextlib
-import io
 import itertools
 import json
-import subprocess
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.certificate.refutation import Refutation
-from restrict.cli.main import _run
 from restrict.corollary2.openness import Openness
 from restrict.corollary2.refute import count_errors, refute
 from restrict.corollary2.verdict import Immune, NoRefutation
@@ -27,6 +24,8 @@ from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 from tests import generator, mutations, naive
 from tests import trusted as check
+from tests.commands import Shell
+from tests.fuzzing.at_one_length import member
 from tests.marks import heavy_after, rows_after
 
 OVER_BITS = ["parity", "majority", "1*", "first", "palindromes:01", "regex[01]:(01)*", "regex[01]:0*1(0|1)*"]
@@ -35,32 +34,16 @@ OVER_BITS = ["parity", "majority", "1*", "first", "palindromes:01", "regex[01]:(
 # ---------------------------------------------------------------- the slow, obvious versions
 
 
+PATTERNS = {"1*": "1*", "first": "1.*", "regex[01]:(01)*": "(01)*", "regex[01]:0*1(0|1)*": "0*1[01]*"}
+
+
 def in_language(spec: str, word: tuple[str, ...]) -> bool:
-    """Membership, written out again."""
-    match spec:
-        case "parity":
-            return word.count("1") % 2 == 1
-        case "majority":
-            return word.count("1") > word.count("0")
-        case "1*":
-            return "0" not in word
-        case "first":
-            return word[:1] == ("1",)
-        case "palindromes:01":
-            return word == word[::-1]
-        case "regex[01]:(01)*":
-            return "".join(word) == "01" * (len(word) // 2)
-        case "regex[01]:0*1(0|1)*":
-            return "1" in word
-        case "anbn":
-            half = len(word) // 2
-            return word == ("a",) * half + ("b",) * half
-    height, depth = 0, int(spec.partition(",depth=")[2] or 10**9)
-    for symbol in word:  # Dyck-1
-        height += 1 if symbol == "(" else -1
-        if not 0 <= height <= depth:
-            return False
-    return height == 0
+    """Membership, by Python's expressions and the definitions of the fuzzer."""
+    if spec in PATTERNS:
+        return re.fullmatch(PATTERNS[spec], "".join(word)) is not None
+    name, _, depth = spec.partition(":")[0], *spec.partition("depth=")[1:]
+    document = {"name": name, "alphabet": list({"dyck": "()", "anbn": "ab"}.get(name, "01"))}
+    return member(document | ({"depth": int(depth)} if depth else {}), list(word))
 
 
 def strongest(model: dict[str, Any], spec: str, n: int) -> int | None:
@@ -424,38 +407,24 @@ def test_a_false_refutation_is_not_established(edit: Any, message: str) -> None:
 # ---------------------------------------------------------------- the command
 
 
-def command(*argv: str) -> subprocess.CompletedProcess[str]:
-    """What a command prints, and its exit code, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = _run(list(argv))
-    return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
-
-
-def test_the_command_refutes_and_the_checker_verifies(tmp_path: Path) -> None:
+def test_the_command_refutes_and_the_checker_verifies(shell: Shell, tmp_path: Path) -> None:
     file, model = str(tmp_path / "r.json"), str(tmp_path / "m.json")
-    assert command("new", "parity-attempt", "-o", model).returncode == 0
-    made = command("refute", model, "-L", "parity", "-n", "100", "-o", file)
-    assert made.returncode == 0, made.stderr
-    assert "does not recognise PARITY at n = 100" in made.stdout
-    assert "right on exactly half of the 2^94 inputs" in made.stdout
-    assert "checked by the trusted checker: s VERIFIED n=100 " in made.stdout
+    shell.good("new", "parity-attempt", "-o", model)
+    made = shell.good("refute", model, "-L", "parity", "-n", "100", "-o", file)
+    assert "does not recognise PARITY at n = 100" in made
+    assert "right on exactly half of the 2^94 inputs" in made
+    assert "checked by the trusted checker: s VERIFIED n=100 " in made
     for extra in ([], ["--fast"]):
-        checked = command("check", model, file, *extra)
-        assert checked.returncode == 0, checked.stderr
-        assert " refutes=parity errors>=2^93 " in checked.stdout
-    shown = command("show", file, "--model", model)
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.startswith("refutation of PARITY\n  member      ")
-    assert "certificate for parity-attempt, n = 100, target last" in shown.stdout
+        assert " refutes=parity errors>=2^93 " in shell.good("check", model, file, *extra)
+    shown = shell.good("show", file, "--model", model)
+    assert shown.startswith("refutation of PARITY\n  member      ")
+    assert "certificate for parity-attempt, n = 100, target last" in shown
 
 
-def test_the_command_says_immune_with_exit_3() -> None:
-    done = command("refute", "all-ones", "--language", "1*", "-n", "8", "--json")
-    assert done.returncode == 3
-    assert json.loads(done.stdout)["proved"] is True
-    assert done.stderr.startswith("restrict: immune (proved): 1* at n = 8: ")
-    assert done.stderr.count("\n") == 1
+def test_the_command_says_immune_with_exit_3(shell: Shell) -> None:
+    code, out, err = shell("refute", "all-ones", "--language", "1*", "-n", "8", "--json")
+    assert (code, json.loads(out)["proved"], err.count("\n")) == (3, True, 1)
+    assert err.startswith("restrict: immune (proved): 1* at n = 8: ")
 
 
 @pytest.mark.parametrize(
@@ -468,9 +437,5 @@ def test_the_command_says_immune_with_exit_3() -> None:
         (["anbn", "-L", "anbn", "-n", "5", "--seed", "-1"], "-1 is not between 0 and 9223372036854775807"),
     ],
 )
-def test_wrong_arguments_are_one_line(argv: list[str], message: str) -> None:
-    done = command("refute", *argv)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not done.stdout
+def test_wrong_arguments_are_one_line(argv: list[str], message: str, shell: Shell) -> None:
+    assert message in shell.bad(2, "refute", *argv)
