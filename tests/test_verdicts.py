@@ -26,8 +26,6 @@ from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained import decide, memory
 from restrict.soft.trained import verdict as search_module
-from restrict.soft.trained.atoms import Atoms
-from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Tables, activated
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.directions import Key
@@ -297,8 +295,8 @@ def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pyte
     monkeypatch.setattr(search_module, "SHORTEST", 1)
     monkeypatch.setattr(search_module, "GAIN", 9.0)
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), int(rng.integers(1, 5)), seconds=60)
+    model, _, graph = verdict_cases.random_case(rng)
+    found = verify_trained(model, graph, int(rng.integers(1, 5)), seconds=60)
     verdict_cases.agrees(found)
     document = found.document()
     if not found.proves or "turned" not in document:
@@ -316,8 +314,8 @@ def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch
     seen = 0
     for seed in range(30, 50):
         rng = np.random.default_rng(seed)
-        model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
+        model, _, graph = verdict_cases.random_case(rng)
+        found = verify_trained(model, graph, 3, seconds=60)
         seen += verdict_cases.agrees(found) != ""
         if seen >= 3:
             return
@@ -346,13 +344,14 @@ def test_a_memory_must_project_to_the_language() -> None:
 
 
 def test_what_is_no_claim_about_a_model_is_refused() -> None:
-    """Symbols of one row, heads that do not divide the width, labels twice, and one that is wanted and not asked."""
+    """Symbols of one row or name, heads that do not divide the width, labels twice, and one wanted and not asked."""
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     document = verify_trained(model, graph, 3).document()
     rows, labels = document["model"]["rows"], document["language"]["labels"]
     for part, changed, says in (
         ("model", {"rows": [rows[0]] * len(rows)}, "different rows of the embedding"),
         ("model", {"heads": 3}, "do not divide"),
+        ("model", {"alphabet": ["a", "a"]}, "a name of its own"),
         ("language", {"labels": [*labels, labels[0]]}, "different rows of the unembedding"),
         ("language", {"labels": labels[1:]}, "not one of the labels"),
     ):
@@ -394,14 +393,6 @@ def test_a_verdict_on_no_word_is_none() -> None:
     assert "wrong" in document
     del document["wrong"]
     assert "nothing is claimed" in refusal(model.content, document | {"n": 2, "upto": 2, "cases": []})[1]
-
-
-def test_the_symbols_of_a_verdict_have_names_of_their_own() -> None:
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
-    document = verify_trained(model, graph, 3).document()
-    assert verify(model.content, json.dumps(document).encode())
-    document["model"]["alphabet"] = ["a", "a"]
-    assert "a name of its own" in refusal(model.content, document)[1]
 
 
 # ---------------------------------------------------------------- files and the command
@@ -592,27 +583,6 @@ def test_a_small_model_is_answered_within_two_seconds() -> None:
         verify_trained(model, graph, 3)
         with quicker_than(2):
             assert verify_trained(model, graph, 40).status in ("right", "wrong")
-
-
-@pytest.mark.parametrize("seeds", heavy_after((range(4), range(4, 16)), 1))
-def test_gradients_are_differences_and_attacks_find_words_of_the_case(seeds: range) -> None:
-    rng = np.random.default_rng(8)
-    for seed in seeds:
-        model, naive = verdict_cases.random_checkpoint(np.random.default_rng(seed))
-        graph = verdict_cases.random_graph(np.random.default_rng(seed), model, naive)
-        attack, y = Attack(model, graph, Atoms(model, 6)), rng.normal(size=model.d)
-        for label in graph.labels:
-            _, gradient = attack.label(y, label)
-            steps = 1e-6 * np.eye(model.d)
-            slopes = [(attack.label(y + e, label)[0] - attack.label(y - e, label)[0]) / 2e-6 for e in steps]
-            assert np.allclose(gradient, slopes, atol=1e-5)
-        for key in graph.cases(6)[1:]:
-            for value, word in attack.words(key, graph.labels[0]):
-                ends = [q for w, q in prefixes((graph.delta, graph.accept), 6) if w == word]
-                assert (len(word), word[-1], ends) == (*key[:2], [key[2]])
-                said = naive.logits(tuple(model.tokens[s] for s in word))[graph.labels[0]]
-                wanted = graph.labels[0] in graph.want[key[2]]
-                assert (value > 0) == ((said > 0) == wanted) or abs(said) < 1e-9
 
 
 def test_inputs_may_be_more_than_the_language() -> None:

@@ -95,8 +95,8 @@ def test_signs_are_another_claim() -> None:
     rng = np.random.default_rng(5)
     seen = 0
     while seen < 3:
-        model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive, True), 2, seconds=60)
+        model, _, graph = verdict_cases.random_case(rng, greatest=True)
+        found = verify_trained(model, graph, 2, seconds=60)
         if found.status != "right":
             continue
         document = found.document()

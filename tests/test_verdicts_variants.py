@@ -22,6 +22,7 @@ from restrict.report.source import page_of
 from restrict.soft.importers import Options, import_weights
 from restrict.soft.importers.gpt2_names import gpt2_names, save_gpt2_names
 from restrict.soft.restriction.forced import Decision, force_decision
+from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.confirm import confirmed
 from restrict.soft.trained.decide import verify_trained
@@ -29,13 +30,12 @@ from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form, Tail
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward, load, trained
-from restrict.soft.trained.verdict import Search
 from restrict.soft.trained.wrong import logits
 from tests import verdict_cases
 from tests.commands import succeeded, typed
 from tests.layouts import by_hand, encoder
 from tests.marks import heavy_after
-from tests.naive_gpt2 import Naive
+from tests.naive_gpt2 import Naive, prefixes
 from tests.test_verdict_float32 import Run
 from tests.verdict_cases import FOLDER, SHIPPED, SMALL, bare, made_of, refusal, weights
 
@@ -263,17 +263,24 @@ def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
                     assert (below <= way * exact[:, place] + 1e-9).all()
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", ["", *NORMS])
 @pytest.mark.parametrize("seed", range(6))
-def test_an_attack_follows_the_gradient(norm: str, seed: int) -> None:
+def test_gradients_are_differences_and_attacks_find_words_of_the_case(norm: str, seed: int) -> None:
     rng = np.random.default_rng([seed, 6])
-    model, naive = verdict_cases.random_checkpoint(rng, norm=norm)
-    graph = verdict_cases.graph_of_words(rng, model, naive, bool(seed % 2))
-    attack, y, label = Attack(model, graph, Search(model, graph, 2).atoms), rng.normal(size=model.d), graph.labels[0]
-    value, gradient = attack.label(y, label)
-    assert np.isclose(value, scaled(naive, y)[label], rtol=1e-6, atol=1e-9)
-    ends = [[attack.label(y + step * e, label)[0] for step in (1e-6, -1e-6)] for e in np.eye(model.d)]
-    assert np.allclose(gradient, [(up - down) / 2e-6 for up, down in ends], rtol=1e-4, atol=1e-5)
+    model, naive, graph = verdict_cases.random_case(rng, norm=norm)
+    attack, y = Attack(model, graph, Atoms(model, 6)), rng.normal(size=model.d)
+    for label in graph.labels:
+        value, gradient = attack.label(y, label)
+        assert not norm or np.isclose(value, scaled(naive, y)[label], rtol=1e-6, atol=1e-9)
+        ends = [[attack.label(y + step * e, label)[0] for step in (1e-6, -1e-6)] for e in np.eye(model.d)]
+        assert np.allclose(gradient, [(up - down) / 2e-6 for up, down in ends], rtol=1e-4, atol=1e-5)
+    for key in graph.cases(6)[1:]:
+        for value, word in attack.words(key, graph.labels[0]):
+            ways = [q for w, q in prefixes((graph.delta, graph.accept), 6) if w == word]
+            assert (len(word), word[-1], ways) == (*key[:2], [key[2]])
+            logit = naive.logits(tuple(model.tokens[s] for s in word))[graph.labels[0]]
+            wanted = graph.labels[0] in graph.want[key[2]]
+            assert (value > 0) == ((logit > 0) == wanted) or abs(logit) < 1e-9
 
 
 def said(model: Trained, **changed: object) -> Trained:

@@ -336,8 +336,8 @@ def with_pieces(found: Verdict) -> Verdict:
 def fitting(rng: np.random.Generator, fits: Callable[[Verdict], bool]) -> Verdict:
     """The first verdict on a random model, up to 3 symbols, that fits."""
     while True:
-        model, naive = random_checkpoint(rng)
-        if fits(found := verify_trained(model, random_graph(rng, model, naive), 3)):
+        model, _, graph = random_case(rng)
+        if fits(found := verify_trained(model, graph, 3)):
             return found
 
 
