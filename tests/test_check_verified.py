@@ -46,8 +46,10 @@ def refused(result: Result, code: int, part: str) -> None:
     assert part in result.stderr
 
 
-@built
-def test_the_line_is_that_of_the_checker_and_says_who_spoke(shell: Shell) -> None:
+@pytest.mark.parametrize(("way", "who"), [pytest.param("verified", "restrict-verified: a proof of ", marks=built),
+                                          ("kernel", "the kernel"), ("compiled", "")])  # fmt: skip
+def test_the_line_is_that_of_the_checker_and_says_who_spoke(way: str, who: str, shell: Shell) -> None:
+    option = "--fast" if way == "compiled" else f"--{way}"
     shell("lower-bound", "and-of-ors", "-n", "25", "-o", "bound.json")
     shell("refute", "parity-attempt", "-L", "parity", "-n", "20", "-o", "ref.json")
     shell("certify", "random:layers=1,heads=2,states=2,every=1", "-n", "20", "--target", "all", "-o", "all.json")
@@ -57,25 +59,22 @@ def test_the_line_is_that_of_the_checker_and_says_who_spoke(shell: Shell) -> Non
         ("parity-attempt", "ref.json"),
         ("random:layers=1,heads=2,states=2,every=1", "all.json"),
     ):
-        found = shell("check", "--verified", model, name)
+        found = shell("check", option, model, name)
         assert found.exit_code == 0, found.stderr
         assert found.stdout == shell("check", model, name).stdout
-        assert found.stderr.startswith("checked by restrict-verified: a proof of ")
-        assert found.stderr.count("\n") == 1
-    document = json.loads(shell("check", "--verified", "--json", "and-of-ors", "c.json").stdout)
-    assert document["checker"] == "verified"
-    assert json.loads(shell("check", "--kernel", "--json", "and-of-ors", "c.json").stdout)["checker"] == "kernel"
+        assert found.stderr.startswith(who and f"checked by {who}")
+        assert found.stderr.count("\n") == bool(who)
+    assert json.loads(shell("check", option, "--json", "and-of-ors", "c.json").stdout)["checker"] == way
 
 
-@built
-def test_what_does_not_hold_has_its_exit_code(shell: Shell) -> None:
+@pytest.mark.parametrize("option", [pytest.param("--verified", marks=built), "--kernel", "--fast"])
+def test_what_does_not_hold_has_its_exit_code(option: str, shell: Shell) -> None:
     document = json.loads(Path("c.json").read_text())
     Path("false.json").write_text(json.dumps(document | {"claim": document["claim"] | {"values": [1]}}))
     Path("malformed.json").write_text(json.dumps(document | {"n": 0}))
-    refused(shell("check", "--verified", "and-of-ors", "false.json"), 3, "claim.values")
-    refused(shell("check", "--verified", "and-of-ors", "malformed.json"), 4, "malformed.json")
-    refused(shell("check", "--verified", "and-of-ors", "missing.json"), 2, "missing.json")
-    refused(shell("check", "--verified", "--limit", "10", "and-of-ors", "c.json"), 5, "limit")
+    for name, code, part in (("false", 3, "claim.values"), ("malformed", 4, "malformed.json"), ("missing", 2, "")):
+        refused(shell("check", option, "and-of-ors", f"{name}.json"), code, part)
+    refused(shell("check", option, "--limit", "10", "and-of-ors", "c.json"), 5, "limit")
 
 
 def test_where_the_program_is_missing_the_line_says_how_to_build_it(

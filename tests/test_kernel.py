@@ -18,14 +18,13 @@ import pytest
 from numpy.random import Generator
 
 import restrict
-from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError
+from restrict.base.errors import ModelError, NotEstablished, RestrictError
 from restrict.certificate.certificate import Certificate
 from restrict.checker import kernel, normal_form, one_length, proof
 from restrict.checker.account import LARGEST, Meter, Place, Task
 from restrict.checker.formats import Model
 from restrict.checker.lower import lower
 from restrict.checker.normal_form import Head, Program
-from restrict.elaboration.check import check
 from restrict.elaboration.compiled import CompiledProof, check_compiled
 from restrict.elaboration.make import Elaboration
 from tests import generator, kernel_cases, naive
@@ -381,21 +380,6 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         text=True,
     )
     assert (checked.returncode, checked.stdout) == (0, line)
-    by_kernel = typed("check", "--kernel", "and-of-ors", "c.json")
-    assert by_kernel.stdout == typed("check", "and-of-ors", "c.json").stdout
-    assert by_kernel.stderr.startswith("checked by the kernel")
-
-
-def test_a_false_certificate_is_refused_with_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    typed("certify", "and-of-ors", "-n", "25", "-o", "c.json")
-    document = json.loads(Path("c.json").read_text())
-    Path("false.json").write_text(json.dumps(document | {"claim": document["claim"] | {"values": [1]}}))
-    Path("malformed.json").write_text(json.dumps(document | {"n": 0}))
-    for name, code in (("false.json", 3), ("malformed.json", 4), ("missing.json", 2)):
-        found = typed("check", "--kernel", "and-of-ors", name)
-        assert (found.exit_code, found.stdout) == (code, ""), name
-    assert typed("check", "--kernel", "--limit", "10", "and-of-ors", "c.json").exit_code == 5
 
 
 # ---------------------------------------------------------------- how much has to be believed
@@ -495,18 +479,3 @@ def test_a_lie_about_a_long_row_is_refused() -> None:
     found.made = found.made._replace(proof="".join(line + "\n" for line in lines).encode())
     with pytest.raises(NotEstablished, match=f"line {at + 1}"):
         check_compiled(found)
-
-
-def test_the_command_says_who_decided(tmp_path: Path) -> None:
-    out = tmp_path / "c.json"
-    assert typed("certify", "and-of-ors", "-n", "16", "-o", out).exit_code == 0
-    plain = typed("check", "and-of-ors", out).stdout
-    assert typed("check", "and-of-ors", out, "--fast").stdout == plain
-    assert '"checker": "compiled"' in typed("check", "and-of-ors", out, "--fast", "--json").stdout
-
-
-def test_the_limit_is_kept() -> None:
-    model = restrict.load("and-of-ors")
-    found = restrict.certify(model, 16)
-    with pytest.raises(ResourceLimit):
-        check(model, found, fast=True, limit=10)
