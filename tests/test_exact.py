@@ -307,7 +307,7 @@ def test_out_of_time_no_optimum_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_tree_of_cases_confirms_whatever_is_forced(few: int, tmp_path: Path) -> None:
     """Every optimal restriction of random programs; the trusted checker and its fast run agree."""
     rng, trees = np.random.default_rng(5), 0
-    documents = [json.dumps(generator.random_program(np.random.default_rng(seed), 5)).encode() for seed in range(25)]
+    documents = [dumps(generator.random_program(np.random.default_rng(seed), 5)) for seed in range(25)]
     models = [*map(loads, documents), *(restrict.load(f"random:layers=2,heads=1,states=2,seed={s}") for s in range(12))]
     for model in models[::few]:
         n = 5

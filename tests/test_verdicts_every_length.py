@@ -38,10 +38,8 @@ PROVED = "tomita1-1l1h16d-nope"
 def without_positions(seed: int) -> tuple[Trained, Naive, Graph]:
     """A random model without positions, with a random language."""
     rng = np.random.default_rng(seed)
-    while True:
-        model, naive = verdict_cases.random_checkpoint(rng)
-        if model.positions is None:
-            return model, naive, verdict_cases.random_graph(rng, model, naive)
+    cases = iter(lambda: verdict_cases.random_case(rng), None)
+    return next(case for case in cases if case[0].positions is None)
 
 
 @cache
