@@ -32,7 +32,6 @@ from tests.commands import succeeded, typed
 from tests.marks import heavy_after
 from tests.mutations import Pair, encode
 from tests.naive_kernel import Oracle
-from tests.test_architecture import code_lines
 from tests.trusted import Reject
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -384,17 +383,11 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 # ---------------------------------------------------------------- how much has to be believed
 
-MOST = {"kernel.py": 178, "tree.py": 41, "normal_form.py": 218, "proof.py": 178, "lower.py": 33, "one_length.py": 80}
-FOLDER = Path(str(kernel.__file__)).parent
-
-
-def test_the_kernel_does_not_grow() -> None:
-    counts = {name: code_lines(FOLDER / name) for name in MOST}
-    assert {name: count for name, count in counts.items() if count > MOST[name]} == {}
-
 
 def test_no_code_is_generated_and_nothing_is_replaced_from_outside() -> None:
-    for path in (FOLDER / name for name in MOST):
+    """How long these files are is said in tests/test_architecture.py."""
+    parts = ("kernel.py", "tree.py", "normal_form.py", "proof.py", "lower.py", "one_length.py")
+    for path in (Path(str(kernel.__file__)).with_name(name) for name in parts):
         called = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
         assert not called & {"exec", "eval", "compile", "runner", "__import__"}, path
 
