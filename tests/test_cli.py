@@ -253,43 +253,24 @@ def test_an_output_without_permission_is_found_out_before_the_work(shell: Shell,
     assert "permission denied" in shell.bad(2, "certify", "contains-one", "-n", "5", "-o", "c.json")
 
 
-def edit(path: str, **more: Any) -> None:
-    Path(path).write_text(json.dumps(json.loads(Path(path).read_text()) | more))
-
-
-def test_a_claim_that_does_not_follow_is_exit_code_3(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    ("code", "said", "lines"),
+    [
+        (3, "seen", ["check m.json false.json", "check contains-one false.json", "check m.json false.json --fast"]),
+        (4, "bad.json: ", ["certify bad.json -n 5", "run bad.json 0", "check bad.json bad.json", "show bad.json"]),
+        (4, "not defined at n = 5: its condition is 'isqrt(n)", ["certify and-of-ors -n 5"]),
+        (4, "it is at n = 4 and 9\n", ["certify and-of-ors -n 5"]),
+        (4, "sha256", ["check all-ones c.json", "check all-ones c.json --fast", "show c.json --model all-ones"]),
+        (5, "limit of 3", ["check contains-one c.json --limit 3"]),
+    ],
+)
+def test_a_wrong_file_or_length_has_its_exit_code(shell: Shell, code: int, said: str, lines: list[str]) -> None:
     shell.good("certify", "contains-one", "-n", 5, "-o", "c.json")
-    edit("c.json", cone={})
     shell.good("new", "contains-one", "-o", "m.json")
-    for words in (("m.json", "c.json"), ("contains-one", "c.json"), ("m.json", "c.json", "--fast")):
-        assert "seen" in shell.bad(3, "check", *words)
-
-
-def test_a_malformed_file_is_exit_code_4(shell: Shell) -> None:
-    Path("m.json").write_text("{")
-    for words in (
-        ("certify", "m.json", "-n", "5"),
-        ("run", "m.json", "0"),
-        ("check", "m.json", "m.json"),
-        ("show", "m.json"),
-    ):
-        assert "m.json: " in shell.bad(4, *words)
-
-
-def test_a_model_that_is_not_defined_at_this_length_is_exit_code_4(shell: Shell) -> None:
-    said = shell.bad(4, "certify", "and-of-ors", "-n", "5")
-    assert "not defined at n = 5: its condition is 'isqrt(n)" in said
-    assert said.rstrip().endswith("it is at n = 4 and 9")
-
-
-def test_a_certificate_of_another_model_is_exit_code_4(shell: Shell) -> None:
-    shell.good("certify", "contains-one", "-n", 5, "-o", "c.json")
-    for words in (
-        ("check", "all-ones", "c.json"),
-        ("check", "all-ones", "c.json", "--fast"),
-        ("show", "c.json", "--model", "all-ones"),
-    ):
-        assert "sha256" in shell.bad(4, *words)
+    Path("bad.json").write_text("{")
+    Path("false.json").write_text(json.dumps(json.loads(Path("c.json").read_text()) | {"cone": {}}))
+    for line in lines:
+        assert said in shell.bad(code, *line.split())
 
 
 NOTHING_YET = "restrict: interrupted before there was a result\n"
@@ -394,11 +375,6 @@ def test_after_ctrl_c_in_the_search_the_check_is_short(shell: Shell, monkeypatch
     monkeypatch.setattr("restrict.cli.checking.AFTER_CTRL_C", 3)
     for words in ("certify contains-one -n 5", "refute parity-attempt -L parity -n 12"):
         assert "not yet checked by the trusted checker: after Ctrl-C" in shell(*words.split()).out
-
-
-def test_a_resource_limit_of_the_check_is_exit_code_5(shell: Shell) -> None:
-    shell.good("certify", "contains-one", "-n", 50, "-o", "c.json")
-    assert shell.bad(5, "check", "contains-one", "c.json", "--limit", "3")
 
 
 def test_a_closed_pipe_is_not_exit_code_1(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
