@@ -12,7 +12,7 @@ from restrict.force.state import ForcingState
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.model.restriction import Restriction
-from tests.generator import random_case
+from tests.generator import random_program
 from tests.marks import heavy_after
 
 
@@ -21,8 +21,8 @@ def test_key_values_are_those_of_the_walk(many: int) -> None:
     """R(u) and what was read, on random programs, tokens and facts."""
     rng, rows = np.random.default_rng(1), 0
     while rows < many:
-        document, n = random_case(rng)
-        model = loads(json.dumps(document).encode())
+        n = int(rng.integers(2, 10))
+        model = loads(json.dumps(random_program(rng, n)).encode())
         at = model.at(n)
         state = ForcingState(at)
         for i in range(n):
